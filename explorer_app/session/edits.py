@@ -1,0 +1,200 @@
+"""Edits: what a gesture asks for, as frozen values that turn one session into the next.
+
+Widgets make them and never apply them; the controller applies them and decides what becomes history. Every edit has
+`label`, the words that undo shows, and `apply`, a pure function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from explorer_app.session.session import Position, Session, Slider, Source
+from gpu_backend import SEED_COUNT, Noise, RowRange, Truncation
+
+ROW_STEP = 100
+"""Seeds that one unit of y on the plane skips."""
+
+
+class Edit(Protocol):
+    """What a gesture asks for."""
+
+    @property
+    def label(self) -> str:
+        """Words for undo: "Walk", "Truncation"."""
+        ...
+
+    def apply(self, session: Session) -> Session:
+        """Return the session after the edit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTo:
+    """Go to a place on the seed plane, letting go of a held latent."""
+
+    position: Position
+    label: str = "Walk"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session at the new place."""
+        return replace(session, position=self.position, held=())
+
+
+@dataclass(frozen=True, slots=True)
+class GoToSeed:
+    """Stand on one seed."""
+
+    seed: int
+    label: str = "Go to seed"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session standing on the seed."""
+        seed = self.seed % SEED_COUNT
+        return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), held=())
+
+
+@dataclass(frozen=True, slots=True)
+class SetTruncation:
+    """Set psi and cutoff."""
+
+    truncation: Truncation
+    label: str = "Truncation"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the new truncation."""
+        return replace(session, truncation=self.truncation)
+
+
+@dataclass(frozen=True, slots=True)
+class SetNoise:
+    """Set mode, seed, gain and layer gains of the noise."""
+
+    noise: Noise
+    label: str = "Noise"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the new noise."""
+        return replace(session, noise=self.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class SetClasses:
+    """Set the class weights."""
+
+    classes: tuple[tuple[int, float], ...]
+    label: str = "Class"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the new classes."""
+        return replace(session, classes=self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class SetSlider:
+    """Replace one direction's slider; a slider at its default is dropped from the session."""
+
+    slider: Slider
+    label: str = "Slider"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the slider replaced, in its old place if it had one."""
+        default = Slider(self.slider.direction)
+        kept = [self.slider if item.direction == self.slider.direction else item for item in session.sliders]
+        if all(item.direction != self.slider.direction for item in session.sliders):
+            kept.append(self.slider)
+        return replace(session, sliders=tuple(item for item in kept if item != default))
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroSliders:
+    """Bring every amount back to zero; names, stars and ranges stay."""
+
+    label: str = "Zero all sliders"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with all amounts at zero."""
+        return replace(
+            session,
+            sliders=tuple(
+                slider
+                for slider in (replace(item, amount=0.0) for item in session.sliders)
+                if slider != Slider(slider.direction)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetRowRange:
+    """Set the rows that a direction acts on."""
+
+    direction: str
+    rows: RowRange
+    label: str = "Layer range"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the range replaced."""
+        return SetSlider(replace(session.slider(self.direction), rows=self.rows)).apply(session)
+
+
+@dataclass(frozen=True, slots=True)
+class AddSource:
+    """Append a mix source."""
+
+    source: Source
+    label: str = "Add source"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with one more source."""
+        return replace(session, mix=(*session.mix, self.source))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSource:
+    """Take a mix source away."""
+
+    index: int
+    label: str = "Remove source"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session without the source."""
+        return replace(session, mix=(*session.mix[: self.index], *session.mix[self.index + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class SetStrengths:
+    """Set the strengths of one mix source, a number in 0..1 a row."""
+
+    index: int
+    strengths: tuple[float, ...]
+    label: str = "Mix"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the strengths replaced."""
+        source = replace(session.mix[self.index], strengths=self.strengths)
+        return replace(session, mix=(*session.mix[: self.index], source, *session.mix[self.index + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class SetSource:
+    """Replace one mix source (another seed, another name)."""
+
+    index: int
+    source: Source
+    label: str = "Mix source"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the source replaced."""
+        return replace(session, mix=(*session.mix[: self.index], self.source, *session.mix[self.index + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceSession:
+    """Bring back a whole session: from the history strip, a file or a picture. The model reference stays."""
+
+    session: Session
+    label: str = "Restore"
+
+    def apply(self, session: Session) -> Session:
+        """Return the restored session, with the reference of the model that is open."""
+        return replace(self.session, model=session.model)

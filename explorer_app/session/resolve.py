@@ -1,0 +1,66 @@
+"""Session -> request: pure, and the only place that knows how the two relate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer_app.session.session import Session
+from gpu_backend import (
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Recipe,
+    RenderRequest,
+    plane_point,
+)
+
+
+def resolve(session: Session, *, resolution: int | None = None, measure_steps: bool = False) -> RenderRequest:
+    """Return the request for the picture that a session describes.
+
+    A held latent (`Session.held`) gets the session's mix and directions on top, as the plane's point does.
+    """
+    return RenderRequest(
+        model_id=session.model.model_id,
+        blend=resolve_blend(session),
+        noise=session.noise,
+        resolution=resolution,
+        measure_steps=measure_steps,
+    )
+
+
+def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
+    """Return the (recipe, weight) pairs that a session describes."""
+    mix = tuple(MixSource(latent=source.latent, strengths=source.strengths) for source in session.mix)
+    directions = tuple(
+        DirectionAmount(name=slider.direction, amount=slider.amount, rows=slider.rows)
+        for slider in session.sliders
+        if slider.amount != 0.0
+    )
+    if session.held:
+        return tuple(
+            (
+                replace(
+                    recipe,
+                    latent=replace(
+                        recipe.latent,
+                        mix=(*recipe.latent.mix, *mix),
+                        directions=(*recipe.latent.directions, *directions),
+                    ),
+                ),
+                weight,
+            )
+            for recipe, weight in session.held
+        )
+    latent = Latent(
+        point=plane_point(session.position.x, session.position.y),
+        classes=session.classes,
+        mix=mix,
+        directions=directions,
+    )
+    return ((Recipe(latent=latent, truncation=session.truncation), 1.0),)
+
+
+def kept_latent(session: Session) -> Latent:
+    """Return the latent that "Keep current" stores as a mix source: point, classes, mix and directions."""
+    return resolve_blend(replace(session, held=()))[0][0].latent

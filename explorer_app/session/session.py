@@ -1,0 +1,88 @@
+"""The session: everything that a person has set, as one frozen snapshot.
+
+A gesture makes a new session from the old one (`explorer_app.session.edits`); `explorer_app.session.resolve` turns a session
+into a request; the history keeps sessions; a `.loom` file and a saved picture hold one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend import Latent, Noise, Recipe, RowRange, Truncation
+
+SLIDER_COUNT = 24
+"""How many SeFa directions the sliders panel shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReference:
+    """Which model a session belongs to: where it was, its display name and its SHA-256."""
+
+    path: str = ""
+    name: str = ""
+    model_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place on the seed plane: x in seeds, y in rows of 100 seeds. Whole numbers are seeds."""
+
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """One direction's slider.
+
+    `direction` is a name from `Renderer.directions` (``"sefa/0"``) or ``"axis/17"``; `label` is what the person calls
+    it, empty for the default. Only sliders that differ from their default are kept in a session.
+    """
+
+    direction: str
+    amount: float = 0.0
+    rows: RowRange = RowRange()
+    label: str = ""
+    starred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A mix source: a seed or a latent that was kept.
+
+    `strengths` has one number in 0..1 a row of w; `label` is what the panel shows ("seed 12", "kept 3").
+    """
+
+    latent: Latent
+    strengths: tuple[float, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Everything that a person has set.
+
+    Attributes
+    ----------
+    held
+        (recipe, weight) pairs that stand in for the seed plane's point: a frame of an exported path that was dropped on
+        the window. Empty while the plane's position rules; walking the plane lets go of it.
+    classes
+        (class, weight) pairs; empty for an all-zero label.
+    """
+
+    model: ModelReference = ModelReference()
+    position: Position = Position()
+    held: tuple[tuple[Recipe, float], ...] = ()
+    classes: tuple[tuple[int, float], ...] = ()
+    truncation: Truncation = Truncation(psi=0.7)
+    noise: Noise = Noise()
+    sliders: tuple[Slider, ...] = ()
+    mix: tuple[Source, ...] = ()
+
+    def slider(self, direction: str) -> Slider:
+        """Return the slider of a direction, the default one if it was never touched."""
+        for slider in self.sliders:
+            if slider.direction == direction:
+                return slider
+        return Slider(direction)

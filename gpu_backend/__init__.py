@@ -1,0 +1,115 @@
+"""Model file in, frames out: the front door.
+
+The story of a frame::
+
+    read_model(path)            a file becomes arrays and a spec; nothing in the file runs             model/
+    Renderer(model)             picks a device and says why; builds one Plan a PlanKey                 renderer.py, plan/
+    renderer.render(request)    recipe -> w rows -> the plan's steps -> bytes in B, G, R, X order      latent/, cpu/, cuda/
+
+Callers import from here and from nowhere below. Importing this package loads neither torch nor a driver and makes no
+folder; each name is fetched from its module when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpu_backend.errors import (
+        CancelledError as CancelledError,
+        DeviceError as DeviceError,
+        LoomError as LoomError,
+        ModelFileError as ModelFileError,
+        RequestError as RequestError,
+        UnsupportedModelError as UnsupportedModelError,
+    )
+    from gpu_backend.frame import Frame as Frame, FrameTimings as FrameTimings, StepTime as StepTime
+    from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
+    from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
+    from gpu_backend.model import (
+        Model as Model,
+        ModelFacts as ModelFacts,
+        inspect_model as inspect_model,
+        read_model as read_model,
+        write_safetensors as write_safetensors,
+    )
+    from gpu_backend.recipe import (
+        SEED_COUNT as SEED_COUNT,
+        DirectionAmount as DirectionAmount,
+        Latent as Latent,
+        MixSource as MixSource,
+        Noise as Noise,
+        NoiseMode as NoiseMode,
+        Point as Point,
+        Recipe as Recipe,
+        RowRange as RowRange,
+        Truncation as Truncation,
+    )
+    from gpu_backend.renderer import Directions as Directions, Renderer as Renderer, open_renderer as open_renderer
+    from gpu_backend.request import (
+        RenderRequest as RenderRequest,
+        latent_from_json as latent_from_json,
+        latent_to_json as latent_to_json,
+        noise_from_json as noise_from_json,
+        noise_to_json as noise_to_json,
+        recipe_from_json as recipe_from_json,
+        recipe_to_json as recipe_to_json,
+        request_from_json as request_from_json,
+        request_to_json as request_to_json,
+    )
+
+_HOMES = {
+    "errors": (
+        "CancelledError",
+        "DeviceError",
+        "LoomError",
+        "ModelFileError",
+        "RequestError",
+        "UnsupportedModelError",
+    ),
+    "frame": ("Frame", "FrameTimings", "StepTime"),
+    "latent.paths": ("PathKind", "path_blends"),
+    "latent.plane": ("plane_point", "plane_seed"),
+    "model": ("Model", "ModelFacts", "inspect_model", "read_model", "write_safetensors"),
+    "recipe": (
+        "SEED_COUNT",
+        "DirectionAmount",
+        "Latent",
+        "MixSource",
+        "Noise",
+        "NoiseMode",
+        "Point",
+        "Recipe",
+        "RowRange",
+        "Truncation",
+    ),
+    "renderer": ("Directions", "Renderer", "open_renderer"),
+    "request": (
+        "RenderRequest",
+        "latent_from_json",
+        "latent_to_json",
+        "noise_from_json",
+        "noise_to_json",
+        "recipe_from_json",
+        "recipe_to_json",
+        "request_from_json",
+        "request_to_json",
+    ),
+}
+_HOME_OF = {name: f"gpu_backend.{home}" for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - a list at run time; the names stand in _HOMES
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

@@ -1,0 +1,71 @@
+"""A model that has been read: arrays on the host, a spec, and what the file said about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.model.spec import NetworkSpec
+
+Weights = Mapping[str, NDArray[np.float32]]
+"""Official state-dict name (``"synthesis.b8.conv0.weight"``) to a contiguous float32 array."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model file; `latentloom inspect` and the model panel show it.
+
+    Attributes
+    ----------
+    model_id
+        SHA-256 of the file, in hexadecimal.
+    container
+        ``"NVIDIA PyTorch pickle"``, ``"safetensors"``.
+    family, flavour
+        ``"StyleGAN2"`` and the repository whose conventions the file follows (``"ADA"``, ``"StyleGAN3 repository"``).
+    fp16_layers
+        Names of the layers that the file marks as half precision.
+    names_requested
+        Every ``module name`` that the file asks to import, sorted. None was imported.
+    ignored
+        Parts of the file that were left alone, a phrase each (``"D: discriminator"``).
+    warnings
+        Sentences a person should know (``"w_avg holds NaN: truncation is unavailable"``).
+    """
+
+    path: str
+    name: str
+    nbytes: int
+    model_id: str
+    container: str
+    family: str
+    flavour: str
+    architecture: str
+    resolution: int
+    img_channels: int
+    z_dim: int
+    w_dim: int
+    num_ws: int
+    c_dim: int
+    mapping_layers: int
+    parameters: int
+    conv_clamp: float | None
+    fp16_layers: tuple[str, ...]
+    noise_layers: tuple[str, ...]
+    draft_resolutions: tuple[int, ...]
+    row_resolutions: tuple[int, ...]
+    names_requested: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """Spec, weights and facts of one file."""
+
+    spec: NetworkSpec
+    weights: Weights
+    facts: ModelFacts

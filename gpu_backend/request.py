@@ -1,0 +1,246 @@
+"""What a caller asks the renderer for: frozen, hashable, and JSON in both directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_backend.errors import RequestError
+from gpu_backend.recipe import (
+    SEED_COUNT,
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    RowRange,
+    Truncation,
+)
+
+_MAX_MIX_DEPTH = 8
+"""Mix sources may hold mix sources; a file may not nest them deeper than this."""
+
+_MAX_ITEMS = 4096
+"""Longest list that is read from a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderRequest:
+    """One picture, asked for.
+
+    Attributes
+    ----------
+    model_id
+        SHA-256 of the model file. A renderer refuses requests for another model.
+    blend
+        (recipe, weight) pairs, summed in w row by row: one pair for a still picture, several on a path.
+    noise
+        What the noise inputs get.
+    transform
+        Nine numbers, row-major 3 x 3, for networks with a transform input; None leaves the network's own.
+    resolution
+        Leave the network at this resolution (an early exit: a draft, a thumbnail); None means full.
+    measure_steps
+        Time each step of the plan for this frame.
+    """
+
+    model_id: str
+    blend: tuple[tuple[Recipe, float], ...] = ((Recipe(), 1.0),)
+    noise: Noise = Noise()
+    transform: tuple[float, ...] | None = None
+    resolution: int | None = None
+    measure_steps: bool = False
+
+
+def request_to_json(request: RenderRequest) -> dict[str, Any]:
+    """Return the recipe of a picture as JSON-able data; what does not change the picture is left out."""
+    data: dict[str, Any] = {
+        "model": request.model_id,
+        "blend": [[recipe_to_json(recipe), weight] for recipe, weight in request.blend],
+        "noise": noise_to_json(request.noise),
+    }
+    if request.transform is not None:
+        data["transform"] = list(request.transform)
+    if request.resolution is not None:
+        data["resolution"] = request.resolution
+    return data
+
+
+def request_from_json(data: object) -> RenderRequest:
+    """Read what `request_to_json` wrote.
+
+    Raises
+    ------
+    RequestError
+        If a field is missing, of the wrong type or out of range; the sentence names the field.
+    """
+    fields = _mapping(data, "request")
+    model_id = fields.get("model")
+    if not isinstance(model_id, str):
+        raise RequestError(f"The request's model must be a text, but is {_kind(model_id)}.")
+    blend = tuple(
+        (recipe_from_json(recipe), _number(weight, "blend weight"))
+        for recipe, weight in _pairs(fields.get("blend"), "blend")
+    )
+    if not blend:
+        raise RequestError("The request's blend must hold at least one recipe, but is empty.")
+    transform = None
+    if fields.get("transform") is not None:
+        transform = tuple(_number(item, "transform") for item in _list(fields["transform"], "transform"))
+        if len(transform) != 9:
+            raise RequestError(f"The request's transform must have nine numbers, but has {len(transform)}.")
+    resolution = fields.get("resolution")
+    return RenderRequest(
+        model_id=model_id,
+        blend=blend,
+        noise=noise_from_json(fields.get("noise", {})),
+        transform=transform,
+        resolution=None if resolution is None else _integer(resolution, "resolution", 1, 1 << 16),
+    )
+
+
+def recipe_to_json(recipe: Recipe) -> dict[str, Any]:
+    """Return a recipe as JSON-able data."""
+    return {
+        "latent": latent_to_json(recipe.latent),
+        "psi": recipe.truncation.psi,
+        "cutoff": recipe.truncation.cutoff,
+    }
+
+
+def recipe_from_json(data: object) -> Recipe:
+    """Read what `recipe_to_json` wrote. Raises RequestError."""
+    fields = _mapping(data, "recipe")
+    cutoff = fields.get("cutoff")
+    return Recipe(
+        latent=latent_from_json(fields.get("latent", {})),
+        truncation=Truncation(
+            psi=_number(fields.get("psi", 1.0), "psi"),
+            cutoff=None if cutoff is None else _integer(cutoff, "cutoff", 0, _MAX_ITEMS),
+        ),
+    )
+
+
+def latent_to_json(latent: Latent) -> dict[str, Any]:
+    """Return a latent as JSON-able data; empty parts are left out."""
+    data: dict[str, Any] = {"seeds": [list(pair) for pair in latent.point.seeds]}
+    if latent.point.space != "w":
+        data["space"] = latent.point.space
+    if latent.classes:
+        data["classes"] = [list(pair) for pair in latent.classes]
+    if latent.mix:
+        data["mix"] = [[latent_to_json(source.latent), list(source.strengths)] for source in latent.mix]
+    if latent.directions:
+        data["directions"] = [[item.name, item.amount, item.rows.first, item.rows.last] for item in latent.directions]
+    return data
+
+
+def latent_from_json(data: object, depth: int = 0) -> Latent:
+    """Read what `latent_to_json` wrote. Raises RequestError."""
+    if depth > _MAX_MIX_DEPTH:
+        raise RequestError(f"Mix sources may be nested {_MAX_MIX_DEPTH} deep, but these go deeper.")
+    fields = _mapping(data, "latent")
+    space = fields.get("space", "w")
+    if space not in ("w", "z"):
+        raise RequestError(f"A point's space must be 'w' or 'z', but is {space!r}.")
+    return Latent(
+        point=Point(
+            seeds=tuple(
+                (_integer(seed, "seed", 0, SEED_COUNT - 1), _number(weight, "seed weight"))
+                for seed, weight in _pairs(fields.get("seeds", [[0, 1.0]]), "seeds")
+            ),
+            space=space,
+        ),
+        classes=tuple(
+            (_integer(index, "class", 0, 1 << 20), _number(weight, "class weight"))
+            for index, weight in _pairs(fields.get("classes", []), "classes")
+        ),
+        mix=tuple(
+            MixSource(
+                latent=latent_from_json(source, depth + 1),
+                strengths=tuple(_number(item, "strength") for item in _list(strengths, "strengths")),
+            )
+            for source, strengths in _pairs(fields.get("mix", []), "mix")
+        ),
+        directions=tuple(_direction(item) for item in _list(fields.get("directions", []), "directions")),
+    )
+
+
+def noise_to_json(noise: Noise) -> dict[str, Any]:
+    """Return noise settings as JSON-able data."""
+    return {
+        "mode": noise.mode,
+        "seed": noise.seed,
+        "gain": noise.gain,
+        "layer_gains": list(noise.layer_gains),
+    }
+
+
+def noise_from_json(data: object) -> Noise:
+    """Read what `noise_to_json` wrote. Raises RequestError."""
+    fields = _mapping(data, "noise")
+    mode = fields.get("mode", "const")
+    if mode not in ("none", "const", "random"):
+        raise RequestError(f"The noise mode must be 'none', 'const' or 'random', but is {mode!r}.")
+    return Noise(
+        mode=mode,
+        seed=_integer(fields.get("seed", 0), "noise seed", 0, SEED_COUNT - 1),
+        gain=_number(fields.get("gain", 1.0), "noise gain"),
+        layer_gains=tuple(_number(item, "noise gain") for item in _list(fields.get("layer_gains", []), "layer_gains")),
+    )
+
+
+def _direction(data: object) -> DirectionAmount:
+    items = _list(data, "direction")
+    if len(items) != 4 or not isinstance(items[0], str):
+        raise RequestError("A direction must be [name, amount, first row, last row], but is something else.")
+    return DirectionAmount(
+        name=items[0],
+        amount=_number(items[1], "amount"),
+        rows=RowRange(
+            first=_integer(items[2], "first row", 0, _MAX_ITEMS),
+            last=None if items[3] is None else _integer(items[3], "last row", 0, _MAX_ITEMS),
+        ),
+    )
+
+
+def _mapping(data: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise RequestError(f"The {what} must be a set of named fields, but is {_kind(data)}.")
+    return data
+
+
+def _list(data: object, what: str) -> Sequence[Any]:
+    if not isinstance(data, list | tuple):
+        raise RequestError(f"The {what} must be a list, but is {_kind(data)}.")
+    if len(data) > _MAX_ITEMS:
+        raise RequestError(f"The {what} may have {_MAX_ITEMS} items, but has {len(data)}.")
+    return data
+
+
+def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
+    pairs = []
+    for item in _list(data, what):
+        if not isinstance(item, list | tuple) or len(item) != 2:
+            raise RequestError(f"Each item of {what} must be a pair, but one is {_kind(item)}.")
+        pairs.append((item[0], item[1]))
+    return pairs
+
+
+def _number(data: object, what: str) -> float:
+    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+        raise RequestError(f"The {what} must be a finite number, but is {_kind(data)}.")
+    return float(data)
+
+
+def _integer(data: object, what: str, low: int, high: int) -> int:
+    if isinstance(data, bool) or not isinstance(data, int) or not low <= data <= high:
+        raise RequestError(f"The {what} must be a whole number in {low}..{high}, but is {_kind(data)}.")
+    return data
+
+
+def _kind(data: object) -> str:
+    return repr(data)[:40] if isinstance(data, int | float | str) else type(data).__name__
