@@ -2,9 +2,9 @@
 
 The story of a frame::
 
-    read_model(path)            a file becomes arrays and a spec; nothing in the file runs             model/
-    Renderer(model)             picks a device and says why; builds one Plan a PlanKey                 renderer.py, plan/
-    renderer.render(request)    recipe -> w rows -> the plan's steps -> bytes in B, G, R, X order      latent/, cpu/, cuda/
+    read_model(path)            a file becomes arrays and a spec; nothing in the file runs       model/
+    Renderer(model)             picks a device and says why; builds one Plan a PlanKey           renderer.py, plan/
+    renderer.render(request)    recipe -> w rows -> the plan's steps -> B, G, R, X bytes         latent/, cpu/
 
 Callers import from here and from nowhere below. Importing this package loads neither torch nor a driver and makes no
 folder; each name is fetched from its module when it is first used.

@@ -1,7 +1,7 @@
 """The session: everything that a person has set, as one frozen snapshot.
 
-A gesture makes a new session from the old one (`explorer_app.session.edits`); `explorer_app.session.resolve` turns a session
-into a request; the history keeps sessions; a `.loom` file and a saved picture hold one.
+A gesture makes a new session from the old one (`explorer_app.session.edits`); `explorer_app.session.resolve` turns
+a session into a request; the history keeps sessions; a `.loom` file and a saved picture hold one.
 """
 
 from __future__ import annotations
