@@ -1,0 +1,63 @@
+"""Facts of a model: what the spec says about it, put beside what is known of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_backend.model.model import ModelFacts
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.stylegan2 import parameter_count, row_resolutions
+
+FAMILY_NAMES = {"stylegan2": "StyleGAN2"}
+"""Families as people write them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What is known of a file whatever network it holds. `model_id` is its SHA-256 in hexadecimal."""
+
+    path: Path
+    nbytes: int
+    model_id: str
+
+
+def facts_of(
+    spec: NetworkSpec,
+    file: FileFacts,
+    *,
+    container: str,
+    flavour: str,
+    names_requested: Iterable[str] = (),
+    ignored: Iterable[str] = (),
+    warnings: Iterable[str] = (),
+) -> ModelFacts:
+    """Put together what a reader found; everything about the network follows from the spec."""
+    clamps = [layer.conv_clamp for layer in spec.layers if layer.kind != "skip"]
+    return ModelFacts(
+        path=str(file.path),
+        name=file.path.stem,
+        nbytes=file.nbytes,
+        model_id=file.model_id,
+        container=container,
+        family=FAMILY_NAMES[spec.family],
+        flavour=flavour,
+        architecture=spec.architecture,
+        resolution=spec.resolution,
+        img_channels=spec.img_channels,
+        z_dim=spec.mapping.z_dim,
+        w_dim=spec.w_dim,
+        num_ws=spec.num_ws,
+        c_dim=spec.mapping.c_dim,
+        mapping_layers=len(spec.mapping.widths),
+        parameters=parameter_count(spec),
+        conv_clamp=clamps[0],
+        fp16_layers=tuple(layer.name for layer in spec.layers if layer.use_fp16),
+        noise_layers=spec.noise_layers,
+        draft_resolutions=spec.draft_resolutions,
+        row_resolutions=row_resolutions(spec.layers, spec.num_ws),
+        names_requested=tuple(sorted(set(names_requested))),
+        ignored=tuple(ignored),
+        warnings=tuple(warnings),
+    )
