@@ -1,0 +1,177 @@
+"""A dock: a rounded panel under a header whose tabs turn the panel's pages.
+
+A panel with several pages says so by itself (see `PagedPanel`); what it has to say beside its tabs it hands over with
+`header_widgets()`. The dock looks for both and asks for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.window import theme
+from explorer_app.window.header_tab import HeaderTab
+
+
+@runtime_checkable
+class PagedPanel(Protocol):
+    """A panel with pages; the dock's header shows a tab for each."""
+
+    page_titles: Sequence[str]
+
+    def show_page(self, index: int) -> None:
+        """Turn to a page."""
+        ...
+
+
+@runtime_checkable
+class HeadedPanel(Protocol):
+    """A panel with something to show at the right end of the header."""
+
+    def header_widgets(self) -> Sequence[QWidget]:
+        """Return the widgets, from left to right."""
+        ...
+
+
+class DockHeader(QWidget):
+    """The header: tabs at the left, what the panel has to say at the right. The rest of it moves the dock."""
+
+    page_asked = Signal(int)
+
+    def __init__(self, titles: Sequence[str], extras: Sequence[QWidget], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.tabs: list[HeaderTab] = []
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.MARGIN, 0, theme.MARGIN, 0)
+        layout.setSpacing(theme.GRID * 5)
+        for index, title in enumerate(titles):
+            tab = HeaderTab(title, len(titles) > 1, self)
+            tab.setChecked(index == 0)
+            tab.toggled.connect(lambda on, index=index: on and self.page_asked.emit(index))
+            self.tabs.append(tab)
+            layout.addWidget(tab)
+        layout.addStretch(1)
+        for extra in extras:
+            layout.addWidget(extra)
+            layout.setSpacing(theme.GRID * 2 if len(titles) == 1 else layout.spacing())
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the height of one header row."""
+        return QSize(super().sizeHint().width(), theme.px(30))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the height of one header row; the width may shrink."""
+        return QSize(theme.px(80), theme.px(30))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the upper part of the rounded panel and the hairline below it."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        paint_panel(painter, self, tokens.head, top=True, bottom=False)
+        painter.setPen(QPen(theme.mixed(tokens.head, tokens.edge, 0.5), 1))
+        painter.drawLine(1, self.height() - 1, self.width() - 2, self.height() - 1)
+
+
+class DockBody(QFrame):
+    """The lower part of the rounded panel, around the panel itself."""
+
+    def __init__(self, panel: QWidget, scrolls: bool, parent: QWidget) -> None:
+        super().__init__(parent)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 0, 1, 1)
+        if scrolls:
+            area = QScrollArea(self)
+            area.setWidgetResizable(True)
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            area.setWidget(panel)
+            layout.addWidget(area)
+        else:
+            layout.addWidget(panel)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the panel's ground."""
+        paint_panel(QPainter(self), self, theme.current().panel, top=False, bottom=True)
+
+
+class Dock(QDockWidget):
+    """A panel in its dock.
+
+    Parameters
+    ----------
+    name
+        Object name: under it the dock's place is remembered.
+    title
+        What the header, the View menu and a screen reader call it.
+    panel
+        The panel; its pages and header widgets are found out.
+    scrolls
+        Whether a panel that is too tall for its dock scrolls as a whole.
+    extras
+        More widgets for the right end of the header.
+    """
+
+    def __init__(
+        self, name: str, title: str, panel: QWidget, *, scrolls: bool = True, extras: Sequence[QWidget] = ()
+    ) -> None:
+        super().__init__(title)
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.panel = panel
+        titles = panel.page_titles if isinstance(panel, PagedPanel) else (title,)
+        offered = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
+        self.header = DockHeader(titles, [*offered, *extras], self)
+        self.header.setAccessibleName(f"{title} header")
+        if isinstance(panel, PagedPanel):
+            self.header.page_asked.connect(panel.show_page)
+        self.setTitleBarWidget(self.header)
+        self.setWidget(DockBody(panel, scrolls, self))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer to float or hide the dock, from its header."""
+        if not self.header.geometry().contains(event.pos()):
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Put back" if self.isFloating() else "Float", lambda: self.setFloating(not self.isFloating()))
+        menu.addAction("Hide", self.hide)
+        menu.popup(event.globalPos())
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Repaint in the new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+
+
+def paint_panel(painter: QPainter, widget: QWidget, colour: str, *, top: bool, bottom: bool) -> None:
+    """Fill a widget as a rounded panel with a hairline; `top` and `bottom` say which ends are rounded."""
+    tokens = theme.current()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    radius = theme.DOCK_RADIUS
+    area = QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+    if not bottom:
+        area.setBottom(area.bottom() + 2 * radius)
+    if not top:
+        area.setTop(area.top() - 2 * radius)
+    path = QPainterPath()
+    path.addRoundedRect(area, radius, radius)
+    painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
+    painter.setBrush(QColor(colour))
+    painter.drawPath(path)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
