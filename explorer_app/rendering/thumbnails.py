@@ -1,0 +1,64 @@
+"""Small pictures by key, newest used kept: for the seed plane, mix sources, the history strip and kept latents."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend import Frame
+
+THUMBNAIL_PX = 64
+"""Longest side of a stored thumbnail."""
+
+
+class ThumbnailStore:
+    """At most `capacity` small frames. Used on the thread of the window only."""
+
+    def __init__(self, capacity: int = 4096) -> None:
+        self._capacity = capacity
+        self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._frames
+
+    def get(self, key: Hashable) -> Frame | None:
+        """Return the small frame of a key and count it as used, or None."""
+        frame = self._frames.get(key)
+        if frame is not None:
+            self._frames.move_to_end(key)
+        return frame
+
+    def put(self, key: Hashable, frame: Frame) -> None:
+        """Store a frame under a key; the one that was not used for longest makes room."""
+        self._frames[key] = frame
+        self._frames.move_to_end(key)
+        while len(self._frames) > self._capacity:
+            self._frames.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all: another model has other pictures."""
+        self._frames.clear()
+
+
+def shrink(frame: Frame, side_px: int = THUMBNAIL_PX) -> Frame:
+    """Return the frame with its longest side at most `side_px`, by averaging whole blocks of pixels."""
+    factor = math.ceil(max(frame.width, frame.height) / side_px)
+    if factor <= 1:
+        return frame
+    return replace(frame, pixels=_block_mean(frame.pixels, factor))
+
+
+def _block_mean(pixels: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+    height, width = pixels.shape[0] // factor, pixels.shape[1] // factor
+    blocks = pixels[: height * factor, : width * factor].reshape(height, factor, width, factor, pixels.shape[2])
+    small = np.ascontiguousarray(np.rint(blocks.mean(axis=(1, 3), dtype=np.float32)).astype(np.uint8))
+    small.flags.writeable = False
+    return small

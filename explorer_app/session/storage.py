@@ -1,0 +1,273 @@
+"""Sessions as files: a versioned JSON document, written whole or not at all, read field by field.
+
+::
+
+    {"format": "latent-loom-session", "version": 1, "model": {...}, "position": [x, y], ...,
+     "kept": [[label, session], ...]}                            only in a .loom file that holds kept latents
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.whole_file import write_atomically
+from gpu_backend import (
+    LoomError,
+    RowRange,
+    Truncation,
+    latent_from_json,
+    latent_to_json,
+    noise_from_json,
+    noise_to_json,
+    recipe_from_json,
+    recipe_to_json,
+)
+
+FORMAT = "latent-loom-session"
+VERSION = 1
+
+_MAX_NBYTES = 256 << 20
+_MAX_ITEMS = 4096
+_MAX_TEXT = 4096
+
+
+class SessionFileError(LoomError):
+    """A session file is missing, damaged, too new, or something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """What a `.loom` file holds: a session, and (session, label) pairs that were kept."""
+
+    session: Session
+    kept: tuple[tuple[Session, str], ...] = ()
+
+
+def save_session(path: Path, session: Session, kept: Sequence[tuple[Session, str]] = ()) -> None:
+    """Write a session, and kept ones with their labels, to a `.loom` file in one atomic move.
+
+    Raises
+    ------
+    OSError
+        If the system refuses; a former file is then untouched.
+    """
+    data = session_to_json(session)
+    if kept:
+        data["kept"] = [[label, session_to_json(item)] for item, label in kept]
+    write_atomically(path, json.dumps(data, separators=(",", ":"), allow_nan=False).encode())
+
+
+def load_session(path: Path) -> Session:
+    """Return the session of a `.loom` file. Raises SessionFileError."""
+    return load_session_file(path).session
+
+
+def load_session_file(path: Path) -> SessionFile:
+    """Return the session of a `.loom` file and what was kept in it.
+
+    Raises
+    ------
+    SessionFileError
+        If the file cannot be read or is no session; the sentence says what came instead.
+    """
+    try:
+        if not path.is_file():
+            raise SessionFileError(f"A session should be a .loom file, but {path} is none that can be opened.")
+        if path.stat().st_size > _MAX_NBYTES:
+            raise SessionFileError(f"A session has at most {_MAX_NBYTES >> 20} MB, but {path.name} is larger.")
+        data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise SessionFileError(f"The session {path} cannot be read ({error.strerror}).", str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise SessionFileError(
+            f"{path.name} should be a session in JSON, but is something else.", str(error)
+        ) from error
+    try:
+        session = session_from_json(data)
+        kept = data.get("kept", []) if isinstance(data, Mapping) else []
+        return SessionFile(session, tuple(_kept(item) for item in _list(kept, "kept", limit=100_000)))
+    except SessionFileError as error:
+        raise SessionFileError(f"{path.name}: {error.sentence}", error.details) from error
+
+
+def session_to_json(session: Session) -> dict[str, Any]:
+    """Return a session as JSON-able data; empty parts are left out."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {"path": session.model.path, "name": session.model.name, "sha256": session.model.model_id},
+        "position": [session.position.x, session.position.y],
+        "psi": session.truncation.psi,
+        "cutoff": session.truncation.cutoff,
+        "noise": noise_to_json(session.noise),
+    }
+    if session.held:
+        data["held"] = [[recipe_to_json(recipe), weight] for recipe, weight in session.held]
+    if session.classes:
+        data["classes"] = [list(pair) for pair in session.classes]
+    if session.sliders:
+        data["sliders"] = [
+            {
+                "direction": item.direction,
+                "amount": item.amount,
+                "rows": [item.rows.first, item.rows.last],
+                "label": item.label,
+                "starred": item.starred,
+            }
+            for item in session.sliders
+        ]
+    if session.mix:
+        data["mix"] = [
+            {"latent": latent_to_json(item.latent), "strengths": list(item.strengths), "label": item.label}
+            for item in session.mix
+        ]
+    return data
+
+
+def session_from_json(data: object) -> Session:
+    """Read what `session_to_json` wrote; a part that is missing gets its default.
+
+    Raises
+    ------
+    SessionFileError
+        If it is no session, a newer version, or a field is of the wrong type or out of range.
+    """
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise SessionFileError(f"A session should say that its format is {FORMAT!r}, but this one does not.")
+    version = data.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise SessionFileError("A session should have a whole version number, but this one has none.")
+    if version > VERSION:
+        raise SessionFileError(
+            f"This session is of version {str(version)[:20]}, but this program reads up to {VERSION}: update Latent Loom."
+        )
+    default = Session()
+    try:
+        return Session(
+            model=_model(data.get("model", {})),
+            position=_position(data.get("position", [0.0, 0.0])),
+            held=tuple((recipe_from_json(a), _number(b, "weight")) for a, b in _pairs(data.get("held", []), "held")),
+            classes=tuple(
+                (_integer(a, "class", 0, 1 << 20), _number(b, "class weight"))
+                for a, b in _pairs(data.get("classes", []), "classes")
+            ),
+            truncation=Truncation(
+                psi=_number(data.get("psi", default.truncation.psi), "psi"),
+                cutoff=_optional_integer(data.get("cutoff"), "cutoff"),
+            ),
+            noise=noise_from_json(data.get("noise", {})),
+            sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
+            mix=tuple(_source(item) for item in _list(data.get("mix", []), "mix")),
+        )
+    except SessionFileError:
+        raise
+    except LoomError as error:
+        raise SessionFileError(f"The session is damaged: {error.sentence}", error.details) from error
+    except (OverflowError, RecursionError) as error:
+        raise SessionFileError("The session is damaged: it holds a number that is too large.", str(error)) from error
+
+
+def _kept(data: object) -> tuple[Session, str]:
+    pair = _list(data, "kept latent")
+    if len(pair) != 2:
+        raise SessionFileError("Each kept latent must be a label and a session, but one is not.")
+    return session_from_json(pair[1]), _text(pair[0], "label")
+
+
+def _model(data: object) -> ModelReference:
+    fields = _mapping(data, "model")
+    return ModelReference(
+        path=_text(fields.get("path", ""), "model path"),
+        name=_text(fields.get("name", ""), "model name"),
+        model_id=_text(fields.get("sha256", ""), "model's SHA-256"),
+    )
+
+
+def _position(data: object) -> Position:
+    numbers = [_number(item, "position") for item in _list(data, "position")]
+    if len(numbers) != 2:
+        raise SessionFileError(f"The position must be two numbers, but has {len(numbers)}.")
+    return Position(*numbers)
+
+
+def _slider(data: object) -> Slider:
+    fields = _mapping(data, "slider")
+    starred = fields.get("starred", False)
+    if not isinstance(starred, bool):
+        raise SessionFileError("A slider's star must be true or false, but is something else.")
+    rows = _list(fields.get("rows", [0, None]), "slider's rows")
+    if len(rows) != 2:
+        raise SessionFileError("A slider's rows must be a first and a last, but are not.")
+    return Slider(
+        direction=_text(fields.get("direction"), "slider's direction"),
+        amount=_number(fields.get("amount", 0.0), "slider's amount"),
+        rows=RowRange(_integer(rows[0], "first row", 0, _MAX_ITEMS), _optional_integer(rows[1], "last row")),
+        label=_text(fields.get("label", ""), "slider's label"),
+        starred=starred,
+    )
+
+
+def _source(data: object) -> Source:
+    fields = _mapping(data, "mix source")
+    return Source(
+        latent=latent_from_json(fields.get("latent", {})),
+        strengths=tuple(_number(item, "strength") for item in _list(fields.get("strengths", []), "strengths")),
+        label=_text(fields.get("label", ""), "mix source's label"),
+    )
+
+
+def _mapping(data: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise SessionFileError(f"The {what} must be an object, but is {_kind(data)}.")
+    return data
+
+
+def _list(data: object, what: str, limit: int = _MAX_ITEMS) -> Sequence[Any]:
+    if not isinstance(data, list | tuple):
+        raise SessionFileError(f"The {what} must be a list, but is {_kind(data)}.")
+    if len(data) > limit:
+        raise SessionFileError(f"The {what} may have {limit} items, but has {len(data)}.")
+    return data
+
+
+def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
+    pairs = [item for item in _list(data, what) if isinstance(item, list | tuple) and len(item) == 2]
+    if len(pairs) != len(_list(data, what)):
+        raise SessionFileError(f"Each item of {what} must be a pair, but one is not.")
+    return [(a, b) for a, b in pairs]
+
+
+def _text(data: object, what: str) -> str:
+    if not isinstance(data, str) or len(data) > _MAX_TEXT:
+        raise SessionFileError(f"The {what} must be a text of at most {_MAX_TEXT} letters, but is {_kind(data)}.")
+    return data
+
+
+def _number(data: object, what: str) -> float:
+    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+        raise SessionFileError(f"The {what} must be a finite number, but is {_kind(data)}.")
+    return float(data)
+
+
+def _optional_integer(data: object, what: str) -> int | None:
+    return None if data is None else _integer(data, what, 0, _MAX_ITEMS)
+
+
+def _integer(data: object, what: str, low: int, high: int) -> int:
+    if isinstance(data, bool) or not isinstance(data, int) or not low <= data <= high:
+        raise SessionFileError(f"The {what} must be a whole number in {low}..{high}, but is {_kind(data)}.")
+    return data
+
+
+def _kind(data: object) -> str:
+    return repr(data)[:40] if isinstance(data, float | str) else type(data).__name__
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
