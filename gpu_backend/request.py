@@ -26,6 +26,9 @@ _MAX_MIX_DEPTH = 8
 _MAX_ITEMS = 4096
 """Longest list that is read from a file."""
 
+_MAX_BITS = 1000
+"""Whole numbers longer than this are no float, and too long to write out."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
@@ -145,7 +148,7 @@ def latent_from_json(data: object, depth: int = 0) -> Latent:
     fields = _mapping(data, "latent")
     space = fields.get("space", "w")
     if space not in ("w", "z"):
-        raise RequestError(f"A point's space must be 'w' or 'z', but is {space!r}.")
+        raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
     return Latent(
         point=Point(
             seeds=tuple(
@@ -184,7 +187,7 @@ def noise_from_json(data: object) -> Noise:
     fields = _mapping(data, "noise")
     mode = fields.get("mode", "const")
     if mode not in ("none", "const", "random"):
-        raise RequestError(f"The noise mode must be 'none', 'const' or 'random', but is {mode!r}.")
+        raise RequestError(f"The noise mode must be 'none', 'const' or 'random', but is {_kind(mode)}.")
     return Noise(
         mode=mode,
         seed=_integer(fields.get("seed", 0), "noise seed", 0, SEED_COUNT - 1),
@@ -231,7 +234,11 @@ def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
 
 
 def _number(data: object, what: str) -> float:
-    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+    if isinstance(data, bool) or not isinstance(data, int | float):
+        raise RequestError(f"The {what} must be a finite number, but is {_kind(data)}.")
+    if isinstance(data, int) and data.bit_length() > _MAX_BITS:
+        raise RequestError(f"The {what} must be a finite number, but is a whole number of {data.bit_length()} bits.")
+    if not math.isfinite(data):
         raise RequestError(f"The {what} must be a finite number, but is {_kind(data)}.")
     return float(data)
 
@@ -243,4 +250,9 @@ def _integer(data: object, what: str, low: int, high: int) -> int:
 
 
 def _kind(data: object) -> str:
-    return repr(data)[:40] if isinstance(data, int | float | str) else type(data).__name__
+    """Return what came in a few words. Long texts and numbers are cut before they are written out."""
+    if isinstance(data, str):
+        return repr(data[:40])
+    if isinstance(data, int) and data.bit_length() > _MAX_BITS:
+        return f"a whole number of {data.bit_length()} bits"
+    return repr(data) if isinstance(data, int | float) else type(data).__name__

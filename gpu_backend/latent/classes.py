@@ -1,0 +1,35 @@
+"""Class weights -> the label vector that a conditional mapping network takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.errors import RequestError
+
+
+def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.float32]:
+    """Return the label: one class of weight 1 gives a one-hot vector, several their weighted sum, none zeros.
+
+    Returns
+    -------
+    (c_dim,) float32
+
+    Raises
+    ------
+    RequestError
+        If the network has no classes and one is asked for, a class does not exist or a weight is not finite.
+    """
+    label = np.zeros(c_dim, dtype=np.float64)
+    for index, weight in classes:
+        if c_dim == 0:
+            raise RequestError(f"This network has no classes, but class {index} was asked for; leave the class out.")
+        if not 0 <= index < c_dim:
+            raise RequestError(f"The class must be in 0..{c_dim - 1} for this network, but {index} came.")
+        if not math.isfinite(weight):
+            raise RequestError(f"The weight of class {index} must be a finite number, but {weight} came.")
+        label[index] += weight
+    return label.astype(np.float32)

@@ -1,0 +1,52 @@
+"""Seed -> z, as the official tools draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.errors import RequestError
+from gpu_backend.recipe import SEED_COUNT
+
+
+def seed_to_z(seed: int, z_dim: int) -> NDArray[np.float32]:
+    """Return the z of a seed.
+
+    NumPy's legacy generator is used because its stream is frozen: a seed gives the same z on every machine, and the
+    same as the official tools' ``RandomState(seed).randn(1, z_dim)``.
+
+    Returns
+    -------
+    (z_dim,) float32
+
+    Raises
+    ------
+    RequestError
+        If the seed is not in 0 .. SEED_COUNT - 1.
+    """
+    return _draw(seed, z_dim).astype(np.float32)
+
+
+def blend_z(seeds: Sequence[tuple[int, float]], z_dim: int) -> NDArray[np.float32]:
+    """Return the weighted sum of the z of several seeds, (z_dim,) float32. Raises RequestError for a bad seed."""
+    total = np.zeros(z_dim, dtype=np.float64)
+    for seed, weight in seeds:
+        total += weight * _draw(seed, z_dim)
+    return total.astype(np.float32)
+
+
+def z_angle(first: int, second: int, z_dim: int) -> tuple[float, float, float]:
+    """Return the angle between the z of two seeds in radians, and the length of each."""
+    a, b = _draw(first, z_dim), _draw(second, z_dim)
+    a_norm, b_norm = float(np.linalg.norm(a)), float(np.linalg.norm(b))
+    if a_norm == 0.0 or b_norm == 0.0:
+        return 0.0, a_norm, b_norm
+    return float(np.arccos(np.clip(a @ b / (a_norm * b_norm), -1.0, 1.0))), a_norm, b_norm
+
+
+def _draw(seed: int, z_dim: int) -> NDArray[np.float64]:
+    if not 0 <= seed < SEED_COUNT:
+        raise RequestError(f"A seed must be in 0..{SEED_COUNT - 1}, but {seed} came.")
+    return np.random.RandomState(seed).randn(z_dim)

@@ -1,0 +1,50 @@
+"""Truncation: rows of w move towards the average."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.errors import RequestError
+
+
+def truncate(
+    ws: NDArray[np.floating], w_avg: NDArray[np.floating], psi: float = 1.0, cutoff: int | None = None
+) -> NDArray[np.float64]:
+    """Return w_avg + psi * (ws - w_avg) on rows [0, cutoff) and ws on the others.
+
+    Parameters
+    ----------
+    ws
+        (..., num_ws, w_dim).
+    w_avg
+        (w_dim,).
+    psi
+        1 changes nothing, bit for bit; 0 gives the average.
+    cutoff
+        How many rows move; None means all.
+
+    Returns
+    -------
+    (..., num_ws, w_dim) float64, a new array.
+
+    Raises
+    ------
+    RequestError
+        If psi is not finite, the cutoff is not in 0..num_ws, or the average is needed and not finite.
+    """
+    num_ws = ws.shape[-2]
+    if not math.isfinite(psi):
+        raise RequestError(f"The truncation psi must be a finite number, but {psi} came.")
+    if cutoff is not None and not 0 <= cutoff <= num_ws:
+        raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, but {cutoff} came.")
+    rows = np.array(ws, dtype=np.float64)
+    count = num_ws if cutoff is None else cutoff
+    if psi == 1.0 or count == 0:
+        return rows
+    if not np.isfinite(w_avg).all():
+        raise RequestError("Truncation needs the average of w, which is not finite in this model; set psi to 1.")
+    rows[..., :count, :] = w_avg + psi * (rows[..., :count, :] - w_avg)
+    return rows

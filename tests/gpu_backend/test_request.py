@@ -1,0 +1,166 @@
+"""Requests as JSON: both ways without loss, and nothing but a RequestError from a hostile file."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from gpu_backend import (
+    SEED_COUNT,
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    RenderRequest,
+    RequestError,
+    RowRange,
+    Truncation,
+    latent_from_json,
+    noise_from_json,
+    recipe_from_json,
+    request_from_json,
+    request_to_json,
+)
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+seeds = st.integers(0, SEED_COUNT - 1)
+rows = st.builds(RowRange, st.integers(0, 40), st.none() | st.integers(0, 40))
+points = st.builds(
+    Point, st.lists(st.tuples(seeds, numbers), min_size=1, max_size=4).map(tuple), st.sampled_from(["w", "z"])
+)
+
+
+def latents(inner: st.SearchStrategy[Latent]) -> st.SearchStrategy[Latent]:
+    return st.builds(
+        Latent,
+        points,
+        st.lists(st.tuples(st.integers(0, 1000), numbers), max_size=3).map(tuple),
+        st.lists(st.builds(MixSource, inner, st.lists(st.floats(0, 1), max_size=18).map(tuple)), max_size=2).map(tuple),
+        st.lists(st.builds(DirectionAmount, st.text(max_size=9), numbers, rows), max_size=3).map(tuple),
+    )
+
+
+recipes = st.builds(
+    Recipe,
+    latents(latents(st.just(Latent()))),
+    st.builds(Truncation, numbers, st.none() | st.integers(0, 18)),
+)
+requests = st.builds(
+    RenderRequest,
+    model_id=st.text(max_size=64),
+    blend=st.lists(st.tuples(recipes, numbers), min_size=1, max_size=3).map(tuple),
+    noise=st.builds(
+        Noise,
+        st.sampled_from(["none", "const", "random"]),
+        seeds,
+        numbers,
+        st.lists(numbers, max_size=17).map(tuple),
+    ),
+    transform=st.none() | st.tuples(*[numbers] * 9),
+    resolution=st.none() | st.integers(1, 2048),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(requests)
+def test_a_request_comes_back_from_json_as_it_was(request: RenderRequest) -> None:
+    text = json.dumps(request_to_json(request), allow_nan=False)
+    assert request_from_json(json.loads(text)) == request
+
+
+def test_requests_are_hashable_so_that_equal_ones_can_be_told() -> None:
+    assert len({RenderRequest("a"), RenderRequest("a"), RenderRequest("b")}) == 2
+
+
+def test_what_does_not_change_the_picture_is_not_written() -> None:
+    assert request_to_json(RenderRequest("a", measure_steps=True)) == request_to_json(RenderRequest("a"))
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    assert request_from_json({"model": "a", "blend": [[{}, 1]]}) == RenderRequest("a")
+
+
+FIELDS = (
+    "model blend noise transform resolution latent psi cutoff seeds space classes mix directions mode seed gain layer_gains"
+).split()
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(json_values)
+def test_any_json_is_read_or_refused_with_one_sentence(data: object) -> None:
+    for read in (request_from_json, recipe_from_json, latent_from_json, noise_from_json):
+        try:
+            read(data)
+        except RequestError as error:
+            assert_is_one_sentence(error.sentence)
+
+
+def assert_is_one_sentence(sentence: str) -> None:
+    assert sentence[0].isupper()
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert len(sentence) < 200
+
+
+@settings(deadline=None, max_examples=100)
+@given(requests, st.data())
+def test_a_request_with_one_field_replaced_is_read_or_refused(request: RenderRequest, data: st.DataObject) -> None:
+    tree = json.loads(json.dumps(request_to_json(request)))
+    node, key = tree, data.draw(st.sampled_from(sorted(tree)))
+    while data.draw(st.booleans()) and isinstance(node[key], dict | list) and node[key]:
+        node = node[key]
+        key = data.draw(st.sampled_from(sorted(node)) if isinstance(node, dict) else st.integers(0, len(node) - 1))
+    node[key] = data.draw(json_values)
+    try:
+        request_from_json(tree)
+    except RequestError as error:
+        assert_is_one_sentence(error.sentence)
+
+
+GOOD = {"model": "a", "blend": [[{}, 1.0]]}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "request must be a set of named fields, but is list"),
+        ({**GOOD, "model": 3}, "model must be a text, but is 3"),
+        ({"model": "a"}, "blend must be a list, but is NoneType"),
+        ({**GOOD, "blend": []}, "at least one recipe, but is empty"),
+        ({**GOOD, "blend": [[{}]]}, "Each item of blend must be a pair, but one is list"),
+        ({**GOOD, "blend": [[{}, math.nan]]}, "blend weight must be a finite number, but is nan"),
+        ({**GOOD, "blend": [[{}, 10**400]]}, "but is a whole number of 1329 bits"),
+        ({**GOOD, "blend": [[{}, True]]}, "blend weight must be a finite number, but is True"),
+        ({**GOOD, "blend": [[{"psi": "0.7"}, 1]]}, "psi must be a finite number, but is '0.7'"),
+        ({**GOOD, "blend": [[{"cutoff": -1}, 1]]}, "cutoff must be a whole number in 0..4096, but is -1"),
+        ({**GOOD, "blend": [[{"latent": {"seeds": [[2**32, 1]]}}, 1]]}, "whole number in 0..4294967295"),
+        ({**GOOD, "blend": [[{"latent": {"seeds": [[10**5000, 1]]}}, 1]]}, "is a whole number of 16610 bits"),
+        ({**GOOD, "blend": [[{"latent": {"space": "W" * 9000}}, 1]]}, "space must be 'w' or 'z'"),
+        ({**GOOD, "blend": [[{"latent": {"directions": [["sefa/0", 1]]}}, 1]]}, r"\[name, amount, first row, last"),
+        ({**GOOD, "blend": [[{}, 1]] * 5000}, "may have 4096 items, but has 5000"),
+        ({**GOOD, "noise": {"mode": ["const"]}}, "noise mode must be 'none', 'const' or 'random', but is list"),
+        ({**GOOD, "transform": [1, 0, 0]}, "nine numbers, but has 3"),
+        ({**GOOD, "resolution": 0}, "resolution must be a whole number in 1..65536, but is 0"),
+    ],
+)
+def test_the_sentence_names_the_field_and_what_came(data: object, words: str) -> None:
+    with pytest.raises(RequestError, match=words) as caught:
+        request_from_json(data)
+    assert_is_one_sentence(caught.value.sentence)
+
+
+def test_mix_sources_nested_without_end_are_refused() -> None:
+    latent: dict[str, object] = {}
+    for _ in range(200):
+        latent = {"mix": [[latent, [1.0]]]}
+    with pytest.raises(RequestError, match="nested 8 deep, but these go deeper"):
+        latent_from_json(latent)
