@@ -1,0 +1,109 @@
+"""What a saved picture says about itself: the JSON document in its text chunk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from explorer_app.exporting.errors import PictureError
+from explorer_app.session.session import ModelReference, Session
+from explorer_app.session.storage import session_from_json, session_to_json
+from gpu_backend import LoomError, RenderRequest, request_from_json, request_to_json
+
+FORMAT = "latent-loom-picture"
+VERSION = 1
+
+MAX_TEXT_NBYTES = 4 << 20
+"""Longest document that is written or read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureDocument:
+    """A picture's recipe.
+
+    Attributes
+    ----------
+    request
+        What was rendered; `request.model_id` is the model's SHA-256.
+    model_name
+        The model's display name, for people.
+    session
+        All that the person had set when the picture was saved; None for the frames of a sequence.
+    """
+
+    request: RenderRequest
+    model_name: str = ""
+    session: Session | None = None
+
+    @property
+    def model(self) -> ModelReference:
+        """Which model made the picture; its path is known only where a session tells it."""
+        path = self.session.model.path if self.session is not None else ""
+        return ModelReference(path=path, name=self.model_name, model_id=self.request.model_id)
+
+
+def document_to_text(document: PictureDocument) -> str:
+    """Return the document as JSON in ASCII: the same document always gives the same text.
+
+    Raises
+    ------
+    PictureError
+        If it is too long to be read back.
+    """
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    if document.session is not None:
+        data["session"] = session_to_json(document.session)
+    data["request"] = request_to_json(document.request)
+    data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    if len(text) > MAX_TEXT_NBYTES:
+        raise PictureError(
+            f"A picture can hold a recipe of {MAX_TEXT_NBYTES >> 20} MB, but this one has {len(text) >> 20} MB; "
+            "take some mix sources away."
+        )
+    return text
+
+
+def document_from_text(text: str) -> PictureDocument:
+    """Read what `document_to_text` wrote.
+
+    Raises
+    ------
+    PictureError
+        If the text is not such a document; the sentence says what came instead.
+    """
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise PictureError(
+            "This picture's recipe cannot be read because it is not JSON; save the picture again.", details=str(error)
+        ) from error
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise PictureError(f"This picture's recipe should say that it is a {FORMAT!r}, but says something else.")
+    version = data.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise PictureError("This picture's recipe should have a whole version number, but has none.")
+    if version > VERSION:
+        raise PictureError(
+            f"This picture was saved by a newer Latent Loom: its recipe has version {str(version)[:20]}, "
+            f"this program reads up to {VERSION}; update Latent Loom."
+        )
+    model = data.get("model")
+    name = model.get("name") if isinstance(model, Mapping) else ""
+    session = data.get("session")
+    try:
+        return PictureDocument(
+            request=request_from_json(data.get("request")),
+            model_name=name if isinstance(name, str) else "",
+            session=None if session is None else session_from_json(session),
+        )
+    except LoomError as error:
+        raise PictureError(f"This picture's recipe is damaged: {error.sentence}", details=error.details) from error
+    except (OverflowError, RecursionError) as error:
+        raise PictureError("This picture's recipe is damaged: it holds a number that is too large.") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
