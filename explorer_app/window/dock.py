@@ -7,6 +7,7 @@ A panel with several pages says so by itself (see `PagedPanel`); what it has to 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
@@ -60,7 +61,7 @@ class DockHeader(QWidget):
         for index, title in enumerate(titles):
             tab = HeaderTab(title, len(titles) > 1, self)
             tab.setChecked(index == 0)
-            tab.toggled.connect(lambda on, index=index: on and self.page_asked.emit(index))
+            tab.toggled.connect(partial(self._toggled, index))
             self.tabs.append(tab)
             layout.addWidget(tab)
         layout.addStretch(1)
@@ -68,6 +69,10 @@ class DockHeader(QWidget):
             layout.addWidget(extra)
             layout.setSpacing(theme.GRID * 2 if len(titles) == 1 else layout.spacing())
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def _toggled(self, index: int, on: bool) -> None:
+        if on:
+            self.page_asked.emit(index)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the height of one header row."""

@@ -1,0 +1,398 @@
+"""The canvas: the newest frame, and the hand on it.
+
+Left-drag walks the seed plane, the wheel zooms at the pointer, the middle button or Space with a drag pans. The picture
+keeps its place and size while drafts of lower resolution come and go.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QElapsedTimer, QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer_app.session.edits import MoveTo
+from explorer_app.session.session import Position, Session
+from explorer_app.window import fonts, theme
+from explorer_app.window.canvas_view import CanvasView, is_smooth
+from explorer_app.window.frame_image import frame_image, shrunk
+from explorer_app.window.walk import KEY_STEP, SEEDS_PER_PX, Glide, Walk
+from gpu_backend import Frame, ModelFacts
+
+_ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_EDGE_PX = 14
+_CAPTION_PX = 34
+
+
+class Canvas(QWidget):
+    """The picture and the gestures on it.
+
+    Signals
+    -------
+    edited(edit, is_final)
+        A walk: many edits that are not final, then one that is.
+    gesture_cancelled()
+        Escape during a walk.
+    painted(frame)
+        A frame is on the screen for the first time.
+    view_changed()
+        Zoom or pan changed.
+    resized()
+        What lies over the canvas has to find its place.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    painted = Signal(object)
+    view_changed = Signal()
+    resized = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("canvas")
+        self.setAccessibleName("Picture")
+        self.setAccessibleDescription(
+            "Drag or press the arrow keys to walk the seed plane, Shift slows; the wheel zooms, Space and drag pans."
+        )
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.view = CanvasView()
+        self.glides = False
+        self._session = Session()
+        self._frame: Frame | None = None
+        self._image: QImage | None = None
+        self._small: QImage | None = None
+        self._is_new = False
+        self._size: tuple[int, int] | None = None
+        self._walk: Walk | None = None
+        self._keys: set[int] = set()
+        self._pan_from: QPointF | None = None
+        self._space = False
+        self._last = QPointF()
+        self._drop_text = ""
+        self._clock = QElapsedTimer()
+        self._clock.start()
+        self._glide = Glide(self)
+        self._glide.moved.connect(lambda position: self.edited.emit(MoveTo(position), False))
+
+    # -- what it shows ----------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame that is shown. Its bytes live as long as the picture made over them."""
+        return self._frame
+
+    def show_frame(self, frame: Frame | None) -> None:
+        """Show a frame; the old one stays until this one is painted."""
+        if frame is self._frame:
+            return
+        self._frame = frame
+        self._image = None if frame is None else frame_image(frame)
+        self._small = None
+        self._is_new = frame is not None
+        if frame is not None and self._size is None:
+            self._size = (frame.width, frame.height)
+        self.update()
+
+    def show_session(self, session: Session) -> None:
+        """Take over where the person is on the plane."""
+        self._session = session
+
+    def show_model(self, facts: ModelFacts | None) -> None:
+        """Take over how large the full picture is, so that drafts are drawn at its size."""
+        self.stop_glide()
+        self._size = None if facts is None else (facts.resolution, facts.resolution)
+        self.update()
+
+    def show_drop(self, text: str) -> None:
+        """Say what dropping here would do; empty for nothing."""
+        if text != self._drop_text:
+            self._drop_text = text
+            self.update()
+
+    # -- zoom and pan -----------------------------------------------------------------------------------------------
+
+    def fit(self) -> None:
+        """Show the whole picture as large as it goes."""
+        self._look(CanvasView())
+
+    def one_to_one(self) -> None:
+        """Show one pixel of the picture on one pixel of the screen."""
+        self._look(CanvasView(1.0))
+
+    def zoom_by(self, factor: float) -> None:
+        """Zoom at the middle of the canvas."""
+        stage = self._stage()
+        self._zoom(factor, (stage.width() / 2, stage.height() / 2))
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of the full picture in its own pixels."""
+        return self._size or (1, 1)
+
+    def picture_rect(self) -> QRectF:
+        """Return where the picture lies, in the canvas's own coordinates."""
+        ratio = self.devicePixelRatioF()
+        stage = self._stage()
+        left, top, width, height = self.view.place(self.picture_size, (stage.width(), stage.height()))
+        return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
+
+    def _stage(self) -> QRectF:
+        """Return where a fitted picture may lie, in device px."""
+        ratio = self.devicePixelRatioF()
+        edge = theme.px(_EDGE_PX)
+        area = QRectF(self.rect()).adjusted(edge, edge, -edge, -theme.px(_CAPTION_PX))
+        return QRectF(
+            round(area.x() * ratio),
+            round(area.y() * ratio),
+            max(1.0, area.width() * ratio),
+            max(1.0, area.height() * ratio),
+        )
+
+    def _look(self, view: CanvasView) -> None:
+        if view != self.view:
+            self.view = view
+            self.update()
+            self.view_changed.emit()
+
+    def _zoom(self, factor: float, at: tuple[float, float]) -> None:
+        stage = self._stage()
+        self._look(self.view.zoomed(factor, at, self.picture_size, (stage.width(), stage.height())))
+
+    # -- the hand ---------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Stop a glide; begin a walk or a pan."""
+        self.stop_glide()
+        self._last = event.position()
+        if event.button() == Qt.MouseButton.MiddleButton or (
+            event.button() == Qt.MouseButton.LeftButton and self._space
+        ):
+            self._pan_from = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif event.button() == Qt.MouseButton.LeftButton and self._frame is not None:
+            self._walk = Walk(self._session.position)
+            self._keys.clear()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Walk or pan on."""
+        way = event.position() - self._last
+        self._last = event.position()
+        if self._pan_from is not None:
+            ratio = self.devicePixelRatioF()
+            stage = self._stage()
+            self._look(
+                self.view.panned(way.x() * ratio, way.y() * ratio, self.picture_size, (stage.width(), stage.height()))
+            )
+        elif self._walk is not None and event.buttons() & Qt.MouseButton.LeftButton and not way.isNull():
+            slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            position = self._walk.move(
+                way.x() * SEEDS_PER_PX, way.y() * SEEDS_PER_PX, slow=slow, now_ms=self._clock.elapsed()
+            )
+            self.edited.emit(MoveTo(position), False)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """End a walk, or let it glide on; end a pan."""
+        if self._pan_from is not None:
+            self._pan_from = None
+            self._show_cursor()
+        elif event.button() == Qt.MouseButton.LeftButton and self._walk is not None:
+            walk, self._walk = self._walk, None
+            speed = walk.flick(self._clock.elapsed()) if self.glides else None
+            if walk.position == walk.start:
+                return
+            if speed is not None:
+                self._glide.start(walk.position, speed)
+            else:
+                self.edited.emit(MoveTo(walk.position), True)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        """Zoom at the pointer."""
+        steps = event.angleDelta().y() / 120
+        if steps and self._frame is not None:
+            ratio = self.devicePixelRatioF()
+            stage = self._stage()
+            at = event.position() * ratio - stage.topLeft()
+            self._zoom(1.2**steps, (at.x(), at.y()))
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Space readies a pan, Escape cancels a walk, arrows walk."""
+        key = event.key()
+        if key == Qt.Key.Key_Space:
+            if not event.isAutoRepeat():
+                self._space = True
+                self._show_cursor()
+        elif key == Qt.Key.Key_Escape and (self._walk is not None or self._glide.is_moving):
+            self._walk = None
+            self._keys.clear()
+            self._glide.stop()
+            self.gesture_cancelled.emit()
+        elif key in _ARROWS and self._frame is not None:
+            self._key_walk(event)
+        else:
+            super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Letting go of the last arrow key ends its walk."""
+        if event.isAutoRepeat():
+            return
+        if event.key() == Qt.Key.Key_Space:
+            self._space = False
+            self._show_cursor()
+        elif event.key() in self._keys:
+            self._keys.discard(event.key())
+            if not self._keys:
+                self._end_walk()
+        else:
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """A walk by keys ends where the keyboard goes elsewhere."""
+        self._space = False
+        self._show_cursor()
+        if self._keys:
+            self._keys.clear()
+            self._end_walk()
+        super().focusOutEvent(event)
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Show focus."""
+        super().focusInEvent(event)
+        self.update()
+
+    def stop_glide(self) -> None:
+        """Bring a glide to rest; where it is becomes one step of the history. May be called twice."""
+        if self._glide.is_moving:
+            self._glide.stop()
+            self.edited.emit(MoveTo(self._glide.position), True)
+
+    def _key_walk(self, event: QKeyEvent) -> None:
+        if self._walk is not None and not self._keys:
+            return  # the mouse has it
+        self.stop_glide()
+        if self._walk is None:
+            self._walk = Walk(self._session.position)
+        self._keys.add(event.key())
+        right, down = _ARROWS[Qt.Key(event.key())]
+        slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        position: Position = self._walk.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
+        self.edited.emit(MoveTo(position), False)
+
+    def _end_walk(self) -> None:
+        walk, self._walk = self._walk, None
+        if walk is not None:
+            self.edited.emit(MoveTo(walk.position), True)
+
+    def _show_cursor(self) -> None:
+        if self._space:
+            self.setCursor(Qt.CursorShape.OpenHandCursor)
+        else:
+            self.unsetCursor()
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return a size at which a picture is worth looking at."""
+        return QSize(560, 560)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the smallest size that shows anything."""
+        return QSize(240, 200)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Let what lies over the canvas find its place."""
+        super().resizeEvent(event)
+        stage = self._stage()
+        self.view = self.view.kept(self.picture_size, (stage.width(), stage.height()))
+        self.resized.emit()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Repaint in the new theme."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the well, the picture and the line below it."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        well = QPainterPath()
+        well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        painter.fillPath(well, QColor(tokens.well))
+        if self._image is not None:
+            self._paint_picture(painter, well)
+        self._paint_caption(painter)
+        if self._drop_text or self.hasFocus():
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            colour = QColor(tokens.accent) if self._drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
+            painter.setPen(QPen(colour, 2 if self._drop_text else 1))
+            painter.drawPath(well)
+        painter.end()
+        if self._is_new and self._frame is not None:
+            self._is_new = False
+            self.painted.emit(self._frame)
+
+    def _paint_picture(self, painter: QPainter, well: QPainterPath) -> None:
+        assert self._image is not None
+        target = self.picture_rect()
+        painter.save()
+        if not QRectF(self.rect()).adjusted(2, 2, -2, -2).contains(target):
+            painter.setClipPath(well)
+        image = self._image
+        scale = target.width() * self.devicePixelRatioF() / image.width()
+        if scale < 0.5:
+            wide = round(target.width() * self.devicePixelRatioF())
+            if self._small is None or self._small.width() != wide:
+                self._small = shrunk(image, wide)
+            image, scale = self._small, 1.0
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale))
+        painter.drawImage(target, image)
+        painter.restore()
+
+    def _paint_caption(self, painter: QPainter) -> None:
+        tokens = theme.current()
+        painter.setFont(fonts.caption())
+        painter.setPen(QColor(tokens.dim))
+        line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
+        line.setTop(line.bottom() - theme.px(_CAPTION_PX - 4))
+        if self.view.zoom is not None:
+            painter.fillRect(line.adjusted(-theme.px(10), 0, theme.px(10), -4), theme.alpha(tokens.well, 0.8))
+        metrics = painter.fontMetrics()
+        draft = "draft" if self._frame is not None and self._frame.is_draft else ""
+        room = int(line.width()) - metrics.horizontalAdvance("draft ")
+        text = metrics.elidedText(self.caption(), Qt.TextElideMode.ElideRight, room)
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, draft)
+
+    def caption(self) -> str:
+        """Return the line below the picture: its size, how large it is shown, and what the hand can do."""
+        if self._drop_text:
+            return self._drop_text
+        if self._frame is None:
+            return ""
+        width, height = self.picture_size
+        stage = self._stage()
+        percent = round(100 * self.view.scale(self.picture_size, (stage.width(), stage.height())))
+        how = "fit " if self.view.zoom is None else ""
+        return f"{width} × {height} → {how}{percent} % · drag to walk, Shift slows, wheel zooms"

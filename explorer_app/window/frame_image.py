@@ -1,0 +1,19 @@
+"""Frame -> QImage over the frame's own bytes: nothing is copied or converted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+
+from gpu_backend import Frame
+
+
+def frame_image(frame: Frame) -> QImage:
+    """Return a picture over the bytes of a frame. Whoever keeps the picture keeps the frame: Qt does not."""
+    kind = QImage.Format.Format_ARGB32 if frame.has_alpha else QImage.Format.Format_RGB32
+    return QImage(frame.pixels.data, frame.width, frame.height, frame.width * 4, kind)
+
+
+def shrunk(image: QImage, width: int) -> QImage:
+    """Return a copy reduced to a width, averaged over all pixels, which a painter does not do."""
+    return image.scaledToWidth(max(1, width), Qt.TransformationMode.SmoothTransformation)
