@@ -83,9 +83,28 @@ def test_what_is_left_out_has_its_default() -> None:
     assert request_from_json({"model": "a", "blend": [[{}, 1]]}) == RenderRequest("a")
 
 
-FIELDS = (
-    "model blend noise transform resolution latent psi cutoff seeds space classes mix directions mode seed gain layer_gains"
-).split()
+FIELDS = [
+    *("model", "blend", "noise", "transform", "resolution", "latent", "psi", "cutoff", "seeds", "space"),
+    *("classes", "mix", "directions", "mode", "seed", "gain", "layer_gains"),
+]
+    "model",
+    "blend",
+    "noise",
+    "transform",
+    "resolution",
+    "latent",
+    "psi",
+    "cutoff",
+    "seeds",
+    "space",
+    "classes",
+    "mix",
+    "directions",
+    "mode",
+    "seed",
+    "gain",
+    "layer_gains",
+]
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

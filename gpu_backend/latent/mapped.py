@@ -1,0 +1,69 @@
+"""What was mapped lately, so that a drag maps only the seeds that it comes to."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.latent.classes import class_label
+from gpu_backend.latent.rows import Anchor
+from gpu_backend.latent.seeds import blend_z
+
+MapOne = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+"""z (z_dim,) and label (c_dim,) -> w (w_dim,), untruncated."""
+
+CAPACITY = 2048
+"""Anchors that are kept: 4 MB for w of 512 numbers."""
+
+
+class MappedAnchors:
+    """Anchors -> w, least recently used out first.
+
+    Each anchor is mapped alone, whatever else is asked for with it: a matrix product may round differently for another
+    batch, and a picture must not depend on what was looked at before.
+
+    Parameters
+    ----------
+    map_one
+        The mapping network.
+    z_dim, c_dim
+        Lengths of its inputs.
+    capacity
+        How many anchors are kept.
+    """
+
+    def __init__(self, map_one: MapOne, z_dim: int, c_dim: int, capacity: int = CAPACITY) -> None:
+        self._map_one = map_one
+        self._z_dim = z_dim
+        self._c_dim = c_dim
+        self._capacity = capacity
+        self._kept: OrderedDict[Anchor, NDArray[np.float32]] = OrderedDict()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the kept w take."""
+        return sum(w.nbytes for w in self._kept.values())
+
+    def fetch(self, anchors: Iterable[Anchor]) -> dict[Anchor, NDArray[np.float32]]:
+        """Return the w of each anchor, (w_dim,) float32, mapping those that are not kept. Raises RequestError."""
+        found = {anchor: self._one(anchor) for anchor in anchors}
+        while len(self._kept) > self._capacity:
+            self._kept.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+    def _one(self, anchor: Anchor) -> NDArray[np.float32]:
+        w = self._kept.get(anchor)
+        if w is None:
+            label = class_label(anchor.classes, self._c_dim)
+            w = self._map_one(blend_z(anchor.seeds, self._z_dim), label)
+            self._kept[anchor] = w
+        else:
+            self._kept.move_to_end(anchor)
+        return w
