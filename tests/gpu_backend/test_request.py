@@ -87,24 +87,6 @@ FIELDS = [
     *("model", "blend", "noise", "transform", "resolution", "latent", "psi", "cutoff", "seeds", "space"),
     *("classes", "mix", "directions", "mode", "seed", "gain", "layer_gains"),
 ]
-    "model",
-    "blend",
-    "noise",
-    "transform",
-    "resolution",
-    "latent",
-    "psi",
-    "cutoff",
-    "seeds",
-    "space",
-    "classes",
-    "mix",
-    "directions",
-    "mode",
-    "seed",
-    "gain",
-    "layer_gains",
-]
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
