@@ -145,7 +145,7 @@ def session_from_json(data: object) -> Session:
         raise SessionFileError("A session should have a whole version number, but this one has none.")
     if version > VERSION:
         raise SessionFileError(
-            f"This session is of version {str(version)[:20]}, but this program reads up to {VERSION}: update Latent Loom."
+            f"This session is of version {str(version)[:20]}, but this program reads up to {VERSION}; update it."
         )
     default = Session()
     try:

@@ -1,0 +1,16 @@
+"""From gesture to request, and from frame to window: the only place that decides.
+
+::
+
+    Controller      what the window may ask for and is told                       controller.py
+    Editor          session, history, the gesture under way                       editor.py
+    Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
+    ModelDesk       opening models: reading, preparing, falling back              model_desk.py, adapting.py
+    ExportDesk      one sequence on its way out, pictures in between              export_desk.py
+    Autosave        the last session comes back                                   autosave.py
+"""
+
+from explorer_app.controller.controller import Controller
+from explorer_app.controller.progress import ExportProgress, Loading
+
+__all__ = ["Controller", "ExportProgress", "Loading"]

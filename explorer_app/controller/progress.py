@@ -1,0 +1,58 @@
+"""What is under way, as the window shows it: a model being opened, a sequence being exported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """A model on its way in.
+
+    Attributes
+    ----------
+    path
+        The file.
+    done, total
+        Bytes; `total` 0 while it is not known.
+    stage
+        Words for the person: "Reading", "Preparing".
+    """
+
+    path: str
+    done: int
+    total: int
+    stage: str
+
+    @property
+    def share(self) -> float:
+        """Part that is read, in 0..1."""
+        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProgress:
+    """A sequence on its way out.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    done, total
+        Frames; frames that were there from an earlier run count as done.
+    seconds_left
+        Estimate from the frames of this run; None before the first.
+    is_stopping
+        It was cancelled and the frame that is being made is the last.
+    """
+
+    name: str
+    done: int
+    total: int
+    seconds_left: float | None = None
+    is_stopping: bool = False
+
+    @property
+    def share(self) -> float:
+        """Part that is done, in 0..1."""
+        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
