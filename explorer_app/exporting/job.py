@@ -124,12 +124,14 @@ class SequenceJob:
         Raises
         ------
         ExportError
-            If a frame or the manifest could not be written.
+            If a frame or the manifest could not be written and `deliver` has not said so.
         """
         if self._is_closed:
             return
         self._is_closed = True
         self._writers.close()
+        if self._writers.has_failed:
+            return
         if self._is_open and (cancelled or self.done == self.total):
             self._write_manifest("complete" if self.done == self.total else "cancelled")
 

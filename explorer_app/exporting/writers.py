@@ -12,7 +12,8 @@ _WAITING_PER_THREAD = 2
 class WriterPool:
     """Runs tasks on a few threads, in any order, holding a bounded number at a time.
 
-    After the first failure no further task runs; the failure is raised to whoever calls next.
+    After the first failure no further task runs. The failure is raised by the next `submit`, or by `close` if none
+    came in between.
 
     Parameters
     ----------
@@ -24,6 +25,12 @@ class WriterPool:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="export-writer")
         self._places = threading.BoundedSemaphore(threads * (1 + _WAITING_PER_THREAD))
         self._failure: BaseException | None = None
+        self._is_told = False
+
+    @property
+    def has_failed(self) -> bool:
+        """A task has raised."""
+        return self._failure is not None
 
     def submit(self, task: Callable[[], None]) -> None:
         """Run a task soon; waits while as many as allowed are waiting already.
@@ -36,6 +43,7 @@ class WriterPool:
         self._places.acquire()
         if self._failure is not None:
             self._places.release()
+            self._is_told = True
             raise self._failure
         self._executor.submit(self._run, task)
 
@@ -45,10 +53,11 @@ class WriterPool:
         Raises
         ------
         LoomError
-            What a task raised.
+            What a task raised, if nobody has been told yet.
         """
         self._executor.shutdown(wait=True)
-        if self._failure is not None:
+        if self._failure is not None and not self._is_told:
+            self._is_told = True
             raise self._failure
 
     def _run(self, task: Callable[[], None]) -> None:

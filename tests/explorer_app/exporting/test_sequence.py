@@ -1,0 +1,72 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.session.session import ModelReference
+from gpu_backend import Latent, Noise, Point, Recipe, RequestError, Truncation
+
+
+def key(seed: int) -> tuple[tuple[Recipe, float], ...]:
+    return ((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),)
+
+
+SETTINGS = SequenceSettings(
+    keys=(key(1), key(2), key(3)),
+    folder=Path("out"),
+    name="walk",
+    model=ModelReference("m.pkl", "m", "ab" * 32),
+    kind="w-linear",
+    frames_per_step=4,
+    noise=Noise("random", 3),
+)
+
+
+@pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
+@pytest.mark.parametrize("loop", [False, True])
+def test_every_frame_has_a_request_and_a_file_and_keys_stand_where_they_should(kind: str, loop: bool) -> None:
+    settings = replace(SETTINGS, kind=kind, loop=loop)
+    sequence = plan_sequence(settings)
+    assert len(sequence) == settings.frame_count == (12 if loop else 9)
+    assert [sequence.request(index * 4).blend for index in range(3)] == list(settings.keys)
+    assert {sequence.request(index).noise for index in range(len(sequence))} == {Noise("random", 3)}
+    assert {sequence.request(index).model_id for index in range(len(sequence))} == {"ab" * 32}
+    assert sequence.path(7) == Path("out/walk_00007.png")
+    assert sequence.manifest_path == Path("out/walk.manifest.json")
+
+
+def test_a_half_way_frame_blends_its_neighbours() -> None:
+    blend = plan_sequence(SETTINGS).request(6).blend
+    assert blend == ((key(2)[0][0], 0.5), (key(3)[0][0], 0.5))
+
+
+def test_one_key_gives_one_frame() -> None:
+    assert len(plan_sequence(replace(SETTINGS, keys=(key(1),)))) == 1
+
+
+@pytest.mark.parametrize("name", ["", "  ", ".hidden", "a/b", "a\\b", "..", "a:b", "a\nb", "a*", "x" * 101, "nul\0"])
+def test_a_name_that_is_no_file_name_is_refused(name: str) -> None:
+    with pytest.raises(ExportError, match=r"^A sequence's name must .*\.$"):
+        plan_sequence(replace(SETTINGS, name=name))
+
+
+def test_a_sequence_too_long_to_number_is_refused_before_it_is_planned() -> None:
+    with pytest.raises(
+        ExportError, match=r"^A sequence can have 100,000 frames, but this one would have 2,000,000,001;"
+    ):
+        plan_sequence(replace(SETTINGS, frames_per_step=10**9))
+
+
+def test_too_many_keys_are_refused() -> None:
+    with pytest.raises(ExportError, match="4,096 keyframes"):
+        plan_sequence(replace(SETTINGS, keys=(key(1),) * 4097, frames_per_step=1))
+
+
+def test_keys_that_do_not_suit_the_path_are_refused() -> None:
+    between = ((Recipe(Latent(Point(((1, 0.5), (2, 0.5))))), 1.0),)
+    with pytest.raises(RequestError, match="whole seeds"):
+        plan_sequence(replace(SETTINGS, keys=(key(1), between), kind="z-slerp"))
+    with pytest.raises(RequestError):
+        plan_sequence(replace(SETTINGS, frames_per_step=0))

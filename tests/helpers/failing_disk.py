@@ -1,0 +1,75 @@
+"""Disks that fail on purpose, each at a chosen operation."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from explorer_app.exporting.disk import Disk
+
+
+class PowerCutError(BaseException):
+    """The program is gone: no clean-up of its own runs any more."""
+
+
+class MortalDisk(Disk):
+    """The program dies at operation number `last`: a write gets half its bytes out, a move or removal does not happen.
+
+    Afterwards every operation fails, as nothing of a dead program runs.
+    """
+
+    def __init__(self, last: int) -> None:
+        self._left = last
+        self.died = False
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write, or die half way."""
+        if self._dies():
+            path.write_bytes(data[: len(data) // 2])
+            raise PowerCutError
+        super().write(path, data)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Move, or die before."""
+        if self._dies():
+            raise PowerCutError
+        super().move(source, target)
+
+    def remove(self, path: Path) -> None:
+        """Remove, or die before."""
+        if self._dies():
+            raise PowerCutError
+        super().remove(path)
+
+    def _dies(self) -> bool:
+        if self.died:
+            raise PowerCutError
+        self._left -= 1
+        self.died = self._left < 0
+        return self.died
+
+
+class FullDisk(Disk):
+    """Has room for `room` files; afterwards writing or moving fails with `number`, having written half.
+
+    `stage` says which operation finds out.
+    """
+
+    def __init__(self, room: int, stage: str = "write", number: int = errno.ENOSPC) -> None:
+        self._room = room
+        self._stage = stage
+        self._number = number
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write while there is room."""
+        if self._stage == "write" and self._room == 0:
+            path.write_bytes(data[: len(data) // 2])
+            raise OSError(self._number, "no room")
+        super().write(path, data)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Move while there is room."""
+        if self._room == 0:
+            raise OSError(self._number, "no room")
+        super().move(source, target)
+        self._room -= 1
