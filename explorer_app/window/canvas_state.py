@@ -1,0 +1,163 @@
+"""What lies over the canvas while there is no picture: no model yet, loading with a cancel, or why it did not work."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from superqt import QElidingLabel
+
+from explorer_app.window import fonts, theme
+from explorer_app.window.icons import icon
+
+
+class CanvasState(QFrame):
+    """A card in the middle of the canvas, or nothing.
+
+    Signals
+    -------
+    open_asked()
+        The person wants to choose a model file.
+    cancel_asked()
+        The person wants to stop the loading.
+    dismissed()
+        The person has read why it did not work.
+    """
+
+    open_asked = Signal()
+    cancel_asked = Signal()
+    dismissed = Signal()
+
+    def __init__(self, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self.setObjectName("canvas-state")
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self._canvas = canvas
+        self._mark_name = ("model", "dim")
+        self.mark = QLabel(self)
+        self.mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.title = QElidingLabel("", self)
+        self.title.setFont(fonts.strong())
+        self.title.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.title, "strong")
+        self.sentence = QLabel(self)
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.sentence, "dim")
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Loading")
+        self.open_button = QPushButton("Open model…", self)
+        self.open_button.setToolTip("Choose a StyleGAN2 file: .pkl, .pt or .safetensors (Ctrl+O).")
+        self.open_button.clicked.connect(self.open_asked)
+        theme.set_role(self.open_button, "main")
+        self.cancel_button = QPushButton("Cancel", self)
+        self.cancel_button.setToolTip("Stop reading this file and keep what is open.")
+        self.cancel_button.clicked.connect(self.cancel_asked)
+        self.dismiss_button = QPushButton("Close", self)
+        self.dismiss_button.setToolTip("Go back to the picture.")
+        self.dismiss_button.clicked.connect(self.dismissed)
+
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(8))
+        buttons.addStretch(1)
+        for button in (self.open_button, self.cancel_button, self.dismiss_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        edge = theme.px(24)
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(theme.px(8))
+        layout.addWidget(self.mark)
+        layout.addWidget(self.title)
+        layout.addWidget(self.sentence)
+        layout.addSpacing(theme.px(4))
+        layout.addWidget(self.bar)
+        layout.addLayout(buttons)
+        canvas.installEventFilter(self)
+        self.show_nothing()
+
+    def show_nothing(self) -> None:
+        """Get out of the picture's way."""
+        self.hide()
+
+    def show_no_model(self) -> None:
+        """Say how to begin."""
+        self._compose(
+            ("model", "dim"),
+            "No model is open",
+            "Open a StyleGAN2 file, or drop one here. Nothing in the file is run.",
+            open_button=True,
+        )
+
+    def show_loading(self, name: str, sentence: str, done: int, total: int) -> None:
+        """Show how far a file is read; `total` 0 means that nobody knows yet."""
+        self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
+        self.bar.setRange(0, 1000 if total > 0 else 0)
+        if total > 0:
+            self.bar.setValue(round(1000 * min(1.0, done / total)))
+
+    def show_error(self, name: str, sentence: str, *, has_picture: bool) -> None:
+        """Say why a file could not be opened."""
+        self._compose(("error", "bad"), name, sentence, open_button=True, dismiss=has_picture)
+
+    def _compose(
+        self,
+        mark: tuple[str, str],
+        title: str,
+        sentence: str,
+        *,
+        bar: bool = False,
+        open_button: bool = False,
+        cancel: bool = False,
+        dismiss: bool = False,
+    ) -> None:
+        self._mark_name = mark
+        self._paint_mark()
+        self.title.setText(title)
+        self.title.setToolTip(title)
+        self.sentence.setText(sentence)
+        self.bar.setVisible(bar)
+        self.open_button.setVisible(open_button)
+        self.cancel_button.setVisible(cancel)
+        self.dismiss_button.setVisible(dismiss)
+        self.setAccessibleName(f"{title}: {sentence}")
+        self.show()
+        self.place()
+
+    def _paint_mark(self) -> None:
+        name, token = self._mark_name
+        self.mark.setPixmap(icon(name, token).pixmap(theme.px(32), theme.px(32)))
+
+    def place(self) -> None:
+        """Lie in the middle of the canvas."""
+        width = min(theme.px(400), self._canvas.width() - theme.px(24))
+        self.setFixedWidth(max(theme.px(200), width))
+        self.resize(self.width(), self.heightForWidth(self.width()))
+        self.move((self._canvas.width() - self.width()) // 2, (self._canvas.height() - self.height()) // 2)
+        self.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Follow the middle when the canvas changes its size."""
+        if watched is self._canvas and event.type() == QEvent.Type.Resize and self.isVisible():
+            self.place()
+        return False
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the mark in the new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "mark"):
+            self._paint_mark()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the card."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
+        painter.setBrush(QColor(tokens.panel))
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, theme.DOCK_RADIUS, theme.DOCK_RADIUS)

@@ -1,0 +1,157 @@
+"""One message on the screen: a sentence, its particulars on demand, copied with one click."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.messages import Level, Message
+from explorer_app.window import fonts, theme
+from explorer_app.window.icons import icon
+
+_LOOKS = {
+    Level.INFO: ("info", "good", "Message"),
+    Level.WARNING: ("warning", "warn", "Warning"),
+    Level.ERROR: ("error", "bad", "Error"),
+}
+"""Level -> icon, token, what a screen reader says first."""
+
+
+class Toast(QFrame):
+    """A message over the canvas.
+
+    It goes by itself after a while, which does not pass while the pointer or the keyboard is on it; an error stays
+    until it is closed.
+    """
+
+    closed = Signal()
+    resized = Signal()
+
+    def __init__(self, message: Message, shown_ms: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.message = message
+        self._count = 1
+        look, self._token, word = _LOOKS[message.level]
+        self.setAccessibleName(f"{word}: {message.sentence}")
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(shown_ms)
+        self._timer.timeout.connect(self.closed)
+
+        mark = QLabel(self)
+        mark.setPixmap(icon(look, self._token).pixmap(theme.px(18), theme.px(18)))
+        mark.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.sentence = QLabel(message.sentence, self)
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.close_button = QToolButton(self)
+        self.close_button.setIcon(icon("close", "dim"))
+        self.close_button.setToolTip("Close this message (Escape).")
+        self.close_button.setAccessibleName("Close this message")
+        self.close_button.clicked.connect(self.closed)
+        theme.set_role(self.close_button, "flat")
+
+        self.details_button = QPushButton("Details", self)
+        self.details_button.setCheckable(True)
+        self.details_button.setVisible(bool(message.details))
+        self.details_button.setToolTip("Show the particulars of this message.")
+        self.details_button.toggled.connect(self._show_details)
+        self.copy_button = QPushButton("Copy", self)
+        self.copy_button.setToolTip("Copy the sentence and its particulars to the clipboard.")
+        self.copy_button.clicked.connect(self._copy)
+        for button in (self.details_button, self.copy_button):
+            theme.set_role(button, "flat")
+        self.details = QPlainTextEdit(message.details, self)
+        self.details.setReadOnly(True)
+        self.details.setFont(fonts.caption())
+        self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.details.setFixedHeight(theme.px(120))
+        self.details.setAccessibleName("Details")
+        self.details.hide()
+
+        top = QHBoxLayout()
+        top.setSpacing(theme.px(8))
+        top.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self.sentence, 1)
+        top.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(4))
+        buttons.addSpacing(theme.px(22))
+        buttons.addWidget(self.details_button)
+        buttons.addWidget(self.copy_button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.px(12), theme.px(10), theme.px(8), theme.px(8))
+        layout.setSpacing(theme.px(4))
+        layout.addLayout(top)
+        layout.addLayout(buttons)
+        layout.addWidget(self.details)
+        self.copy_button.setVisible(message.level > Level.INFO or bool(message.details))
+        self._let_go()
+
+    def says(self, message: Message) -> bool:
+        """Return whether this is the same message again."""
+        return (self.message.level, self.message.sentence) == (message.level, message.sentence)
+
+    def repeat(self) -> None:
+        """Count the message once more and start its time again."""
+        self._count += 1
+        self.sentence.setText(f"{self.message.sentence}  (×{self._count})")
+        self._let_go()
+        self.resized.emit()
+
+    def _let_go(self) -> None:
+        if self.message.level < Level.ERROR and not self.details_button.isChecked():
+            self._timer.start()
+
+    def _show_details(self, shown: bool) -> None:
+        self.details.setVisible(shown)
+        self._timer.stop()
+        self.resized.emit()
+
+    def _copy(self) -> None:
+        text = self.message.sentence
+        QGuiApplication.clipboard().setText(f"{text}\n\n{self.message.details}" if self.message.details else text)
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Somebody reads: the time does not pass."""
+        self._timer.stop()
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Nobody reads any more."""
+        self._let_go()
+        super().leaveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape closes."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the card and, at its left, the colour of its level."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QPen(QColor(tokens.edge), 1))
+        painter.setBrush(QColor(tokens.head))
+        painter.drawRoundedRect(area, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(getattr(tokens, self._token)))
+        painter.drawRoundedRect(QRectF(area.left() + 3, area.top() + 8, 3, area.height() - 16), 1.5, 1.5)
