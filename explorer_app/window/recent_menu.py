@@ -1,0 +1,58 @@
+"""The menu of models that were opened lately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from explorer_app.settings import RecentModel
+from explorer_app.window import theme
+
+_WIDEST = 320
+
+
+class RecentMenu(QMenu):
+    """Filled when it is about to be shown, so that it is never out of date.
+
+    Parameters
+    ----------
+    recent
+        Gives the models, newest first.
+    below
+        Actions under the list.
+    """
+
+    path_chosen = Signal(str)
+
+    def __init__(
+        self,
+        recent: Callable[[], Sequence[RecentModel]],
+        parent: QWidget | None = None,
+        below: Sequence[QAction] = (),
+    ) -> None:
+        super().__init__("Open &recent", parent)
+        self._recent = recent
+        self._below = below
+        self.setToolTipsVisible(True)
+        self.aboutToShow.connect(self.fill)
+
+    @Slot()
+    def fill(self) -> None:
+        """Make the list anew."""
+        self.clear()
+        models = self._recent()
+        for model in models:
+            name = model.name or Path(model.path).stem
+            text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, theme.px(_WIDEST))
+            action = self.addAction(text.replace("&", "&&"))
+            action.setToolTip(model.path)
+            action.triggered.connect(lambda _=False, path=model.path: self.path_chosen.emit(path))
+        if not models:
+            self.addAction("Nothing opened yet").setEnabled(False)
+        if self._below:
+            self.addSeparator()
+            self.addActions(list(self._below))
