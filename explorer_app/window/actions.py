@@ -1,0 +1,41 @@
+"""The table of actions comes alive: one QAction a line, connected to what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QKeySequence
+
+from explorer_app.window.action_table import ACTIONS
+from explorer_app.window.icons import icon
+
+
+def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
+    """Return the actions of the table, by key, connected to the commands they ask for."""
+    made: dict[str, QAction] = {}
+    for spec in ACTIONS:
+        action = QAction(spec.text, owner)
+        action.setObjectName(spec.key)
+        if spec.icon:
+            action.setIcon(icon(spec.icon))
+        sequences = [QKeySequence(text) for text in spec.shortcuts]
+        action.setShortcuts(sequences)
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        shown = sequences[0].toString(QKeySequence.SequenceFormat.NativeText)
+        action.setToolTip(f"{spec.tip.rstrip('.')} ({shown}).")
+        action.setStatusTip("")
+        action.setCheckable(spec.checkable)
+        ask = getattr(commands, spec.asks)
+        if spec.checkable:
+            action.triggered.connect(ask)
+        else:
+            action.triggered.connect(lambda _=False, ask=ask: ask())
+        made[spec.key] = action
+    return made
+
+
+def enable(actions: Mapping[str, QAction], there: set[str]) -> None:
+    """Enable each action whose need is among what is there."""
+    for spec in ACTIONS:
+        actions[spec.key].setEnabled(not spec.needs or spec.needs in there)

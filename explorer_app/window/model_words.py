@@ -1,0 +1,85 @@
+"""What is said about a model, as words: pure, for the panel and for the details."""
+
+from __future__ import annotations
+
+from gpu_backend import ModelFacts
+
+
+def size_text(nbytes: int) -> str:
+    """Return a file size as people say it: "346 KB", "118.4 MB", "1.02 GB"."""
+    if nbytes < 1_000_000:
+        return f"{max(1, round(nbytes / 1000))} KB"
+    if nbytes < 1_000_000_000:
+        return f"{nbytes / 1e6:.1f} MB"
+    return f"{nbytes / 1e9:.2f} GB"
+
+
+def count_text(count: int) -> str:
+    """Return a large count as people say it: "8.7 M", "512 k", "940"."""
+    if count >= 1_000_000:
+        return f"{count / 1e6:.1f} M"
+    return f"{count / 1000:.0f} k" if count >= 1000 else str(count)
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun: "1 row", "14 rows"."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def summary(facts: ModelFacts, is_bundled: bool) -> str:
+    """Return the line below a model's name."""
+    parts = [
+        "bundled" if is_bundled else "",
+        facts.family,
+        f"{facts.resolution} × {facts.resolution}",
+        f"{count_text(facts.parameters)} parameters",
+        plural(facts.num_ws, "row"),
+        plural(facts.c_dim, "class", "classes") if facts.c_dim else "",
+        size_text(facts.nbytes),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def safety_summary(facts: ModelFacts) -> str:
+    """Return what the file asked for and what was left alone, in one line."""
+    asked = plural(len(facts.names_requested), "name")
+    if not facts.names_requested and not facts.ignored:
+        return "it asked to import nothing"
+    return f"asked to import {asked} · {plural(len(facts.ignored), 'part')} ignored"
+
+
+def safety_details(facts: ModelFacts) -> str:
+    """Return the names that the file asked to import and the parts that were ignored, one a line."""
+    lines = []
+    if facts.names_requested:
+        lines += ["Names asked for, none imported:", *(f"  {name}" for name in facts.names_requested)]
+    if facts.ignored:
+        lines += ["Ignored:", *(f"  {part}" for part in facts.ignored)]
+    return "\n".join(lines)
+
+
+def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
+    """Return everything that is known, as (name, text) in the order of reading."""
+    clamp = "none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"
+    return [
+        ("Name", facts.name),
+        ("File", facts.path),
+        ("Size", f"{size_text(facts.nbytes)} ({facts.nbytes:,} bytes)"),
+        ("SHA-256", facts.model_id),
+        ("Container", facts.container),
+        ("Family", f"{facts.family}, {facts.architecture}"),
+        ("Conventions", facts.flavour),
+        ("Resolution", f"{facts.resolution} × {facts.resolution}, {plural(facts.img_channels, 'channel')}"),
+        ("Rows of w", f"{facts.num_ws} of {facts.w_dim}"),
+        ("z", str(facts.z_dim)),
+        ("Classes", str(facts.c_dim) if facts.c_dim else "none"),
+        ("Mapping layers", str(facts.mapping_layers)),
+        ("Parameters", f"{facts.parameters:,}"),
+        ("Clamp", clamp),
+        ("Half precision", ", ".join(facts.fp16_layers) or "no layer"),
+        ("Noise layers", ", ".join(facts.noise_layers) or "none"),
+        ("Drafts", ", ".join(f"{side} × {side}" for side in facts.draft_resolutions) or "none"),
+        ("Names asked for", "\n".join(facts.names_requested) or "none"),
+        ("Ignored", "\n".join(facts.ignored) or "nothing"),
+        ("Warnings", "\n".join(facts.warnings) or "none"),
+    ]
