@@ -1,0 +1,184 @@
+"""A number that keeps its width: typed, stepped, reset by a double-click."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QWidget
+
+from explorer_app.window import theme
+
+_MINUS = "−"
+_SETTLE_MS = 400
+
+_BARE = """
+QAbstractSpinBox { padding: 0; min-height: 0; }
+QLineEdit { background: transparent; border: none; padding: 0; min-height: 0; }
+"""
+_QUIET = """
+QAbstractSpinBox { background: transparent; border: 1px solid transparent; }
+QAbstractSpinBox:hover { background: palette(button); }
+QAbstractSpinBox:focus { background: palette(button); border-color: palette(highlight); }
+QLineEdit { padding: 0; }
+"""
+
+
+class NumberField(QDoubleSpinBox):
+    """A number in tabular figures, with a true minus sign and, if `signed`, a plus.
+
+    Enter or leaving the field takes what was typed, Escape forgets it; arrow keys step, Page keys step by ten; the
+    wheel steps only with focus; a double-click resets, where the field has something to reset to. `quiet` fields look
+    like text until they are pointed at.
+
+    Signals
+    -------
+    entered(float, bool)
+        The person's number; True once, when typing or stepping is over.
+    """
+
+    entered = Signal(float, bool)
+
+    def __init__(
+        self,
+        low: float,
+        high: float,
+        *,
+        decimals: int = 2,
+        step: float = 0.01,
+        signed: bool = False,
+        reset: float | None = None,
+        widest: str = "",
+        quiet: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        self._quiet = quiet
+        super().__init__(parent)
+        self._signed = signed
+        self._reset = reset
+        self._widest = widest
+        self._stepping = False
+        self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
+        self._settle.timeout.connect(self._settled)
+        self.setDecimals(decimals)
+        self.setRange(low, high)
+        self.setSingleStep(step)
+        self.setKeyboardTracking(False)
+        self.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight if quiet else Qt.AlignmentFlag.AlignHCenter)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setStyleSheet(_BARE + _QUIET if quiet else _BARE)
+        self.lineEdit().installEventFilter(self)
+        self.lineEdit().setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.valueChanged.connect(self._changed)
+
+    def show_number(self, number: float) -> None:
+        """Show a number without emitting; what is being typed stays."""
+        if self.hasFocus() and self.lineEdit().isModified():
+            return
+        if number != self.value():
+            self._settle.stop()
+            self.blockSignals(True)
+            self.setValue(number)
+            self.blockSignals(False)
+
+    def textFromValue(self, value: float) -> str:  # noqa: N802
+        """Return the number as the field shows it."""
+        text = f"{abs(value):.{self.decimals()}f}"
+        is_zero = not text.strip("0.")
+        if value < 0 and not is_zero:
+            return _MINUS + text
+        return "+" + text if self._signed and not is_zero else text
+
+    def valueFromText(self, text: str) -> float:  # noqa: N802
+        """Read a number; either minus sign and either decimal mark will do."""
+        try:
+            return float(text.strip().replace(_MINUS, "-").replace(",", "."))
+        except ValueError:
+            return self.value()
+
+    def validate(self, text: str, position: int) -> tuple[object, str, int]:  # type: ignore[override]
+        """Let anything be typed that can become a number."""
+        cleaned = text.strip().replace(_MINUS, "-").replace(",", ".")
+        try:
+            number = float(cleaned)
+        except ValueError:
+            good_start = cleaned in ("", "-", "+", ".", "-.", "+.")
+            state = QValidator.State.Intermediate if good_start else QValidator.State.Invalid
+            return state, text, position
+        if not self.minimum() <= number <= self.maximum():
+            return QValidator.State.Intermediate, text, position
+        return QValidator.State.Acceptable, text, position
+
+    def stepBy(self, steps: int) -> None:  # noqa: N802
+        """Step; a run of steps is one gesture."""
+        self._stepping = True
+        super().stepBy(steps)
+        self._stepping = False
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Wide enough for the widest number it is made for."""
+        widest = self._widest or max(self.textFromValue(self.minimum()), self.textFromValue(self.maximum()), key=len)
+        return QSize(self.fontMetrics().horizontalAdvance(widest) + theme.px(8 if self._quiet else 12), theme.px(23))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """The same: numbers are never cut."""
+        return self.sizeHint()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Give the text all the room: there are no buttons to keep it for."""
+        super().resizeEvent(event)
+        self._place_text()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Keep that room when the style changes."""
+        super().changeEvent(event)
+        self._place_text()
+
+    def _place_text(self) -> None:
+        side = 2 if self._quiet else 3
+        self.lineEdit().setGeometry(self.rect().adjusted(side, 1, -side, -1))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Step with focus only."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Escape forgets what was typed."""
+        if event.key() == Qt.Key.Key_Escape and self.lineEdit().isModified():
+            self.lineEdit().setText(self.textFromValue(self.value()))
+            self.selectAll()
+            return
+        super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """Leaving ends a run of steps."""
+        super().focusOutEvent(event)
+        if self._settle.isActive():
+            self._settled()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """A double-click on the text resets; a click that brings focus selects the whole number."""
+        if isinstance(event, QMouseEvent):
+            if event.type() == QEvent.Type.MouseButtonDblClick and self._reset is not None:
+                if self.value() != self._reset:
+                    self.setValue(self._reset)
+                self.selectAll()
+                return True
+            if event.type() == QEvent.Type.MouseButtonPress and not self.hasFocus():
+                QTimer.singleShot(0, self, self.selectAll)
+        return super().eventFilter(watched, event)
+
+    def _changed(self, number: float) -> None:
+        if self._stepping:
+            self.entered.emit(number, False)
+            self._settle.start()
+        else:
+            self._settle.stop()
+            self.entered.emit(number, True)
+
+    def _settled(self) -> None:
+        self._settle.stop()
+        self.entered.emit(self.value(), True)

@@ -1,0 +1,102 @@
+"""Where the seed plane looks: which cells are on the screen and how places become pixels. Pure geometry, no Qt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from explorer_app.session.session import Position
+
+MIN_ROWS, MAX_ROWS = 1.5, 9.0
+_ASPECT = 1.5
+"""Cells are about this much wider than high, as pictures in a contact sheet."""
+
+_INSET = 0.3
+"""Cells between the ring and the edge at which the view starts to follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneView:
+    """A window onto the plane of seeds.
+
+    A seed's cell reaches half a unit to each side of its whole-numbered place.
+
+    Attributes
+    ----------
+    width, height
+        Size in px.
+    left, top
+        Place, in units of the plane, of the upper left corner.
+    rows
+        How many rows of cells fit.
+    """
+
+    width: float
+    height: float
+    left: float = -1.5
+    top: float = -1.5
+    rows: float = 3.0
+
+    @property
+    def cell_height(self) -> float:
+        """Height of a cell in px."""
+        return self.height / self.rows
+
+    @property
+    def cell_width(self) -> float:
+        """Width of a cell in px; a whole number of columns fits at the width that the view has."""
+        return self.width / self.columns
+
+    @property
+    def columns(self) -> int:
+        """How many columns of cells fit."""
+        return max(1, round(self.width / (_ASPECT * self.cell_height)))
+
+    def to_px(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a place is, in px."""
+        return (x - self.left) * self.cell_width, (y - self.top) * self.cell_height
+
+    def to_place(self, px_x: float, px_y: float) -> Position:
+        """Return the place under a pixel."""
+        return Position(self.left + px_x / self.cell_width, self.top + px_y / self.cell_height)
+
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Yield the whole-numbered places whose cells are on the screen, row by row."""
+        last_x = math.ceil(self.left + self.columns - 0.5 - 1e-9)
+        last_y = math.ceil(self.top + self.rows - 0.5 - 1e-9)
+        for y in range(math.floor(self.top + 0.5 + 1e-9), last_y + 1):
+            for x in range(math.floor(self.left + 0.5 + 1e-9), last_x + 1):
+                yield x, y
+
+    def resized(self, width: float, height: float) -> PlaneView:
+        """Return the view at another size, its upper left corner kept."""
+        return replace(self, width=max(width, 1.0), height=max(height, 1.0))
+
+    def panned(self, px_x: float, px_y: float) -> PlaneView:
+        """Return the view after its content was pulled by so many px."""
+        return replace(self, left=self.left - px_x / self.cell_width, top=self.top - px_y / self.cell_height)
+
+    def zoomed(self, factor: float, px_x: float, px_y: float) -> PlaneView:
+        """Return the view magnified around a pixel."""
+        anchor = self.to_place(px_x, px_y)
+        result = replace(self, rows=min(max(self.rows / factor, MIN_ROWS), MAX_ROWS))
+        return replace(result, left=anchor.x - px_x / result.cell_width, top=anchor.y - px_y / result.cell_height)
+
+    def following(self, position: Position) -> PlaneView:
+        """Return the view moved as little as keeps a place in sight; a far jump puts its seed near the middle."""
+        far_x = not -1.0 <= position.x - self.left <= self.columns + 1.0
+        far_y = not -1.0 <= position.y - self.top <= self.rows + 1.0
+        if far_x or far_y:
+            return self.around(position)
+        left = min(max(self.left, position.x + _INSET - self.columns), position.x - _INSET)
+        top = min(max(self.top, position.y + _INSET - self.rows), position.y - _INSET)
+        return self if (left, top) == (self.left, self.top) else replace(self, left=left, top=top)
+
+    def around(self, position: Position) -> PlaneView:
+        """Return the view with whole cells at its corner and a place's seed near the middle."""
+        return replace(
+            self,
+            left=math.floor(position.x + 0.5) - (self.columns - 1) // 2 - 0.5,
+            top=math.floor(position.y + 0.5) - (int(self.rows) - 1) // 2 - 0.5,
+        )

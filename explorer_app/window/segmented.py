@@ -1,0 +1,109 @@
+"""A few choices side by side, one of them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
+
+from explorer_app.window import theme
+
+
+class Segment(QRadioButton):
+    """One choice. A radio button to the keyboard and to screen readers; it only looks different."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Text and a little air."""
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + theme.px(12), theme.px(23))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """The same."""
+        return self.sizeHint()
+
+    def hitButton(self, pos: object) -> bool:  # noqa: N802
+        """All of it can be pressed."""
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Raised where it is on."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        if self.isChecked() and self.isEnabled():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(
+                QColor(tokens.edge) if tokens.name == "dark" else theme.mixed(tokens.edge, tokens.raised, 0.3)
+            )
+            painter.drawRoundedRect(rect, theme.RADIUS - 1, theme.RADIUS - 1)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(tokens.accent), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(rect, theme.RADIUS - 1, theme.RADIUS - 1)
+        if not self.isEnabled():
+            painter.setPen(theme.alpha(tokens.dim, 0.55))
+        elif self.isChecked() or self.underMouse():
+            painter.setPen(QColor(tokens.strong))
+        else:
+            painter.setPen(QColor(tokens.dim))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.text())
+        painter.end()
+
+
+class SegmentedControl(QWidget):
+    """Choices side by side.
+
+    Signals
+    -------
+    chosen(str)
+        Key of the choice that the person made.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, choices: Sequence[tuple[str, str, str]], name: str, parent: QWidget | None = None) -> None:
+        """`choices` are (key, words, tooltip); `name` is what a screen reader calls the whole."""
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        self._group = QButtonGroup(self)
+        self.segments: dict[str, Segment] = {}
+        for key, words, tip in choices:
+            segment = Segment(words, self)
+            segment.setToolTip(tip)
+            segment.setAccessibleName(f"{name}: {words}")
+            segment.clicked.connect(lambda _=False, key=key: self.chosen.emit(key))
+            self._group.addButton(segment)
+            self.segments[key] = segment
+            layout.addWidget(segment)
+
+    def show_choice(self, key: str) -> None:
+        """Show a choice without emitting."""
+        if key in self.segments:
+            self.segments[key].setChecked(True)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Repaint with the theme."""
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """The bed that the segments lie in."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.raised if tokens.name == "dark" else tokens.ground))
+        painter.drawRoundedRect(QRectF(self.rect()), theme.RADIUS, theme.RADIUS)
+        painter.end()

@@ -1,0 +1,52 @@
+"""What a slider looks like: for the widget, and for rows of a list that have no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from explorer_app.window import ink, theme
+
+HANDLE = 6.0
+"""Radius of the handle in px."""
+
+_TRACK = 4.0
+
+
+def paint_slider(
+    painter: QPainter,
+    rect: QRectF,
+    *,
+    at: float,
+    neutral: float,
+    marks: Sequence[float] = (),
+    enabled: bool = True,
+    hot: bool = False,
+    focused: bool = False,
+) -> None:
+    """Paint a slider into a rectangle; positions are x coordinates of the painter."""
+    tokens = theme.current()
+    middle = rect.center().y()
+    inset = HANDLE + 0.5
+    track = QRectF(rect.left() + inset, middle - _TRACK / 2, rect.width() - 2 * inset, _TRACK)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(tokens.track))
+    painter.drawRoundedRect(track, _TRACK / 2, _TRACK / 2)
+    accent = QColor(tokens.accent if enabled else tokens.edge)
+    tick = QColor(tokens.dim if enabled else tokens.edge)
+    for mark in marks:
+        painter.fillRect(QRectF(round(mark) - 0.5, middle + 4, 1, 3), tick)
+    painter.fillRect(QRectF(round(neutral) - 0.5, middle - 5, 1, 10), accent if abs(at - neutral) > 1 else tick)
+    painter.setBrush(accent)
+    painter.drawRect(QRectF(min(at, neutral), middle - _TRACK / 2, abs(at - neutral), _TRACK))
+    if focused:
+        halo = QColor(tokens.accent)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(halo, 1.5))
+        painter.drawEllipse(QPointF(at, middle), HANDLE + 2.5, HANDLE + 2.5)
+    knob = ink.light() if enabled else QColor(tokens.edge)
+    painter.setPen(QPen(QColor(tokens.dim if hot else tokens.edge), 1.0))
+    painter.setBrush(knob)
+    painter.drawEllipse(QPointF(at, middle), HANDLE - 0.5, HANDLE - 0.5)
