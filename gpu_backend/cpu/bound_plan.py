@@ -1,0 +1,128 @@
+"""A plan on the CPU: one arena, fixed inputs and outputs, a kernel a step."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
+from gpu_backend.cpu.kernel_table import KERNELS
+from gpu_backend.plan.plan import Buffer, Plan
+
+_DTYPES = {"float32": torch.float32, "uint8": torch.uint8}
+
+
+class CpuBoundPlan:
+    """Keeps `gpu_backend.plan.executor.BoundPlan`.
+
+    Intermediates live in one arena, working memory of kernels in one shared piece, packed weights with the executor.
+    Only the outputs of packed convolutions are allocated by torch at each run, and given back within the step: the
+    allocator hands the same memory out again.
+    """
+
+    def __init__(self, plan: Plan, weights: Mapping[str, Tensor], packed: PackedWeights) -> None:
+        self._plan = plan
+        self._arena = torch.empty(plan.arena_nbytes, dtype=torch.uint8)
+        buffers = {buffer.name: self._tensor(buffer) for buffer in plan.buffers}
+        self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
+        self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
+        site = Site(plan.key.batch, buffers, weights, packed)
+        with torch.inference_mode():
+            self._kernels: tuple[Kernel, ...] = tuple(KERNELS[step.op](step, site) for step in plan.steps)
+            self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
+            for kernel in self._kernels:
+                kernel.attach(self._scratch)
+        self._start_noise(weights)
+        self._times_us: tuple[float, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._plan
+
+    @property
+    def nbytes(self) -> int:
+        """Arena, working memory, inputs and outputs; packed weights belong to the executor."""
+        arrays = (*self._inputs.values(), *self._outputs.values())
+        return self._arena.nbytes + self._scratch.nbytes + sum(array.nbytes for array in arrays)
+
+    @property
+    def step_times_us(self) -> tuple[float, ...]:
+        """Time of each step of the last measured run; empty before the first."""
+        return self._times_us
+
+    def run(self, inputs: Mapping[str, NDArray[np.float32]], *, measure: bool = False) -> Mapping[str, NDArray]:  # type: ignore[type-arg]
+        """Copy inputs in, run every step, return views of the outputs.
+
+        Raises
+        ------
+        ValueError
+            If an input is unknown to the plan or does not fit its buffer (a missing batch axis is repeated).
+        RuntimeError
+            If the plan was closed.
+        """
+        self._take(inputs)
+        with torch.inference_mode():
+            if measure:
+                self._times_us = tuple(_timed_us(kernel.run) for kernel in self._kernels)
+            else:
+                for kernel in self._kernels:
+                    kernel.run()
+        return dict(self._outputs)
+
+    def observe(self, inputs: Mapping[str, NDArray[np.float32]]) -> Mapping[str, NDArray[np.float32]]:
+        """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""
+        self._take(inputs)
+        observed: dict[str, NDArray[np.float32]] = {}
+        with torch.inference_mode():
+            for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
+                kernel.run()
+                output = kernel.layer_output()
+                if output is not None:
+                    observed[step.layer] = output.contiguous().clone().numpy()
+        return observed
+
+    def close(self) -> None:
+        """Free the memory. May be called twice."""
+        self._kernels = ()
+        self._inputs, self._outputs = {}, {}
+        self._arena = self._scratch = torch.empty(0)
+
+    def _take(self, inputs: Mapping[str, NDArray[np.float32]]) -> None:
+        if not self._kernels:
+            raise RuntimeError("this plan was closed")
+        for name, array in inputs.items():
+            target = self._inputs.get(name)
+            if target is None:
+                raise ValueError(f"the plan has the inputs {sorted(self._inputs)}, not {name!r}")
+            if array.shape not in (target.shape, target.shape[1:]):
+                raise ValueError(f"input {name!r} must have the shape {target.shape}, but has {array.shape}")
+            np.copyto(target, array)
+
+    def _tensor(self, buffer: Buffer) -> Tensor:
+        dtype = _DTYPES[buffer.dtype]
+        if buffer.role != "intermediate":
+            return torch.zeros(buffer.shape, dtype=dtype)
+        nbytes = math.prod(buffer.shape) * dtype.itemsize
+        return self._arena[buffer.offset : buffer.offset + nbytes].view(dtype).view(buffer.shape)
+
+    def _start_noise(self, weights: Mapping[str, Tensor]) -> None:
+        """Noise inputs start as the model stores them: mode "const" at full strength."""
+        for step in self._plan.steps:
+            stored = step.weights.get("noise_const")
+            if stored is not None:
+                np.copyto(self._inputs[step.inputs[3]], weights[stored].numpy())
+        if "noise_gain" in self._inputs:
+            self._inputs["noise_gain"].fill(1.0)
+
+
+def _timed_us(run: Callable[[], None]) -> float:
+    start = time.perf_counter_ns()
+    run()
+    return (time.perf_counter_ns() - start) / 1e3

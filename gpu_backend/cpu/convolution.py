@@ -1,0 +1,62 @@
+"""Plain convolutions with the weights packed once.
+
+torch packs a convolution's weights anew at every call, which costs more than the arithmetic of the small layers. Its
+oneDNN operators for packed weights are used where this build of torch has them, and plain calls elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Convolution = Callable[[Tensor], Tensor]
+"""(batch, in_channels, height, width) channels-last to the same with out_channels."""
+
+_ONE = [1, 1]
+
+
+def has_packed_convolutions() -> bool:
+    """Whether this torch can run convolutions on packed weights."""
+    return bool(torch._C._has_mkldnn) and all(
+        hasattr(torch.ops.mkldnn, name)
+        for name in (
+            "_reorder_convolution_weight",
+            "_convolution_pointwise",
+            "_reorder_convolution_transpose_weight",
+            "_convolution_transpose_pointwise",
+        )
+    )
+
+
+def make_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> Convolution:
+    """Return a stride-1 correlation with (out, in, k, k) `weight` and zero padding k // 2."""
+    pad = [weight.shape[-1] // 2] * 2
+    if not has_packed_convolutions():
+        plain = weight.contiguous(memory_format=torch.channels_last)
+        return lambda x: functional.conv2d(x, plain, padding=pad)
+    mkldnn = torch.ops.mkldnn
+    packed = mkldnn._reorder_convolution_weight(weight.contiguous(), pad, _ONE, _ONE, 1, list(input_shape))
+
+    def convolve(x: Tensor) -> Tensor:
+        y: Tensor = mkldnn._convolution_pointwise(x, packed, None, pad, _ONE, _ONE, 1, "none", [], "")
+        return y
+
+    return convolve
+
+
+def make_transposed_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> Convolution:
+    """Return the stride-2 transposed convolution with (out, in, k, k) `weight` as stored, without padding."""
+    transposed = weight.transpose(0, 1).contiguous()
+    if not has_packed_convolutions():
+        return lambda x: functional.conv_transpose2d(x, transposed, stride=2)
+    mkldnn, none, two = torch.ops.mkldnn, [0, 0], [2, 2]
+    packed = mkldnn._reorder_convolution_transpose_weight(transposed, none, none, two, _ONE, 1, list(input_shape))
+
+    def convolve(x: Tensor) -> Tensor:
+        y: Tensor = mkldnn._convolution_transpose_pointwise(x, packed, None, none, none, two, _ONE, 1, "none", [], "")
+        return y
+
+    return convolve

@@ -1,0 +1,57 @@
+"""Kernels that touch each value once: the constant, the resnet sum, and bytes for display."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.ops.to_display import OPAQUE, ToDisplay
+from gpu_backend.plan.plan import Step
+
+
+class ConstantKernel(Kernel):
+    """The learned constant, repeated over the batch."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        self._const = site.weight(step, "const").permute(1, 2, 0)
+        self._out = site.buffers[step.outputs[0]]
+
+    def run(self) -> None:
+        """Do the step."""
+        self._out.copy_(self._const)
+
+
+class AddKernel(Kernel):
+    """The sum of two buffers."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        self._x, self._y = (site.buffers[name] for name in step.inputs)
+        self._out = site.buffers[step.outputs[0]]
+
+    def run(self) -> None:
+        """Do the step."""
+        torch.add(self._x, self._y, out=self._out)
+
+
+class ToDisplayKernel(Kernel):
+    """trunc(clamp(x * 127.5 + 128, 0, 255)) in Qt's channel order."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        attributes: ToDisplay = step.attributes
+        self._image, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
+        self._sources = attributes.sources
+        self._out.fill_(OPAQUE)
+        self.scratch_floats = carved_floats(tuple(self._image.shape))
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take working memory."""
+        self._scaled = Carver(scratch).take(*self._image.shape)
+
+    def run(self) -> None:
+        """Do the step."""
+        torch.mul(self._image, 127.5, out=self._scaled)
+        self._scaled.add_(128.0).clamp_(0.0, 255.0)
+        for place, channel in enumerate(self._sources):
+            if channel is not None:
+                self._out[..., place].copy_(self._scaled[..., channel])

@@ -1,0 +1,74 @@
+"""The end of a convolution layer: demodulation, noise, bias, activation, gain and clamp.
+
+    out = clamp(act(d * g * raw + b * g + noise * strength * noise_gain * g) * rest)
+
+with the activation's gain moved into g where that is allowed. It runs on strips of rows that fit the cache, right after
+they were made, so that memory is passed once.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gpu_backend.cpu.activation import finish_in_place, split_gain
+from gpu_backend.cpu.kernel import Site
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.plan.plan import Step
+
+STRIP_NBYTES = 1 << 20
+"""Bytes of activations that are worked on at a time: about one core's second-level cache."""
+
+
+def strip_rows(row_nbytes: int, rows: int) -> int:
+    """Rows of a strip of about STRIP_NBYTES, at least one."""
+    return max(1, min(rows, STRIP_NBYTES // row_nbytes))
+
+
+class Epilogue:
+    """Bound to one layer's demodulation coefficients, noise and bias."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        attributes: ModulatedConv | ModulatedUpConv = step.attributes
+        self._act = attributes.act
+        self._gain, _ = split_gain(attributes.act)
+        channels, offset, side = attributes.out_channels, attributes.demod_offset, attributes.resolution
+        self._demod = site.buffers[step.inputs[2]][:, offset : offset + channels]
+        self._bias = site.weight(step, "bias") * self._gain
+        self._scale = torch.empty(channels)
+        self._noise: Tensor | None = None
+        if attributes.noise_index >= 0:
+            self._noise = site.buffers[step.inputs[3]]
+            self._noise_gain = site.buffers[step.inputs[4]][attributes.noise_index]
+            self._strength = float(site.weight(step, "noise_strength")) * self._gain
+            self._scaled_noise = torch.empty(side, side, 1)
+        self._noise_is_on = False
+
+    def begin(self, sample: int) -> None:
+        """Take this frame's coefficients and noise of one sample."""
+        torch.mul(self._demod[sample], self._gain, out=self._scale)
+        if self._noise is not None:
+            factor = float(self._noise_gain) * self._strength
+            self._noise_is_on = factor != 0.0
+            if self._noise_is_on:
+                torch.mul(self._noise[sample], factor, out=self._scaled_noise[..., 0])
+
+    def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
+        """Write rows of the layer.
+
+        Parameters
+        ----------
+        raw
+            The convolution's output: `out`'s shape, or that with rows and columns split into
+            (rows / 4, 4, columns / 4, 4). May be `out` itself.
+        first_row
+            Row of the layer's output that `out` starts with.
+        out
+            (rows, columns, channels), contiguous.
+        """
+        target = out if raw.ndim == 3 else out.view(raw.shape)
+        torch.addcmul(self._bias, raw, self._scale, out=target)
+        if self._noise_is_on:
+            out.add_(self._scaled_noise[first_row : first_row + out.shape[0]])
+        finish_in_place(out, self._act)

@@ -1,0 +1,72 @@
+"""Runs plans on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.cpu.bound_plan import CpuBoundPlan
+from gpu_backend.cpu.kernel import PackedWeights
+from gpu_backend.plan.plan import Plan, Precision
+
+
+class CpuExecutor:
+    """Keeps `gpu_backend.plan.executor.Executor` for the weights of one model.
+
+    Not thread-safe: one thread owns it. The pictures of a plan depend on nothing but its inputs, the model, the machine
+    and the number of threads.
+
+    Parameters
+    ----------
+    weights
+        Official name -> float32 array; shared, never written.
+    threads
+        Threads that torch uses in this process; None leaves torch's own number, which is that of the physical cores.
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, threads: int | None = None) -> None:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self._weights = {name: _shared_tensor(array) for name, array in weights.items()}
+        self._packed = PackedWeights()
+        self._bound: list[CpuBoundPlan] = []
+
+    @property
+    def device_name(self) -> str:
+        """For people."""
+        return "CPU"
+
+    @property
+    def precision(self) -> Precision:
+        """Precision of the activations."""
+        return "fp32"
+
+    def bind(self, plan: Plan) -> CpuBoundPlan:
+        """Bind a plan; packed weights are shared with the plans bound before.
+
+        Raises
+        ------
+        ValueError
+            If the plan is for another precision.
+        """
+        if plan.key.precision != self.precision:
+            raise ValueError(f"the CPU runs fp32 plans, but this one is for {plan.key.precision}")
+        bound = CpuBoundPlan(plan, self._weights, self._packed)
+        self._bound.append(bound)
+        return bound
+
+    def close(self) -> None:
+        """Close every bound plan and drop packed weights. May be called twice."""
+        for bound in self._bound:
+            bound.close()
+        self._bound.clear()
+        self._packed.clear()
+
+
+def _shared_tensor(array: NDArray[np.float32]) -> Tensor:
+    """A tensor over the array's memory; a read-only array is copied, because torch cannot promise not to write."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -1,0 +1,97 @@
+"""What a step becomes once it is bound to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from gpu_backend.plan.plan import Step
+
+T = TypeVar("T")
+
+
+class PackedWeights:
+    """Weights in the forms that kernels want, made once and shared by every plan of one executor."""
+
+    def __init__(self) -> None:
+        self._forms: dict[object, object] = {}
+
+    def get(self, key: object, make: Callable[[], T]) -> T:
+        """Return the form of this key; `make` it the first time."""
+        if key not in self._forms:
+            self._forms[key] = make()
+        return self._forms[key]  # type: ignore[return-value]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._forms.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Where kernels are built: the plan's buffers and the model's weights as tensors.
+
+    Attributes
+    ----------
+    buffers
+        Name -> tensor of the buffer's shape, fixed for the life of the binding.
+    weights
+        Official name -> float32 tensor that shares the model's memory.
+    """
+
+    batch: int
+    buffers: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor]
+    packed: PackedWeights = field(default_factory=PackedWeights)
+
+    def weight(self, step: Step, role: str) -> Tensor:
+        """The weight that plays this role in the step."""
+        return self.weights[step.weights[role]]
+
+
+class Kernel:
+    """One step over fixed memory.
+
+    A subclass reads and writes the same tensors at every `run`. It may ask for `scratch_floats` of working memory,
+    which all kernels of a plan share: nothing in it outlives the run of the kernel, except for `layer_output` right
+    after it.
+    """
+
+    scratch_floats: int = 0
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take (at least `scratch_floats`,) float32 working memory."""
+
+    def run(self) -> None:
+        """Do the step."""
+        raise TypeError(f"{type(self).__name__} does not say how to run")
+
+    def layer_output(self) -> Tensor | None:
+        """What the layer gave in the last run, (batch, channels, height, width); None if it is no layer."""
+        return None
+
+
+class Carver:
+    """Cuts consecutive pieces from working memory."""
+
+    def __init__(self, memory: Tensor) -> None:
+        self._memory = memory
+        self._used = 0
+
+    def take(self, *shape: int) -> Tensor:
+        """Return the next piece with this shape."""
+        count = 1
+        for size in shape:
+            count *= size
+        piece = self._memory[self._used : self._used + count].view(shape)
+        self._used += -(-count // 16) * 16
+        return piece
+
+
+def carved_floats(*shapes: tuple[int, ...]) -> int:
+    """Floats that a `Carver` needs for pieces of these shapes."""
+    return sum(-(-int(torch.Size(shape).numel()) // 16) * 16 for shape in shapes)

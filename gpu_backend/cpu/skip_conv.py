@@ -1,0 +1,65 @@
+"""The resnet block's skip: a 1 x 1 convolution as one product, then doubling strip by strip."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from gpu_backend.cpu.epilogue import strip_rows
+from gpu_backend.cpu.fir import BandedRows, Doubling
+from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
+from gpu_backend.plan.plan import Step
+
+_MAX_STRIP = 16
+
+
+class SkipConvKernel(Kernel):
+    """One skip layer."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        attributes: SkipConv = step.attributes
+        self._x = site.buffers[step.inputs[0]]
+        self._out = site.buffers[step.outputs[0]]
+        scale = attributes.gain / math.sqrt(attributes.in_channels)
+        self._weight = (site.weight(step, "weight").flatten(1) * scale).t().contiguous()
+        side, self._channels, self._half = attributes.resolution, attributes.out_channels, attributes.resolution // 2
+        left = doubling_left_pad(len(attributes.taps))
+        self._strip = min(_MAX_STRIP, strip_rows(4 * side * self._channels, side))
+        self._rows = BandedRows(
+            resampling_matrix(self._half, side, attributes.taps, up=2, left=left, gain=2.0), self._strip
+        )
+        self._doubling = Doubling(attributes.taps)
+        self._side = side
+        self.scratch_floats = carved_floats(*self._shapes())
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take working memory."""
+        carver = Carver(scratch)
+        self._low, self._tall = (carver.take(*shape) for shape in self._shapes())
+        first = self._doubling.margin * self._channels
+        self._inner = self._tall.view(self._strip, -1)[:, first : first + self._half * self._channels]
+
+    def run(self) -> None:
+        """Do the step."""
+        margin = self._doubling.margin
+        self._tall[:, :margin].zero_()
+        self._tall[:, margin + self._half :].zero_()
+        for x, out in zip(self._x, self._out, strict=True):
+            torch.mm(x.view(self._half**2, -1), self._weight, out=self._low)
+            flat = self._low.view(self._half, -1)
+            for number, row in enumerate(range(0, self._side, self._strip)):
+                strip = out[row : row + self._strip]
+                self._rows.filter(number, flat, self._inner[: strip.shape[0]])
+                self._doubling.run(self._tall[: strip.shape[0]], 1, strip)
+
+    def layer_output(self) -> Tensor:
+        """What the layer gave."""
+        return self._out.permute(0, 3, 1, 2)
+
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        columns = self._half + 2 * self._doubling.margin
+        return (self._half**2, self._channels), (self._strip, columns, self._channels)

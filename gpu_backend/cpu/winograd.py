@@ -1,0 +1,157 @@
+"""3 x 3 convolution by Winograd's minimal filtering, F(4 x 4, 3 x 3): 36 products for 16 outputs instead of 144.
+
+    Y = A^T [ (G g G^T) * (B^T d B) ] A       for each 6 x 6 tile d and 4 x 4 outputs (Lavin and Gray 2016, eq. 8)
+
+summed over input channels, which makes 36 matrix products. The transforms are matrix products too, and are arranged so
+that their inner dimension is long and contiguous in channels-last memory:
+
+    rows      Y[t] = B^T x[4 t - 1 .. 4 t + 4]           one a row of tiles, over columns and channels at once
+    gather    G[j, a, t, u] = s * Y[t, a, 4 u + j]       the style rides along
+    columns   V = B^T G                                  over everything else at once
+    products  M[b, a] = V[b, a] U[b, a]                  36 of (tiles, in) x (in, out)
+    inverse   A^T over b, then over a; the outputs are interleaved by the epilogue that reads them
+
+A strip of tile rows at a time keeps all of it in the cache. In float32 the largest error is about four times that of
+the direct sum, for unit-variance data and 64 to 512 channels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from gpu_backend.cpu.epilogue import Epilogue
+from gpu_backend.cpu.kernel import Carver, carved_floats
+
+TILE = 4
+_SIDE = TILE + 2
+_STRIP_NBYTES = 5 << 19
+"""Bytes of transformed input worked on at a time."""
+_MIN_TILES = 64
+"""Fewer tiles than this a product would read the weights too often."""
+
+_INPUT = (
+    (4, 0, -5, 0, 1, 0),
+    (0, -4, -4, 1, 1, 0),
+    (0, 4, -4, -1, 1, 0),
+    (0, -2, -1, 2, 1, 0),
+    (0, 2, -1, -2, 1, 0),
+    (0, 4, 0, -5, 0, 1),
+)
+_FILTER = (
+    (1 / 4, 0, 0),
+    (-1 / 6, -1 / 6, -1 / 6),
+    (-1 / 6, 1 / 6, -1 / 6),
+    (1 / 24, 1 / 12, 1 / 6),
+    (1 / 24, -1 / 12, 1 / 6),
+    (0, 0, 1),
+)
+_OUTPUT = ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1))
+
+
+def transform_weight(weight: Tensor) -> Tensor:
+    """(out, in, 3, 3) to (36, in, out): index 6 b + a is column transform b, row transform a."""
+    filters = torch.tensor(_FILTER, dtype=torch.float64)
+    rows = torch.einsum("ai,ocij->aocj", filters, weight.double())
+    both = torch.einsum("bj,aocj->baco", filters, rows)
+    return both.reshape(_SIDE * _SIDE, weight.shape[1], weight.shape[0]).float().contiguous()
+
+
+class WinogradConvolution:
+    """One layer's convolution with its style and epilogue, over one sample at a time."""
+
+    def __init__(self, transformed: Tensor, resolution: int) -> None:
+        if resolution % TILE:
+            raise ValueError(f"the side must be a multiple of {TILE}, but is {resolution}")
+        self._weight = transformed
+        self._side = resolution
+        _, self._inputs, self._outputs = transformed.shape
+        self._tiles = resolution // TILE
+        self._strip = self._strip_of()
+        self._input = torch.tensor(_INPUT, dtype=torch.float32)
+        self._output = torch.tensor(_OUTPUT, dtype=torch.float32)
+        self._output_rows = self._output.expand(TILE, TILE, _SIDE)
+        self._clipped = {clip: self._input[:, clip[0] : _SIDE - clip[1]].contiguous() for clip in self._clips()}
+
+    @property
+    def scratch_floats(self) -> int:
+        """Working memory."""
+        return carved_floats(*self._shapes())
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take working memory and lay out the views that `run` uses."""
+        carver = Carver(scratch)
+        strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
+        y, one, two = (carver.take(*shape) for shape in self._shapes())
+        self._y = y
+        # Each stage reads one piece and writes the other, so that a strip stays small.
+        self._g = _piece(one, _SIDE, _SIDE, strip, tiles, inputs)
+        self._v = _piece(two, _SIDE, _SIDE * strip * tiles * inputs)
+        self._m = _piece(one, _SIDE * _SIDE, strip * tiles, outputs)
+        self._o = _piece(two, TILE, _SIDE * strip * tiles * outputs)
+        self._p = _piece(one, TILE, TILE, strip * tiles * outputs)
+        row = (self._side + 2) * inputs
+        self._y_inner = [self._y[t].view(_SIDE, row)[:, inputs : row - inputs] for t in range(strip)]
+        # (column in tile, transformed row, tile row, tile column, channel)
+        self._gathered = self._y.as_strided(
+            (_SIDE, _SIDE, strip, tiles, inputs), (inputs, row, _SIDE * row, TILE * inputs, 1), self._y.storage_offset()
+        )
+        self._raw = self._p.view(TILE, TILE, strip, tiles, self._outputs).permute(2, 1, 3, 0, 4)
+
+    def run(self, x: Tensor, style: Tensor, epilogue: Epilogue, out: Tensor) -> None:
+        """Convolve.
+
+        Parameters
+        ----------
+        x
+            (side, side, in_channels), contiguous.
+        style
+            (in_channels,).
+        epilogue
+            Already begun for this sample.
+        out
+            (side, side, out_channels), contiguous.
+        """
+        self._y[:, :, 0].zero_()
+        self._y[:, :, -1].zero_()
+        flat = x.view(self._side, -1)
+        products = (_SIDE * _SIDE, self._strip * self._tiles)
+        for first in range(0, self._tiles, self._strip):
+            for t in range(self._strip):
+                low, high = self._clip(first + t)
+                top = (first + t) * TILE - 1
+                torch.mm(self._clipped[low, high], flat[top + low : top + _SIDE - high], out=self._y_inner[t])
+            torch.mul(self._gathered, style, out=self._g)
+            torch.mm(self._input, self._g.view(_SIDE, -1), out=self._v)
+            torch.bmm(self._v.view(*products, self._inputs), self._weight, out=self._m)
+            torch.mm(self._output, self._m.view(_SIDE, -1), out=self._o)
+            torch.bmm(self._output_rows, self._o.view(TILE, _SIDE, -1), out=self._p)
+            row = first * TILE
+            epilogue.finish(self._raw, row, out[row : row + self._strip * TILE])
+
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
+        piece = _SIDE * _SIDE * strip * tiles * max(inputs, outputs)
+        return (strip, _SIDE, self._side + 2, inputs), (piece,), (piece,)
+
+    def _strip_of(self) -> int:
+        row_nbytes = 4 * _SIDE * _SIDE * self._tiles * max(self._inputs, self._outputs)
+        wanted = max(_MIN_TILES // self._tiles, _STRIP_NBYTES // row_nbytes, 1)
+        strip = 1
+        while strip * 2 <= wanted and self._tiles % (strip * 2) == 0:
+            strip *= 2
+        return strip
+
+    def _clip(self, tile: int) -> tuple[int, int]:
+        """Rows of the tile that lie above the picture and below it."""
+        top = tile * TILE - 1
+        return max(0, -top), max(0, top + _SIDE - self._side)
+
+    def _clips(self) -> set[tuple[int, int]]:
+        return {self._clip(tile) for tile in range(self._tiles)}
+
+
+def _piece(memory: Tensor, *shape: int) -> Tensor:
+    return memory[: math.prod(shape)].view(shape)

@@ -1,0 +1,24 @@
+"""Two rows of features put side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """Settings: `widths` of the inputs, in order."""
+
+    widths: tuple[int, ...]
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, sum(self.widths))
+
+    def flops(self, batch: int) -> int:
+        """Nothing is computed."""
+        return 0
+
+    def nbytes(self, batch: int) -> int:
+        """A read and a write a value."""
+        return 8 * batch * sum(self.widths)

@@ -1,0 +1,52 @@
+"""A 3 x 3 (or any odd) convolution whose input is scaled by the style and whose output is demodulated.
+
+    y[o] = act(d[o] * sum_i conv(s[i] x[i], W[o, i]) + strength * gain * noise + b[o])
+
+Scaling activations instead of weights (Karras et al. 2020b, section 2.2) keeps W constant, so that it is
+packed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend.ops.bias_act import BiasAct
+
+
+@dataclass(frozen=True, slots=True)
+class ModulatedConv:
+    """Settings.
+
+    Attributes
+    ----------
+    resolution
+        Side of the input and the output.
+    style_offset, demod_offset
+        Where this layer's numbers start in the rows of the ``styles`` and ``demod`` buffers.
+    noise_index
+        Place in ``noise_gain``; -1 for a layer without noise.
+    """
+
+    in_channels: int
+    out_channels: int
+    kernel: int
+    resolution: int
+    style_offset: int
+    demod_offset: int
+    noise_index: int
+    act: BiasAct
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.resolution, self.resolution, self.out_channels)
+
+    def flops(self, batch: int) -> int:
+        """Two a multiply-add of the convolution, done directly."""
+        return 2 * batch * self.resolution**2 * self.kernel**2 * self.in_channels * self.out_channels
+
+    def nbytes(self, batch: int) -> int:
+        """Activations, noise and weights, each once."""
+        area = self.resolution**2
+        noise = area if self.noise_index >= 0 else 0
+        weights = self.kernel**2 * self.in_channels * self.out_channels
+        return 4 * (batch * (area * (self.in_channels + self.out_channels) + noise) + weights)

@@ -1,0 +1,27 @@
+"""x * rsqrt(mean(x^2) + 1e-8) over the features of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EPSILON = 1e-8
+"""Added to the mean square; the demodulation uses the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize2ndMoment:
+    """Settings."""
+
+    features: int
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.features)
+
+    def flops(self, batch: int) -> int:
+        """A square, an addition and a product a value."""
+        return 3 * batch * self.features
+
+    def nbytes(self, batch: int) -> int:
+        """A read and a write a value."""
+        return 8 * batch * self.features

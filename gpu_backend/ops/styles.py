@@ -1,0 +1,56 @@
+"""Every layer's style and demodulation coefficients from the w rows, in one step.
+
+    s      = w[row] @ (A / sqrt(w_dim))^T + a                              a is about 1
+    s      = s / sqrt(in_channels)                                         toRGB only; no d
+    d[o]   = rsqrt(sum_i s[i]^2 * sum_k W[o, i, k]^2 + 1e-8)               (Karras et al. 2020b, section 2.2)
+
+Both are small, both depend on nothing but w, and doing all of them at once is one kernel on a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StyleSlot:
+    """One layer's part.
+
+    Weights are looked up as ``<layer>.affine.weight``, ``<layer>.affine.bias`` and ``<layer>.weight`` among the step's
+    weights. `demod_offset` -1 means no demodulation (toRGB).
+    """
+
+    layer: str
+    w_index: int
+    in_channels: int
+    out_channels: int
+    style_offset: int
+    demod_offset: int
+    style_gain: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Styles:
+    """Settings: outputs are (batch, style_width) and (batch, demod_width)."""
+
+    w_dim: int
+    slots: tuple[StyleSlot, ...]
+    style_width: int
+    demod_width: int
+
+    def output_shapes(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of the styles and of the demodulation coefficients."""
+        return (batch, self.style_width), (batch, self.demod_width)
+
+    def flops(self, batch: int) -> int:
+        """Affines and demodulation, with the sums over taps done beforehand."""
+        return 2 * batch * (self.w_dim * self.style_width + self._demod_products())
+
+    def nbytes(self, batch: int) -> int:
+        """Weights once, results once."""
+        return 4 * (
+            self.w_dim * self.style_width + self._demod_products() + batch * (self.style_width + self.demod_width)
+        )
+
+    def _demod_products(self) -> int:
+        return sum(slot.in_channels * slot.out_channels for slot in self.slots if slot.demod_offset >= 0)

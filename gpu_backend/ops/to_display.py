@@ -1,0 +1,42 @@
+"""Pixels as Qt wants them: (batch, height, width, 4) uint8 with B, G, R, X (or A) in memory.
+
+    byte = trunc(clamp(x * 127.5 + 128, 0, 255))                           the rule of the official tools
+
+One channel is grey and replicated, three are R, G, B; the fourth of four is alpha and becomes the fourth byte, which is
+255 otherwise. Of any other number of channels the first is shown as grey.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OPAQUE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class ToDisplay:
+    """Settings."""
+
+    channels: int
+    resolution: int
+
+    @property
+    def sources(self) -> tuple[int, int, int, int | None]:
+        """Channel that each of the bytes B, G, R, A takes; None for opaque."""
+        if self.channels == 3:
+            return (2, 1, 0, None)
+        if self.channels == 4:
+            return (2, 1, 0, 3)
+        return (0, 0, 0, None)
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.resolution, self.resolution, 4)
+
+    def flops(self, batch: int) -> int:
+        """A multiply-add a value."""
+        return 2 * batch * self.resolution**2 * self.channels
+
+    def nbytes(self, batch: int) -> int:
+        """Floats in, bytes out."""
+        return 4 * batch * self.resolution**2 * (self.channels + 1)

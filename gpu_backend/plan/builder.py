@@ -1,0 +1,63 @@
+"""A plan being written: buffers are named once, steps follow each other, then everything is frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpu_backend.plan.arena import place
+from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
+
+
+class PlanBuilder:
+    """Collects buffers and steps for one key."""
+
+    def __init__(self, key: PlanKey) -> None:
+        self.key = key
+        self._buffers: dict[str, Buffer] = {}
+        self._steps: list[Step] = []
+
+    def buffer(self, name: str, shape: tuple[int, ...], role: BufferRole, dtype: str = "float32") -> str:
+        """Declare a buffer and return its name.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken.
+        """
+        if name in self._buffers:
+            raise ValueError(f"the plan already has a buffer {name!r}")
+        self._buffers[name] = Buffer(name, shape, dtype, role)
+        return name
+
+    def step(
+        self,
+        layer: str,
+        op: str,
+        attributes: Any,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        weights: Mapping[str, str] | None = None,
+    ) -> None:
+        """Append a step over declared buffers; its cost comes from its attributes."""
+        for name in (*inputs, *outputs):
+            if name not in self._buffers:
+                raise ValueError(f"step {layer!r} names an unknown buffer {name!r}")
+        batch = self.key.batch
+        self._steps.append(
+            Step(
+                layer,
+                op,
+                attributes,
+                inputs,
+                outputs,
+                dict(weights or {}),
+                attributes.flops(batch),
+                attributes.nbytes(batch),
+            )
+        )
+
+    def freeze(self) -> Plan:
+        """Place the buffers and return the plan."""
+        buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps)
+        return Plan(self.key, buffers, tuple(self._steps), arena_nbytes)

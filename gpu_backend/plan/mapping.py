@@ -1,0 +1,55 @@
+"""The plan of a mapping network: z and a label become one row of w (Karras et al. 2019, section 2).
+
+Inputs
+    ``z`` (batch, z_dim); ``c`` (batch, c_dim), only where the network is conditional.
+Output
+    ``w`` (batch, w_dim), before truncation, which is arithmetic on rows and belongs to whoever makes the rows.
+"""
+
+from __future__ import annotations
+
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.concat import Concat
+from gpu_backend.ops.fully_connected import FullyConnected
+from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
+from gpu_backend.plan.builder import PlanBuilder
+from gpu_backend.plan.plan import Plan, PlanKey
+
+
+def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1) -> Plan:
+    """Plan the mapping network for `batch` rows of z."""
+    mapping = spec.mapping
+    plan = PlanBuilder(PlanKey(model_id, "mapping", batch))
+    z = plan.buffer("z", (batch, mapping.z_dim), "input")
+    x = _normalized(plan, "mapping.normalize", z, "z/normal", mapping.z_dim, batch)
+    features = mapping.z_dim
+    if mapping.c_dim > 0:
+        label = plan.buffer("c", (batch, mapping.c_dim), "input")
+        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, 1.0, BiasAct())
+        embedded = plan.buffer("c/embedded", embed.output_shape(batch), "intermediate")
+        plan.step("mapping.embed", "fully_connected", embed, (label,), (embedded,), _weights("mapping.embed"))
+        y = _normalized(plan, "mapping.embed.normalize", embedded, "c/normal", mapping.embed_dim, batch)
+        concat = Concat((features, mapping.embed_dim))
+        joined = plan.buffer("z+c", concat.output_shape(batch), "intermediate")
+        plan.step("mapping.concat", "concat", concat, (x, y), (joined,))
+        x, features = joined, features + mapping.embed_dim
+    for index, width in enumerate(mapping.widths):
+        last = index == len(mapping.widths) - 1
+        layer = f"mapping.fc{index}"
+        attributes = FullyConnected(features, width, mapping.lr_multiplier, BiasAct.of_layer(mapping.activation))
+        out = plan.buffer("w" if last else f"fc{index}", (batch, width), "output" if last else "intermediate")
+        plan.step(layer, "fully_connected", attributes, (x,), (out,), _weights(layer))
+        x, features = out, width
+    return plan.freeze()
+
+
+def _normalized(plan: PlanBuilder, layer: str, source: str, name: str, features: int, batch: int) -> str:
+    attributes = Normalize2ndMoment(features)
+    out = plan.buffer(name, attributes.output_shape(batch), "intermediate")
+    plan.step(layer, "normalize_2nd_moment", attributes, (source,), (out,))
+    return out
+
+
+def _weights(layer: str) -> dict[str, str]:
+    return {"weight": f"{layer}.weight", "bias": f"{layer}.bias"}

@@ -1,0 +1,231 @@
+"""The plan of a StyleGAN2 synthesis network: w rows become a picture (Karras et al. 2020b).
+
+Inputs, all of them fixed buffers that a hand may move without a new plan
+    ``ws`` (batch, num_ws, w_dim)
+        The w rows. A draft plan takes all of them too.
+    ``noise/<layer>`` (batch, R, R), one for each layer of `noise_layers_of`, for example ``noise/b8.conv0``
+        The layer's noise picture. A bound plan starts with the model's ``noise_const`` in every sample. Mode "random"
+        copies in other pictures (`gpu_backend.ops.noise.noise_picture`), mode "const" copies
+        ``synthesis.<layer>.noise_const`` back; (R, R) arrays are repeated over the batch.
+    ``noise_gain`` (noise layers,)
+        Factor on each layer's ``noise_strength``; a bound plan starts with ones. Mode "none" is all zeros, and then the
+        pictures do not matter.
+Outputs
+    ``image`` (batch, R, R, img_channels) float32 in the network's own range, ``pixels`` (batch, R, R, 4) uint8 for
+    display.
+
+The resolution of the key below that of the model is an early exit: the layers above are left out. Only the skip
+architecture has pictures to leave with (`NetworkSpec.draft_resolutions`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from gpu_backend.model.spec import LayerSpec, NetworkSpec
+from gpu_backend.ops.add import Add
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.constant import Constant
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.ops.styles import Styles, StyleSlot
+from gpu_backend.ops.to_display import ToDisplay
+from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.plan.builder import PlanBuilder
+from gpu_backend.plan.plan import Plan, PlanKey
+
+
+def layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
+    """Layers that a plan of this resolution runs, in execution order.
+
+    Raises
+    ------
+    ValueError
+        If the network has no picture of that resolution.
+    """
+    if resolution is None or resolution == spec.resolution:
+        return spec.layers
+    if resolution not in spec.draft_resolutions:
+        sides = (*spec.draft_resolutions, spec.resolution)
+        raise ValueError(f"the network has pictures of {sides} pixels a side, not of {resolution}")
+    return tuple(layer for layer in spec.layers if layer.resolution <= resolution)
+
+
+def noise_layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[str, ...]:
+    """Names of the noise layers of a plan of this resolution, in the order of ``noise_gain``."""
+    return tuple(layer.name for layer in layers_of(spec, resolution) if layer.has_noise)
+
+
+def build_synthesis_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, resolution: int | None = None) -> Plan:
+    """Plan the synthesis network for `batch` pictures.
+
+    Raises
+    ------
+    ValueError
+        If the network has no picture of that resolution.
+    """
+    return _Synthesis(spec, model_id, batch, resolution).build()
+
+
+class _Synthesis:
+    def __init__(self, spec: NetworkSpec, model_id: str, batch: int, resolution: int | None) -> None:
+        self.spec = spec
+        self.batch = batch
+        self.layers = layers_of(spec, resolution)
+        self.noise_layers = noise_layers_of(spec, resolution)
+        self.styles = _styles(self.layers, spec.w_dim)
+        self.slots = {slot.layer: slot for slot in self.styles.slots}
+        self.plan = PlanBuilder(PlanKey(model_id, "synthesis", batch, self.layers[-1].resolution))
+        self.image: str | None = None
+
+    def build(self) -> Plan:
+        """Lay out inputs, then one step a layer."""
+        plan, batch = self.plan, self.batch
+        ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
+        by_name = {layer.name: layer for layer in self.layers}
+        for name in self.noise_layers:
+            side = by_name[name].resolution
+            plan.buffer(f"noise/{name}", (batch, side, side), "input")
+        if self.noise_layers:
+            plan.buffer("noise_gain", (len(self.noise_layers),), "input")
+        style_shape, demod_shape = self.styles.output_shapes(batch)
+        styles = plan.buffer("styles", style_shape, "intermediate")
+        demod = plan.buffer("demod", demod_shape, "intermediate")
+        plan.step("synthesis.styles", "styles", self.styles, (ws,), (styles, demod), _style_weights(self.styles))
+
+        first = self.layers[0]
+        constant = Constant(first.in_channels)
+        x = plan.buffer("b4.const", constant.output_shape(batch), "intermediate")
+        plan.step("synthesis.b4.const", "constant", constant, (), (x,), {"const": "synthesis.b4.const"})
+        skipped: str | None = None
+        for layer in self.layers:
+            if layer.kind == "skip":
+                skipped = self._skip(layer, x)
+            elif layer.kind == "to_rgb":
+                self._to_rgb(layer, x)
+            else:
+                x = self._conv(layer, x)
+                if layer.kind == "conv" and skipped is not None:
+                    x, skipped = self._sum(layer, x, skipped), None
+        display = ToDisplay(self.spec.img_channels, self.layers[-1].resolution)
+        pixels = plan.buffer("pixels", display.output_shape(batch), "output", "uint8")
+        plan.step("synthesis.display", "to_display", display, (self._last_image(),), (pixels,))
+        return plan.freeze()
+
+    def _conv(self, layer: LayerSpec, x: str) -> str:
+        slot = self.slots[layer.name]
+        act = BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp)
+        noise_index = self.noise_layers.index(layer.name) if layer.has_noise else -1
+        attributes: ModulatedConv | ModulatedUpConv
+        if layer.kind == "up_conv":
+            attributes = ModulatedUpConv(
+                layer.in_channels,
+                layer.out_channels,
+                layer.kernel,
+                layer.resolution,
+                slot.style_offset,
+                slot.demod_offset,
+                noise_index,
+                act,
+                self.spec.resample_filter,
+            )
+        else:
+            attributes = ModulatedConv(
+                layer.in_channels,
+                layer.out_channels,
+                layer.kernel,
+                layer.resolution,
+                slot.style_offset,
+                slot.demod_offset,
+                noise_index,
+                act,
+            )
+        name = f"synthesis.{layer.name}"
+        weights = {"weight": f"{name}.weight", "bias": f"{name}.bias"}
+        inputs: tuple[str, ...] = (x, "styles", "demod")
+        if layer.has_noise:
+            weights["noise_strength"] = f"{name}.noise_strength"
+            weights["noise_const"] = f"{name}.noise_const"
+            inputs = (*inputs, f"noise/{layer.name}", "noise_gain")
+        out = self.plan.buffer(layer.name, attributes.output_shape(self.batch), "intermediate")
+        op = "modulated_up_conv" if layer.kind == "up_conv" else "modulated_conv"
+        self.plan.step(name, op, attributes, inputs, (out,), weights)
+        return out
+
+    def _to_rgb(self, layer: LayerSpec, x: str) -> None:
+        attributes = ToRgb(
+            layer.in_channels,
+            layer.out_channels,
+            layer.resolution,
+            self.slots[layer.name].style_offset,
+            None if layer.conv_clamp is None else layer.conv_clamp * layer.gain,
+            self.spec.resample_filter,
+            self.image is not None,
+        )
+        last = layer is self.layers[-1]
+        name = f"synthesis.{layer.name}"
+        out = self.plan.buffer(
+            "image" if last else f"image/{layer.resolution}",
+            attributes.output_shape(self.batch),
+            "output" if last else "intermediate",
+        )
+        inputs = (x, "styles") if self.image is None else (x, "styles", self.image)
+        self.plan.step(name, "to_rgb", attributes, inputs, (out,), {"weight": f"{name}.weight", "bias": f"{name}.bias"})
+        self.image = out
+
+    def _skip(self, layer: LayerSpec, x: str) -> str:
+        attributes = SkipConv(
+            layer.in_channels, layer.out_channels, layer.resolution, math.sqrt(0.5), self.spec.resample_filter
+        )
+        name = f"synthesis.{layer.name}"
+        out = self.plan.buffer(layer.name, attributes.output_shape(self.batch), "intermediate")
+        self.plan.step(name, "skip_conv", attributes, (x,), (out,), {"weight": f"{name}.weight"})
+        return out
+
+    def _sum(self, layer: LayerSpec, x: str, skipped: str) -> str:
+        attributes = Add((layer.resolution, layer.resolution, layer.out_channels))
+        block = f"b{layer.resolution}"
+        out = self.plan.buffer(f"{block}.sum", attributes.output_shape(self.batch), "intermediate")
+        self.plan.step(f"synthesis.{block}.sum", "add", attributes, (x, skipped), (out,))
+        return out
+
+    def _last_image(self) -> str:
+        if self.image is None:
+            raise ValueError("the network's layers end without a toRGB")
+        return self.image
+
+
+def _styles(layers: tuple[LayerSpec, ...], w_dim: int) -> Styles:
+    slots = []
+    style_width = demod_width = 0
+    for layer in layers:
+        if layer.w_index < 0:
+            continue
+        demodulates = layer.kind != "to_rgb"
+        gain = 1.0 if demodulates else 1.0 / math.sqrt(layer.in_channels * layer.kernel**2)
+        slots.append(
+            StyleSlot(
+                layer.name,
+                layer.w_index,
+                layer.in_channels,
+                layer.out_channels,
+                style_width,
+                demod_width if demodulates else -1,
+                gain,
+            )
+        )
+        style_width += layer.in_channels
+        demod_width += layer.out_channels if demodulates else 0
+    return Styles(w_dim, tuple(slots), style_width, demod_width)
+
+
+def _style_weights(styles: Styles) -> dict[str, str]:
+    weights = {}
+    for slot in styles.slots:
+        roles = (
+            ("affine.weight", "affine.bias", "weight") if slot.demod_offset >= 0 else ("affine.weight", "affine.bias")
+        )
+        for role in roles:
+            weights[f"{slot.layer}.{role}"] = f"synthesis.{slot.layer}.{role}"
+    return weights

@@ -1,0 +1,11 @@
+"""Features side by side."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def concat(*parts: Tensor) -> Tensor:
+    """Join (batch, n) tensors along their features."""
+    return torch.cat(parts, dim=1)

@@ -1,0 +1,31 @@
+"""A whole mapping network (Karras et al. 2019, section 2; the label embedding of Karras et al. 2020a)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.fully_connected import FullyConnected
+from gpu_backend.reference.concat import concat
+from gpu_backend.reference.fully_connected import fully_connected
+from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
+
+
+def run_mapping(spec: NetworkSpec, weights: Mapping[str, Tensor], z: Tensor, c: Tensor | None = None) -> Tensor:
+    """(batch, z_dim) and labels (batch, c_dim) to (batch, w_dim), before truncation."""
+    mapping = spec.mapping
+    x = normalize_2nd_moment(z)
+    if mapping.c_dim > 0:
+        if c is None:
+            raise ValueError("a conditional network needs labels")
+        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, 1.0, BiasAct())
+        y = fully_connected(c, weights["mapping.embed.weight"], weights["mapping.embed.bias"], embed)
+        x = concat(x, normalize_2nd_moment(y))
+    act = BiasAct.of_layer(mapping.activation)
+    for index, width in enumerate(mapping.widths):
+        layer = FullyConnected(x.shape[1], width, mapping.lr_multiplier, act)
+        x = fully_connected(x, weights[f"mapping.fc{index}.weight"], weights[f"mapping.fc{index}.bias"], layer)
+    return x
