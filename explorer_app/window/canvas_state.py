@@ -93,12 +93,17 @@ class CanvasState(QFrame):
             open_button=True,
         )
 
-    def show_loading(self, name: str, sentence: str, done: int, total: int) -> None:
-        """Show how far a file is read; `total` 0 means that nobody knows yet."""
+    def show_loading(self, name: str, sentence: str, share: float) -> None:
+        """Show how far a file is read, in 0..1; 0 means that nobody knows yet."""
         self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
-        self.bar.setRange(0, 1000 if total > 0 else 0)
-        if total > 0:
-            self.bar.setValue(round(1000 * min(1.0, done / total)))
+        self.bar.setRange(0, 1000 if share > 0 else 0)
+        if share > 0:
+            self.bar.setValue(round(1000 * min(1.0, share)))
+
+    def show_waiting(self, name: str, sentence: str) -> None:
+        """Show that something is under way which cannot be stopped and takes a moment."""
+        self._compose(("model", "accent"), name, sentence, bar=True)
+        self.bar.setRange(0, 0)
 
     def show_error(self, name: str, sentence: str, *, has_picture: bool) -> None:
         """Say why a file could not be opened."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window import theme
+from explorer_app.window.action_button import ActionButton
 from explorer_app.window.header_tab import HeaderTab
 
 
@@ -55,6 +56,9 @@ class DockHeader(QWidget):
     def __init__(self, titles: Sequence[str], extras: Sequence[QWidget], parent: QWidget) -> None:
         super().__init__(parent)
         self.tabs: list[HeaderTab] = []
+        self._extras = tuple(extras)
+        self._wide = 0
+        """Width that all words need; known once everything is laid out."""
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, 0, theme.MARGIN, 0)
         layout.setSpacing(theme.GRID * 5)
@@ -81,6 +85,17 @@ class DockHeader(QWidget):
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the height of one header row; the width may shrink."""
         return QSize(theme.px(80), theme.px(30))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Where there is no room for words, buttons show their icons."""
+        super().resizeEvent(event)
+        buttons = [button for button in self._extras if isinstance(button, ActionButton)]
+        if not buttons:
+            return
+        if self._wide == 0:
+            self._wide = super().sizeHint().width()
+        for button in buttons:
+            button.set_compact(self.width() < self._wide)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the upper part of the rounded panel and the hairline below it."""

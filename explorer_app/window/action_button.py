@@ -1,0 +1,39 @@
+"""A button for an action of the table: the same words, the same state, one click."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction, QIcon
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from explorer_app.window import theme
+
+
+class ActionButton(QPushButton):
+    """Says what its action says; where there is little room it shows the icon alone."""
+
+    def __init__(self, action: QAction, parent: QWidget | None = None, *, role: str = "") -> None:
+        super().__init__(parent)
+        self._action = action
+        self._is_compact = False
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        if role:
+            theme.set_role(self, role)
+        action.changed.connect(self._obey)
+        self.clicked.connect(action.trigger)
+        self._obey()
+
+    def set_compact(self, compact: bool) -> None:
+        """Show the icon alone, or the words alone."""
+        if compact != self._is_compact:
+            self._is_compact = compact
+            self._obey()
+
+    @Slot()
+    def _obey(self) -> None:
+        text = self._action.iconText().replace("&", "")
+        self.setText("" if self._is_compact else text)
+        self.setIcon(self._action.icon() if self._is_compact else QIcon())
+        self.setEnabled(self._action.isEnabled())
+        self.setToolTip(self._action.toolTip())
+        self.setAccessibleName(text.rstrip("…"))

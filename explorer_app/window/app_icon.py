@@ -1,0 +1,22 @@
+"""The program's own icon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtGui import QIcon
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_PLACES = (_PACKAGE / "_assets" / "icons", _PACKAGE.parent / "assets" / "icons")
+"""Where the icons are when installed, and in a checkout."""
+
+
+def app_icon() -> QIcon:
+    """Return the icon in the sizes that there are; an empty one if the files are missing."""
+    result = QIcon()
+    for place in _PLACES:
+        for picture in sorted(place.glob("latentloom-*.png")):
+            result.addFile(str(picture))
+        if not result.isNull():
+            break
+    return result

@@ -1,0 +1,249 @@
+"""What each action of the table does: asks the controller, or opens a dialog that will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+
+from explorer_app.controller import Controller
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import SetTruncation, ZeroSliders
+from explorer_app.session.session import Session
+from explorer_app.settings import Settings
+from explorer_app.window import theme
+from explorer_app.window.about import AboutDialog, report
+from explorer_app.window.export_dialog import ExportDialog
+from explorer_app.window.model_details import ModelDetails
+from explorer_app.window.shortcuts_dialog import ShortcutsDialog
+
+if TYPE_CHECKING:
+    from explorer_app.window.main_window import MainWindow
+
+_ZOOM_STEP = 1.25
+
+MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
+SESSION_FILES = "Sessions (*.loom)"
+PICTURE_FILES = "Pictures (*.png)"
+
+
+class Commands(QObject):
+    """One method an action; `action_table.ACTIONS` names them.
+
+    Dialogs never block: each is opened and answers by a signal.
+    """
+
+    def __init__(self, window: MainWindow, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+        super().__init__(window)
+        self._window = window
+        self._controller = controller
+        self._settings = settings
+        self._messages = messages
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def open_model(self) -> None:
+        """Choose a model file."""
+        self._choose_file("model", "Open model", MODEL_FILES, self._controller.open_model)
+
+    def open_bundled(self) -> None:
+        """Open the model that came with the program."""
+        self._controller.open_model(None)
+
+    def open_session(self) -> None:
+        """Choose a session file."""
+        self._choose_file("session", "Open session", SESSION_FILES, self._controller.open_session)
+
+    def save_session(self) -> None:
+        """Choose where the session goes."""
+        self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._controller.save_session)
+
+    def open_picture(self) -> None:
+        """Choose a picture to restore from."""
+        self._choose_file("picture", "Restore from picture", PICTURE_FILES, self._controller.open_picture)
+
+    def save_picture(self) -> None:
+        """Choose where the picture goes."""
+        name = f"{picture_name(self._controller.session)}.png"
+        self._choose_target("picture", "Save picture", PICTURE_FILES, name, self._controller.save_picture)
+
+    def export_sequence(self) -> None:
+        """Ask what to export."""
+        facts = self._controller.facts
+        if facts is None:
+            return
+        dialog = ExportDialog(
+            self._controller.session, self._controller.history, facts.z_dim, self._settings, self._window
+        )
+        dialog.export_asked.connect(self._controller.start_export)
+        self._window.serve_thumbnails(dialog.keys, "export")
+        self._open(dialog)
+
+    def cancel_export(self) -> None:
+        """Stop the export that is running."""
+        self._controller.cancel_export()
+
+    def quit(self) -> None:
+        """Close the window."""
+        self._window.close()
+
+    # -- edits ------------------------------------------------------------------------------------------------------
+
+    def undo(self) -> None:
+        """Take back the last step."""
+        self._controller.undo()
+
+    def redo(self) -> None:
+        """Bring back the step that undo took."""
+        self._controller.redo()
+
+    def keep_current(self) -> None:
+        """Add the latent as it is now as a mix source."""
+        self._controller.keep_current()
+
+    def star_current(self) -> None:
+        """Give the step that one stands on a star, or take it away."""
+        history = self._controller.history
+        if history.current is not None:
+            number = history.current.number
+            self._controller.set_starred(number, not history.is_kept(number))
+
+    def zero_sliders(self) -> None:
+        """Bring every direction back to zero."""
+        self._controller.edit(ZeroSliders(), True)
+
+    def reset_truncation(self) -> None:
+        """Bring truncation back to where a new session starts."""
+        self._controller.edit(SetTruncation(Session().truncation), True)
+
+    def random_seed(self) -> None:
+        """Jump to a random seed."""
+        self._controller.random_seed()
+
+    def drift(self, on: bool) -> None:
+        """Let the picture walk by itself, or stop."""
+        self._controller.set_drifting(on)
+
+    def glide(self, on: bool) -> None:
+        """Let a flick glide on, or not."""
+        self._settings.change(flick_glide=on)
+        self._window.canvas.glides = on
+        if not on:
+            self._window.canvas.stop_glide()
+
+    # -- view -------------------------------------------------------------------------------------------------------
+
+    def fit(self) -> None:
+        """Show the whole picture."""
+        self._window.canvas.fit()
+
+    def one_to_one(self) -> None:
+        """Show the picture's own pixels."""
+        self._window.canvas.one_to_one()
+
+    def zoom_in(self) -> None:
+        """Enlarge."""
+        self._window.canvas.zoom_by(_ZOOM_STEP)
+
+    def zoom_out(self) -> None:
+        """Shrink."""
+        self._window.canvas.zoom_by(1 / _ZOOM_STEP)
+
+    def theme_system(self) -> None:
+        """Be as the system is."""
+        self._set_theme("system")
+
+    def theme_dark(self) -> None:
+        """Be dark."""
+        self._set_theme("dark")
+
+    def theme_light(self) -> None:
+        """Be light."""
+        self._set_theme("light")
+
+    def reset_layout(self) -> None:
+        """Put every dock back where it was first."""
+        self._window.workspace.reset()
+
+    def _set_theme(self, mode: theme.Mode) -> None:
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            self._settings.change(theme=mode)
+            theme.apply(app, mode)
+
+    # -- model and help ---------------------------------------------------------------------------------------------
+
+    def show_recent(self) -> None:
+        """Open the menu of models."""
+        self._window.top_bar.model_button.showMenu()
+
+    def inspect(self) -> None:
+        """Show everything that is known of the model."""
+        if self._controller.facts is not None:
+            self._open(ModelDetails(self._controller.facts, self._window))
+
+    def show_shortcuts(self) -> None:
+        """List every shortcut."""
+        docks = [
+            (f"{dock.windowTitle()} panel", dock.toggleViewAction().shortcut().toString())
+            for dock in self._window.workspace.docks
+        ]
+        self._open(ShortcutsDialog(docks, self._window))
+
+    def show_about(self) -> None:
+        """Say which version this is."""
+        self._open(AboutDialog(self._window))
+
+    def copy_report(self) -> None:
+        """Put a report on the clipboard."""
+        text = report(self._controller.facts, self._controller.device, self._messages.messages)
+        QGuiApplication.clipboard().setText(text)
+        self._messages.info("The report is on the clipboard.")
+
+    # -- dialogs ----------------------------------------------------------------------------------------------------
+
+    def _open(self, dialog: QDialog) -> None:
+        """Open a dialog once: asked for again, the one that is open comes to the front."""
+        for other in self._window.findChildren(type(dialog)):
+            if other is not dialog and other.isVisible():
+                dialog.deleteLater()
+                other.raise_()
+                other.activateWindow()
+                return
+        dialog.open()
+
+    def _choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self._open(chooser)
+
+    def _choose_target(self, purpose: str, title: str, files: str, name: str, then: Callable[[Path], None]) -> None:
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        chooser.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        chooser.selectFile(name)
+        self._open(chooser)
+
+    def _chooser(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> QFileDialog:
+        folder = self._settings.folder(purpose)
+        chooser = QFileDialog(self._window, title, str(folder or Path.home()), files)
+
+        def chosen(name: str) -> None:
+            self._settings.remember_folder(purpose, Path(name).parent)
+            then(Path(name))
+
+        chooser.fileSelected.connect(chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        return chooser
+
+
+def picture_name(session: Session) -> str:
+    """Return a file name for the picture of a session, without suffix: "seed0012" where it stands on a seed."""
+    x, y = session.position.x, session.position.y
+    if not session.held and x == round(x) and y == round(y):
+        return f"seed{round(x) + 100 * round(y):04d}"
+    return "picture"

@@ -1,0 +1,137 @@
+"""Keyframes for an export, as the dialog lists them: pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.session import ModelReference, Session
+from gpu_backend import SEED_COUNT, LoomError, PathKind
+
+MAX_SEEDS = 1000
+"""Seeds that one line of text may stand for."""
+
+KINDS: tuple[tuple[PathKind, str, str], ...] = (
+    ("w-cubic", "Smooth in w", "A cubic curve through the rows of w: no corner at a keyframe."),
+    ("w-linear", "Straight in w", "From keyframe to keyframe in a straight line through w."),
+    ("z-slerp", "On the sphere in z", "Along the great circle between the seeds' z, mapped frame by frame."),
+    ("z-linear", "Straight in z", "In a straight line between the seeds' z, mapped frame by frame."),
+)
+"""Kind of path, what the dialog calls it, what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportKey:
+    """One keyframe: what the list says, and the session it is the picture of."""
+
+    label: str
+    session: Session
+
+
+def seed_key(session: Session, seed: int) -> ExportKey:
+    """Return the keyframe of a seed with everything else as it is set now."""
+    return ExportKey(f"seed {seed}", GoToSeed(seed).apply(session))
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Return the seeds of a line such as ``0,1,4-6``.
+
+    Raises
+    ------
+    ValueError
+        With a sentence, if it is no such line.
+    """
+    seeds: list[int] = []
+    for part in re.split(r"[,;\s]+", text.strip()):
+        match = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10}))?", part)
+        if match is None:
+            raise ValueError(f"Seeds are whole numbers and ranges such as 0,1,4-6, but “{part or text}” came.")
+        first = int(match[1])
+        last = int(match[2]) if match[2] else first
+        if max(first, last) >= SEED_COUNT:
+            raise ValueError(f"Seeds go up to {SEED_COUNT - 1}, but {max(first, last)} came.")
+        step = 1 if last >= first else -1
+        if len(seeds) + abs(last - first) + 1 > MAX_SEEDS:
+            raise ValueError(f"One line may stand for {MAX_SEEDS} seeds, but this one has more.")
+        seeds.extend(range(first, last + step, step))
+    return tuple(seeds)
+
+
+def export_settings(
+    keys: Sequence[ExportKey],
+    session: Session,
+    *,
+    kind: PathKind,
+    frames_per_step: int,
+    loop: bool,
+    folder: Path,
+    name: str,
+    z_dim: int,
+    overwrite: bool,
+) -> SequenceSettings:
+    """Return what the exporter takes, with the noise and the model of the session."""
+    return SequenceSettings(
+        keys=tuple(resolve_blend(key.session) for key in keys),
+        folder=folder,
+        name=name,
+        model=ModelReference(session.model.path, session.model.name, session.model.model_id),
+        kind=kind,
+        frames_per_step=frames_per_step,
+        loop=loop,
+        noise=session.noise,
+        z_dim=z_dim,
+        overwrite=overwrite,
+    )
+
+
+def objection(settings: SequenceSettings) -> str:
+    """Return the sentence that says why these settings make no sequence; empty if they make one.
+
+    Only the keyframes themselves are looked at, and no curve is laid through them, so that a long path costs no time.
+    """
+    if not settings.keys:
+        return "Add at least one latent to the path."
+    try:
+        plan_sequence(
+            SequenceSettings(
+                keys=settings.keys,
+                folder=settings.folder,
+                name=settings.name,
+                model=settings.model,
+                kind=settings.kind if settings.kind.startswith("z") else "w-linear",
+                frames_per_step=1,
+                z_dim=settings.z_dim,
+            )
+        )
+    except LoomError as error:
+        return error.sentence
+    return ""
+
+
+def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str:
+    """Return why a kind of path cannot go through these keyframes; empty if it can."""
+    if not keys:
+        return ""
+    settings = export_settings(
+        keys,
+        keys[0].session,
+        kind=kind,
+        frames_per_step=1,
+        loop=False,
+        folder=Path(),
+        name="x",
+        z_dim=z_dim,
+        overwrite=False,
+    )
+    return objection(settings)
+
+
+def length_text(frames: int, frames_per_second: int) -> str:
+    """Return how much it will be: "96 frames · 4.0 s at 24 a second"."""
+    noun = "frame" if frames == 1 else "frames"
+    return f"{frames:,} {noun} · {frames / frames_per_second:.1f} s at {frames_per_second} a second"

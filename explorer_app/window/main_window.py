@@ -1,0 +1,431 @@
+"""The main window: builds the parts, connects them to the controller, remembers where it was."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from PySide6.QtCore import QByteArray, QTimer, Slot
+from PySide6.QtGui import (
+    QActionGroup,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeySequence,
+)
+from PySide6.QtWidgets import QMainWindow, QMenu, QVBoxLayout, QWidget
+
+from explorer_app.controller import Controller
+from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.settings import Settings
+from explorer_app.window import actions, theme
+from explorer_app.window.action_button import ActionButton
+from explorer_app.window.action_table import ACTIONS, MENUS
+from explorer_app.window.app_icon import app_icon
+from explorer_app.window.canvas import Canvas
+from explorer_app.window.canvas_state import CanvasState
+from explorer_app.window.commands import Commands
+from explorer_app.window.dock import Dock
+from explorer_app.window.history_strip import HistoryStrip
+from explorer_app.window.latent_panel import LatentPanel
+from explorer_app.window.message_view import MessageView
+from explorer_app.window.mix_panel import MixPanel
+from explorer_app.window.model_panel import ModelPanel
+from explorer_app.window.performance_panel import PerformancePanel
+from explorer_app.window.recent_menu import RecentMenu
+from explorer_app.window.sliders_panel import SlidersPanel
+from explorer_app.window.status_bar import StatusBar
+from explorer_app.window.thumbnail_courier import ThumbnailCourier
+from explorer_app.window.top_bar import TopBar
+from explorer_app.window.workspace import Workspace
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions
+
+_FIRST_SIZE = (1600, 980)
+_SPEED_MS = 250
+"""The figures above change at most this often, so that they can be read."""
+
+
+class MainWindow(QMainWindow):
+    """Canvas, docks, menus.
+
+    Parameters
+    ----------
+    controller
+        Is asked for everything, and told when frames are on the screen.
+    settings, messages
+        Preferences, and what the person is told.
+    """
+
+    def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+        super().__init__()
+        self._controller = controller
+        self._settings = settings
+        self._messages = messages
+        self._error: Message | None = None
+        self.setWindowTitle("Latent Loom")
+        self.setWindowIcon(app_icon())
+        self.setAcceptDrops(True)
+        self.setMinimumSize(theme.px(960), theme.px(600))
+        self._make_parts()
+        self._make_docks()
+        self._make_menus()
+        self._connect()
+        self._speed_timer = QTimer(self)
+        self._speed_timer.setSingleShot(True)
+        self._speed_timer.setInterval(_SPEED_MS)
+        self._speed_timer.timeout.connect(self._show_speed)
+        self._show_everything()
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _make_parts(self) -> None:
+        self.commands = Commands(self, self._controller, self._settings, self._messages)
+        self.actions_by_key = actions.make_actions(self, self.commands)
+        self.addActions(list(self.actions_by_key.values()))
+        themes = QActionGroup(self)
+        for spec in ACTIONS:
+            if spec.group == "theme":
+                themes.addAction(self.actions_by_key[spec.key])
+        self.actions_by_key[f"theme-{self._settings.values.theme}"].setChecked(True)
+        self.actions_by_key["glide"].setChecked(self._settings.values.flick_glide)
+
+        self.latent = LatentPanel()
+        self.sliders = SlidersPanel()
+        self.mix = MixPanel()
+        self.canvas = Canvas()
+        self.canvas.glides = self._settings.values.flick_glide
+        self.canvas.addActions(
+            [self.actions_by_key[key] for key in ("save-picture", "keep", "star", "random", "fit", "one-to-one")]
+        )
+        self.history = HistoryStrip()
+        self.performance = PerformancePanel()
+        self.model = ModelPanel()
+        self.state = CanvasState(self.canvas)
+        self.message_view = MessageView(self._messages, self.canvas)
+        self.top_bar = TopBar(self)
+        self.status_bar = StatusBar(self)
+        self.setStatusBar(self.status_bar)
+        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._request_thumbnail, self)
+
+    def _make_docks(self) -> None:
+        area = QWidget(self)
+        self.workspace = Workspace(self.canvas, area)
+        around = QVBoxLayout(area)
+        around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
+        around.addWidget(self.workspace)
+        self.setCentralWidget(area)
+        buttons = [
+            ActionButton(self.actions_by_key["undo"]),
+            ActionButton(self.actions_by_key["redo"]),
+            ActionButton(self.actions_by_key["save-picture"]),
+            ActionButton(self.actions_by_key["export"], role="main"),
+        ]
+        self.workspace.set_docks(
+            left=[
+                Dock("latent-dock", "Latent", self.latent),
+                Dock("sliders-dock", "Sliders", self.sliders, scrolls=False),
+                Dock("mix-dock", "Mix", self.mix, scrolls=False),
+            ],
+            right=[
+                Dock("performance-dock", "Performance", self.performance, scrolls=False),
+                Dock("model-dock", "Model", self.model),
+            ],
+            bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
+        )
+        for number, dock in enumerate(self.workspace.docks, start=1):
+            toggle = dock.toggleViewAction()
+            toggle.setShortcut(QKeySequence(f"Ctrl+{number}"))
+            toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Ctrl+{number}).")
+            self.addAction(toggle)
+
+    def _make_menus(self) -> None:
+        self.recent_menu = self._recent_menu(())
+        inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
+        self.top_bar.set_menu(self._recent_menu(inspect))
+        self.model.set_recent_menu(self._recent_menu(()))
+        self.menus: dict[str, QMenu] = {}
+        for name in MENUS:
+            menu = self.menuBar().addMenu(f"&{name}")
+            menu.setToolTipsVisible(True)
+            self.menus[name] = menu
+            for spec in ACTIONS:
+                if name not in (spec.menu, spec.also):
+                    continue
+                if spec.starts_section and not menu.isEmpty():
+                    menu.addSeparator()
+                if spec.key == "theme-system":
+                    menu.addActions([dock.toggleViewAction() for dock in self.workspace.docks])
+                    menu.addSeparator()
+                menu.addAction(self.actions_by_key[spec.key])
+                if spec.key == "open-model" and name == "File":
+                    menu.addMenu(self.recent_menu)
+        self.menuBar().setCornerWidget(self.top_bar)
+
+    def _recent_menu(self, below: Any) -> RecentMenu:
+        menu = RecentMenu(lambda: self._controller.recent_models, self, below)
+        menu.path_chosen.connect(self._controller.open_model)
+        return menu
+
+    # -- connections ------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        controller = self._controller
+        controller.session_changed.connect(self._show_session)
+        controller.frame_changed.connect(self._show_frame)
+        controller.model_changed.connect(self._show_model)
+        controller.history_changed.connect(self._show_history)
+        controller.statistics_changed.connect(self._statistics_changed)
+        controller.loading_changed.connect(self._show_loading)
+        controller.export_changed.connect(self._show_export)
+        controller.thumbnails_changed.connect(self._courier.deliver)
+        controller.drifting_changed.connect(self._show_drift)
+        for panel in (self.canvas, self.latent, self.sliders, self.mix):
+            panel.edited.connect(controller.edit)
+            panel.gesture_cancelled.connect(controller.cancel_gesture)
+        self.canvas.painted.connect(controller.frame_painted)
+        self.latent.random_requested.connect(controller.random_seed)
+        self.latent.drift_changed.connect(self._drift_asked)
+        self.mix.keep_requested.connect(controller.keep_current)
+        self.history.go_to_requested.connect(controller.go_to)
+        self.history.kept_requested.connect(controller.go_to_kept)
+        self.history.star_requested.connect(controller.set_starred)
+        self.serve_thumbnails(self.latent, "latent")
+        self.serve_thumbnails(self.mix, "mix")
+        self.serve_thumbnails(self.history, "history")
+        self.model.open_asked.connect(self.commands.open_model)
+        self.model.inspect_asked.connect(self.commands.inspect)
+        self.state.open_asked.connect(self.commands.open_model)
+        self.state.cancel_asked.connect(controller.cancel_loading)
+        self.state.dismissed.connect(self._error_seen)
+        self.status_bar.export_cancel_asked.connect(controller.cancel_export)
+        self.message_view.message_shown.connect(self._message_shown)
+        self.top_bar.device_button.clicked.connect(self._raise_model_dock)
+        performance = self._dock("performance-dock")
+        performance.visibilityChanged.connect(controller.set_measuring)
+
+    def serve_thumbnails(self, widget: Any, name: str) -> None:
+        """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
+        widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
+        widget.destroyed.connect(lambda: self._courier.forget(name))
+
+    def _request_thumbnail(self, key: Any, what: Any) -> None:
+        self._controller.request_thumbnail(key, what)
+
+    def _dock(self, name: str) -> Dock:
+        return next(dock for dock in self.workspace.docks if dock.objectName() == name)
+
+    # -- what the controller says -----------------------------------------------------------------------------------
+
+    def _show_everything(self) -> None:
+        self._show_model()
+        self._show_session()
+        self._show_history()
+        self._show_export()
+        self._show_drift()
+        self._show_speed()
+
+    @Slot()
+    def _show_session(self) -> None:
+        session = self._controller.session
+        for panel in (self.canvas, self.latent, self.sliders, self.mix):
+            panel.show_session(session)
+
+    @Slot()
+    def _show_frame(self) -> None:
+        was_empty = self.canvas.frame is None
+        self.canvas.show_frame(self._controller.frame)
+        if was_empty != (self.canvas.frame is None):
+            self._show_state()
+            self._enable()
+
+    @Slot()
+    def _show_model(self) -> None:
+        controller = self._controller
+        facts, device = controller.facts, controller.device
+        directions = cast("Directions | None", controller.directions)
+        self._error = None
+        self._courier.clear()
+        self.canvas.show_model(facts)
+        self.canvas.show_frame(controller.frame)
+        for panel in (self.latent, self.sliders, self.mix):
+            panel.show_model(facts, directions)
+        self.model.show_model(facts, is_bundled=controller.is_bundled)
+        self.model.show_device(device)
+        self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
+        if device is not None:
+            self.top_bar.show_device(device.name, device.precision, device.reason)
+        else:
+            self.top_bar.show_device("", "", "")
+        self.setWindowTitle(f"{facts.name} – Latent Loom" if facts else "Latent Loom")
+        self._show_loading()
+        self._enable()
+
+    @Slot()
+    def _show_history(self) -> None:
+        history = self._controller.history
+        self.history.show_history(history)
+        for key, label in (("undo", history.undo_label), ("redo", history.redo_label)):
+            action = self.actions_by_key[key]
+            word = key.capitalize()
+            action.setText(f"&{word} {label.lower()}" if label else f"&{word}")
+            action.setIconText(word)
+        self._enable()
+
+    @Slot()
+    def _statistics_changed(self) -> None:
+        self.performance.show_statistics(self._controller.statistics)
+        if not self._speed_timer.isActive():
+            self._speed_timer.start()
+
+    @Slot()
+    def _show_speed(self) -> None:
+        statistics = self._controller.statistics
+        self.top_bar.show_speed(statistics.fps, statistics.newest_ms)
+
+    @Slot()
+    def _show_loading(self) -> None:
+        device = self._controller.device
+        self.status_bar.show_loading(self._controller.loading, f"{device.name} ready" if device else "")
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Decide what lies over the canvas."""
+        loading, facts, frame = self._controller.loading, self._controller.facts, self._controller.frame
+        if loading is not None:
+            self._error = None
+            self.state.show_loading(Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share)
+        elif self._error is not None and facts is None:
+            self.state.show_error("The model could not be opened", self._error.sentence, has_picture=False)
+        elif facts is None:
+            self.state.show_no_model()
+        elif frame is None:
+            self.state.show_waiting(facts.name, "The first picture is being made.")
+        else:
+            self.state.show_nothing()
+
+    @Slot()
+    def _show_export(self) -> None:
+        self.status_bar.show_export(self._controller.export)
+        self._enable()
+
+    @Slot()
+    def _show_drift(self) -> None:
+        on = self._controller.drifting
+        self.latent.show_drift(self._controller.drift_speed if on else 0.0)
+        self.actions_by_key["drift"].setChecked(on)
+
+    @Slot(object)
+    def _message_shown(self, message: Message) -> None:
+        self.status_bar.show_last(message.sentence)
+        if message.level == Level.ERROR and self._controller.facts is None:
+            self._error = message
+            self._show_state()
+
+    @Slot()
+    def _error_seen(self) -> None:
+        self._error = None
+        self._show_state()
+
+    @Slot(float)
+    def _drift_asked(self, speed: float) -> None:
+        if speed:
+            self._controller.set_drift_speed(speed)
+        self._controller.set_drifting(bool(speed))
+
+    @Slot()
+    def _raise_model_dock(self) -> None:
+        dock = self._dock("model-dock")
+        dock.show()
+        dock.raise_()
+
+    def _enable(self) -> None:
+        controller = self._controller
+        history = controller.history
+        there = {
+            "model": controller.facts is not None,
+            "picture": controller.frame is not None,
+            "undo": history.can_undo,
+            "redo": history.can_redo,
+            "exporting": controller.export is not None,
+        }
+        actions.enable(self.actions_by_key, {need for need, is_there in there.items() if is_there})
+
+    # -- files that are dropped -------------------------------------------------------------------------------------
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Take files, and say what dropping them would do."""
+        path = _dropped(event)
+        if path is None:
+            event.ignore()
+            return
+        self.canvas.show_drop(_drop_text(path))
+        event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
+        """The files go elsewhere."""
+        self.canvas.show_drop("")
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
+        """Open what was dropped, by its name."""
+        self.canvas.show_drop("")
+        path = _dropped(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self._controller.open_file(path)
+
+    # -- where it was -----------------------------------------------------------------------------------------------
+
+    def show_restored(self) -> None:
+        """Show the window where it was, with the docks as they were; the first time, as large as is comfortable."""
+        values = self._settings.values
+        geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
+        if geometry.isEmpty() or not self.restoreGeometry(geometry):
+            free = self.screen().availableGeometry()
+            self.resize(min(theme.px(_FIRST_SIZE[0]), free.width()), min(theme.px(_FIRST_SIZE[1]), free.height()))
+        self.show()
+        if not self.workspace.restore_text(values.window_state):
+            self.workspace.reset()
+        self.canvas.setFocus()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Remember where it was and end everything that runs."""
+        self.canvas.stop_glide()
+        self._settings.change(
+            window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
+            window_state=self.workspace.state_text(),
+        )
+        performance = self._dock("performance-dock")
+        with contextlib.suppress(RuntimeError):
+            performance.visibilityChanged.disconnect(self._controller.set_measuring)
+        self._speed_timer.stop()
+        self.message_view.close()
+        self._controller.close()
+        self._settings.save()
+        super().closeEvent(event)
+
+
+def loading_text(stage: str, share: float) -> str:
+    """Return how far a loading is: "Reading 42 %"."""
+    return f"{stage} {100 * share:.0f} %" if 0 < share < 1 else f"{stage}…"
+
+
+def _dropped(event: QDropEvent) -> Path | None:
+    """Return the first file of a drop."""
+    for url in event.mimeData().urls():
+        if url.isLocalFile():
+            return Path(url.toLocalFile())
+    return None
+
+
+def _drop_text(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix == ".png":
+        return f"Drop to restore what {path.name} remembers"
+    if suffix == ".loom":
+        return f"Drop to open the session {path.name}"
+    return f"Drop to open the model {path.name}"

@@ -1,0 +1,90 @@
+"""The workspace: docks around the canvas, their first layout, and how it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtWidgets import QMainWindow, QTabWidget, QWidget
+
+from explorer_app.window import theme
+from explorer_app.window.dock import Dock
+
+LAYOUT_VERSION = 1
+"""Raised when docks are added or renamed, so that an old layout is not forced onto new docks."""
+
+_LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
+_RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
+_BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
+
+_LOW_PX = 800
+"""Below this height, docks that do not fit under each other share a place as tabs."""
+
+
+class Workspace(QMainWindow):
+    """Holds the docks; it is a window inside the window, so that menu and status bar keep the whole width."""
+
+    def __init__(self, canvas: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowFlags(Qt.WindowType.Widget)  # a QMainWindow makes itself a window whatever its parent
+        self.setObjectName("workspace")
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AllowTabbedDocks
+            | (QMainWindow.DockOption.AnimatedDocks if theme.motion_ms() else QMainWindow.DockOption(0))
+        )
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.setDocumentMode(True)
+        for corner, area in (
+            (Qt.Corner.BottomLeftCorner, _LEFT),
+            (Qt.Corner.BottomRightCorner, _RIGHT),
+            (Qt.Corner.TopLeftCorner, _LEFT),
+            (Qt.Corner.TopRightCorner, _RIGHT),
+        ):
+            self.setCorner(corner, area)
+        self.setCentralWidget(canvas)
+        self._sides: dict[Qt.DockWidgetArea, list[Dock]] = {}
+
+    @property
+    def docks(self) -> list[Dock]:
+        """All docks, in the order of the View menu."""
+        return [dock for side in self._sides.values() for dock in side]
+
+    def set_docks(self, left: Sequence[Dock], right: Sequence[Dock], bottom: Sequence[Dock]) -> None:
+        """Take the docks in and lay them out as they are first."""
+        self._sides = {_LEFT: list(left), _RIGHT: list(right), _BOTTOM: list(bottom)}
+        self.reset()
+
+    def reset(self) -> None:
+        """Put every dock where it was first, at a size that fits the window."""
+        for area, side in self._sides.items():
+            for dock in side:
+                dock.setFloating(False)
+                self.removeDockWidget(dock)
+            for dock in side:
+                self.addDockWidget(area, dock, Qt.Orientation.Vertical)
+                dock.show()
+        left, right, bottom = self._sides[_LEFT], self._sides[_RIGHT], self._sides[_BOTTOM]
+        is_low = self.height() < theme.px(_LOW_PX)
+        if is_low and len(left) >= 3:
+            self.tabifyDockWidget(left[1], left[2])
+            left[1].raise_()
+        wide = self.width() >= theme.px(1400)
+        self.resizeDocks(
+            [left[0], right[0]],
+            [theme.px(344 if wide else 300), theme.px(428 if wide else 340)],
+            Qt.Orientation.Horizontal,
+        )
+        shown = left[:2] if is_low else left
+        self.resizeDocks(shown, [378, 262, 216][: len(shown)], Qt.Orientation.Vertical)
+        self.resizeDocks(right, [430, 330][: len(right)], Qt.Orientation.Vertical)
+        self.resizeDocks(bottom, [theme.px(112)] * len(bottom), Qt.Orientation.Vertical)
+
+    def state_text(self) -> str:
+        """Return where the docks are, as text."""
+        return bytes(self.saveState(LAYOUT_VERSION).toBase64().data()).decode("ascii")
+
+    def restore_text(self, text: str) -> bool:
+        """Put the docks where a text says; return whether it did."""
+        state = QByteArray.fromBase64(text.encode("ascii", "ignore"))
+        return not state.isEmpty() and self.restoreState(state, LAYOUT_VERSION)

@@ -1,0 +1,313 @@
+"""A controller without engine or threads: obeys at once, paints landscapes, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.rendering.frame_statistics import FrameStatistics
+from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
+from explorer_app.session.history import History
+from explorer_app.session.resolve import kept_latent
+from explorer_app.session.session import ModelReference, Session, Source
+from explorer_app.settings import RecentModel
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StepTime
+
+
+@dataclass(frozen=True)
+class FakeDevice:
+    name: str = "CPU"
+    precision: str = "fp32"
+    reason: str = "CPU: this version renders on the processor."
+
+
+@dataclass(frozen=True)
+class FakeDirections:
+    names: tuple[str, ...]
+    reach: tuple[float, ...]
+    vectors: NDArray[np.float32]
+
+
+def facts(**changes: Any) -> ModelFacts:
+    """Facts of a small landscape model."""
+    rows = tuple(side for side in (4, 8, 16, 32, 64, 128, 256) for _ in range(2))
+    known = ModelFacts(
+        path="/models/landscapes-256.safetensors",
+        name="Landscapes 256",
+        nbytes=34_800_000,
+        model_id="5f2d9c1e" * 8,
+        container="NVIDIA PyTorch pickle",
+        family="StyleGAN2",
+        flavour="ADA",
+        architecture="skip",
+        resolution=256,
+        img_channels=3,
+        z_dim=512,
+        w_dim=512,
+        num_ws=14,
+        c_dim=0,
+        mapping_layers=8,
+        parameters=8_700_000,
+        conv_clamp=256.0,
+        fp16_layers=("b128.conv0", "b256.conv0"),
+        noise_layers=tuple(f"b{side}.conv{i}" for side in (4, 8, 16, 32, 64, 128, 256) for i in (0, 1))[1:],
+        draft_resolutions=(32, 64, 128),
+        row_resolutions=rows,
+        names_requested=("collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"),
+        ignored=("D: discriminator", "G: the network without averaging"),
+    )
+    return replace(known, **changes)
+
+
+def directions(count: int = 24, w_dim: int = 512) -> FakeDirections:
+    return FakeDirections(
+        tuple(f"sefa/{i}" for i in range(count)),
+        tuple(6.0 - 0.15 * i for i in range(count)),
+        np.eye(count, w_dim, dtype=np.float32),
+    )
+
+
+def landscape(x: float, y: float, side: int = 256) -> NDArray[np.uint8]:
+    """Return (side, side, 4) uint8 B, G, R, X: hills under a sun, other ones at each place of the plane."""
+    down, right = np.mgrid[0:side, 0:side].astype(np.float32) / side
+    warm = 0.5 + 0.5 * np.sin(x * 1.7 + y * 0.6)
+    top = np.array([96, 72, 40]) * (1 - warm) + np.array([110, 60, 90]) * warm
+    low = np.array([190, 180, 120]) * (1 - warm) + np.array([90, 150, 225]) * warm
+    picture = top + (low - top) * np.clip(down * 1.6, 0, 1)[..., None]
+    sun_x, sun_y = 0.5 + 0.3 * np.sin(x * 0.9), 0.38 + 0.12 * np.cos(y * 1.1 + x * 0.3)
+    far = np.hypot(right - sun_x, down - sun_y)
+    for radius, strength in ((0.16, 0.18), (0.1, 0.3), (0.06, 1.0)):
+        inside = np.clip((radius - far) * side, 0, 1)[..., None] * strength
+        picture = picture * (1 - inside) + np.array([215, 240, 255]) * inside
+    for layer in range(4):
+        height = 0.5 + 0.11 * layer
+        for wave in range(1, 4):
+            height = height + 0.035 / wave * np.sin(right * 5.1 * wave + x * (1 + layer) * 0.7 + y * wave + layer * 2.2)
+        shade = np.array([120, 98, 78]) * (1 - layer / 4) + np.array([40, 26, 18])
+        inside = np.clip((down - height) * side, 0, 1)[..., None]
+        picture = picture * (1 - inside) + shade * inside
+    result = np.full((side, side, 4), 255, np.uint8)
+    result[..., :3] = np.clip(picture, 0, 255).astype(np.uint8)
+    result.flags.writeable = False
+    return result
+
+
+class FakeController(QObject):
+    """Keeps the public surface of `explorer_app.controller.Controller`."""
+
+    session_changed = Signal()
+    frame_changed = Signal()
+    model_changed = Signal()
+    history_changed = Signal()
+    statistics_changed = Signal()
+    loading_changed = Signal()
+    export_changed = Signal()
+    thumbnails_changed = Signal()
+    drifting_changed = Signal()
+    recent_models_changed = Signal()
+
+    def __init__(self, *, with_model: bool = True, serves_thumbnails: bool = False) -> None:
+        super().__init__()
+        self.asked: list[tuple[Any, ...]] = []
+        self.session = Session()
+        self.history = History()
+        self.frame: Frame | None = None
+        self.facts: ModelFacts | None = None
+        self.directions: FakeDirections | None = None
+        self.device: FakeDevice | None = None
+        self.is_bundled = True
+        self.loading: Loading | None = None
+        self.export: ExportProgress | None = None
+        self.statistics = FrameStatistics()
+        self.thumbnails = ThumbnailStore()
+        self.drifting = False
+        self.drift_speed = 0.25
+        self.recent_models: tuple[RecentModel, ...] = ()
+        self.painted: list[Frame] = []
+        self._serves_thumbnails = serves_thumbnails
+        self._before: Session | None = None
+        if with_model:
+            self.show_model(facts())
+
+    # -- what a test makes happen -----------------------------------------------------------------------------------
+
+    def show_model(self, known: ModelFacts | None) -> None:
+        self.facts = known
+        self.directions = directions(w_dim=known.w_dim) if known else None
+        self.device = FakeDevice() if known else None
+        self.frame = None
+        if known is not None:
+            self.session = replace(self.session, model=ModelReference(known.path, known.name, known.model_id))
+            self.history = self.history.added(self.session, "Open")
+        self.model_changed.emit()
+        self.history_changed.emit()
+        self.session_changed.emit()
+        if known is not None:
+            self.render()
+
+    def render(self, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False) -> Frame:
+        """Make the picture of the session, as if the engine had answered."""
+        assert self.facts is not None
+        side = resolution or min(self.facts.resolution, 512)
+        place = self.session.position
+        pixels = landscape(place.x, place.y, side)
+        steps = tuple(
+            StepTime(f"synthesis.b{r}.{name}", kernel, 240.0 * share * r / 64, 90_000_000 * r // 64, 1_000_000)
+            for r in self.facts.row_resolutions[::2]
+            for name, kernel, share in (
+                ("conv0", "modulated_conv", 1.7),
+                ("conv1", "modulated_conv", 1.9),
+                ("torgb", "to_rgb", 0.3),
+            )
+        )
+        frame = Frame(
+            RenderRequest(self.facts.model_id, resolution=resolution),
+            pixels,
+            FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
+            is_draft=resolution is not None,
+        )
+        self.frame = frame
+        self.statistics.frame_arrived(frame, time.monotonic())
+        self.frame_changed.emit()
+        self.statistics_changed.emit()
+        return frame
+
+    def load(self, loading: Loading | None) -> None:
+        self.loading = loading
+        self.loading_changed.emit()
+
+    def progress(self, progress: ExportProgress | None) -> None:
+        self.export = progress
+        self.export_changed.emit()
+
+    # -- what the window asks ---------------------------------------------------------------------------------------
+
+    def edit(self, edit: Edit, final: bool = True) -> None:
+        self.asked.append(("edit", edit, final))
+        if self._before is None:
+            self._before = self.session
+        self.session = edit.apply(self.session)
+        if final:
+            self._before = None
+            self.history = self.history.added(self.session, edit.label)
+        self._changed(final)
+
+    def cancel_gesture(self) -> None:
+        self.asked.append(("cancel_gesture",))
+        if self._before is not None:
+            self.session, self._before = self._before, None
+            self._changed(False)
+
+    def _changed(self, final: bool) -> None:
+        self.session_changed.emit()
+        if self.facts is not None:
+            self.render()
+        if final:
+            self.history_changed.emit()
+
+    def _go(self, position: int) -> None:
+        self.history = self.history.moved(position)
+        current = self.history.current
+        assert current is not None
+        self.session = current.session
+        self._changed(True)
+
+    def undo(self) -> None:
+        self.asked.append(("undo",))
+        if self.history.can_undo:
+            self._go(self.history.position - 1)
+
+    def redo(self) -> None:
+        self.asked.append(("redo",))
+        if self.history.can_redo:
+            self._go(self.history.position + 1)
+
+    def go_to(self, index: int) -> None:
+        self.asked.append(("go_to", index))
+        self._go(index)
+
+    def go_to_kept(self, number: int) -> None:
+        self.asked.append(("go_to_kept", number))
+        entry = self.history.entry(number)
+        if entry is not None:
+            self.edit(ReplaceSession(entry.session))
+
+    def set_starred(self, number: int, starred: bool) -> None:
+        self.asked.append(("set_starred", number, starred))
+        self.history = self.history.starred(number, starred)
+        self.history_changed.emit()
+
+    def keep_current(self) -> None:
+        self.asked.append(("keep_current",))
+        rows = self.facts.num_ws if self.facts else 0
+        self.edit(AddSource(Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}")))
+
+    def random_seed(self) -> None:
+        self.asked.append(("random_seed",))
+        self.edit(GoToSeed(4711))
+
+    def set_drifting(self, on: bool) -> None:
+        self.asked.append(("set_drifting", on))
+        self.drifting = on
+        self.drifting_changed.emit()
+
+    def set_drift_speed(self, speed: float) -> None:
+        self.asked.append(("set_drift_speed", speed))
+        self.drift_speed = speed
+        self.drifting_changed.emit()
+
+    def open_model(self, path: Path | str | None = None) -> None:
+        self.asked.append(("open_model", path))
+
+    def cancel_loading(self) -> None:
+        self.asked.append(("cancel_loading",))
+        self.load(None)
+
+    def open_file(self, path: Path | str) -> None:
+        self.asked.append(("open_file", Path(path)))
+
+    def save_picture(self, path: Path | str) -> None:
+        self.asked.append(("save_picture", path))
+
+    def open_picture(self, path: Path | str) -> None:
+        self.asked.append(("open_picture", path))
+
+    def save_session(self, path: Path | str) -> None:
+        self.asked.append(("save_session", path))
+
+    def open_session(self, path: Path | str) -> None:
+        self.asked.append(("open_session", path))
+
+    def start_export(self, settings: SequenceSettings) -> None:
+        self.asked.append(("start_export", settings))
+
+    def cancel_export(self) -> None:
+        self.asked.append(("cancel_export",))
+
+    def request_thumbnail(self, key: Hashable, what: Session | RenderRequest) -> None:
+        if not self._serves_thumbnails or key in self.thumbnails:
+            return
+        place = what.position if isinstance(what, Session) else self.session.position
+        self.thumbnails.put(
+            key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9))
+        )
+
+    def frame_painted(self, frame: Frame) -> None:
+        self.painted.append(frame)
+        self.statistics.frame_painted(time.monotonic() - 0.03, time.monotonic())
+
+    def set_measuring(self, on: bool) -> None:
+        self.asked.append(("set_measuring", on))
+
+    def close(self) -> None:
+        self.asked.append(("close",))
