@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import ReplaceSession
 from explorer_app.session.history import History
-from explorer_app.session.session import Session
 from explorer_app.window import theme
 from explorer_app.window.history_list import HistoryList
-
-if TYPE_CHECKING:
-    from gpu_backend import Directions, ModelFacts
 
 
 class HistoryStrip(QWidget):
@@ -24,25 +18,19 @@ class HistoryStrip(QWidget):
 
     Signals
     -------
-    go_to(int)
+    go_to_requested(int)
         Position in the history that the person goes to.
-    edited(object, bool)
-        `ReplaceSession`: the person goes to something kept.
-    starred(int, bool)
+    kept_requested(int)
+        Number of the kept entry that the person goes to.
+    star_requested(int, bool)
         Number of an entry, and whether it is kept from now on.
-    undo_requested(), redo_requested(), export_requested()
-        The buttons in the header.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`; answered by `show_thumbnail`.
     """
 
-    go_to = Signal(int)
-    edited = Signal(object, bool)
-    gesture_cancelled = Signal()
-    starred = Signal(int, bool)
-    undo_requested = Signal()
-    redo_requested = Signal()
-    export_requested = Signal()
+    go_to_requested = Signal(int)
+    kept_requested = Signal(int)
+    star_requested = Signal(int, bool)
     thumbnail_wanted = Signal(object, object)
 
     page_titles: Sequence[str] = ("History", "Kept")
@@ -53,11 +41,6 @@ class HistoryStrip(QWidget):
         self._history = History()
         self.steps = HistoryList("Steps", "Your steps will appear here")
         self.kept = HistoryList("Kept", "Star a step to keep it here")
-        self.undo = QPushButton("Undo")
-        self.redo = QPushButton("Redo")
-        self.export = QPushButton("Export sequence…")
-        theme.set_role(self.export, "main")
-        self.export.setToolTip("Render a path through chosen latents into picture files (Ctrl+E).")
         self._pages = QStackedWidget()
         self._pages.addWidget(self.steps)
         self._pages.addWidget(self.kept)
@@ -65,20 +48,12 @@ class HistoryStrip(QWidget):
         layout.setContentsMargins(theme.MARGIN - 1, 8, theme.MARGIN - 1, 0)
         layout.addWidget(self._pages)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.steps.chosen.connect(self.go_to)
+        self.steps.chosen.connect(self.go_to_requested)
         self.kept.chosen.connect(self._go_to_kept)
         for part in (self.steps, self.kept):
-            part.starred.connect(self.starred)
+            part.starred.connect(self.star_requested)
             part.thumbnail_wanted.connect(self.thumbnail_wanted)
-        self.undo.clicked.connect(self.undo_requested)
-        self.redo.clicked.connect(self.redo_requested)
-        self.export.clicked.connect(self.export_requested)
         self.show_history(self._history)
-        self.show_model(None, None)
-
-    def header_widgets(self) -> Sequence[QWidget]:
-        """Return what the dock's header shows beside the tabs."""
-        return (self.undo, self.redo, self.export)
 
     def show_page(self, index: int) -> None:
         """Turn to the steps (0) or to what was kept (1)."""
@@ -92,13 +67,6 @@ class HistoryStrip(QWidget):
         """A few pictures."""
         return QSize(theme.px(200), self.steps.minimumHeight() + 10)
 
-    def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Allow an export once there is a model."""
-        self.export.setEnabled(facts is not None)
-
-    def show_session(self, session: Session) -> None:
-        """The strip shows the history, not the session."""
-
     def show_history(self, history: History) -> None:
         """Show steps, the one that one stands on, and what was kept."""
         self._history = history
@@ -107,10 +75,6 @@ class HistoryStrip(QWidget):
         at_kept = next((row for row, entry in enumerate(history.kept) if entry.number == here), -1)
         self.steps.show_entries(history.entries, numbers, history.position)
         self.kept.show_entries(history.kept, numbers, at_kept)
-        self.undo.setEnabled(history.can_undo)
-        self.redo.setEnabled(history.can_redo)
-        self.undo.setToolTip(f"Undo: {history.undo_label} (Ctrl+Z)." if history.can_undo else "Nothing to undo.")
-        self.redo.setToolTip(f"Redo: {history.redo_label} (Ctrl+Shift+Z)." if history.can_redo else "Nothing to redo.")
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Hand a picture to the lists."""
@@ -118,5 +82,4 @@ class HistoryStrip(QWidget):
         self.kept.show_thumbnail(key, image)
 
     def _go_to_kept(self, row: int) -> None:
-        entry = self._history.kept[row]
-        self.edited.emit(ReplaceSession(entry.session, label="Go to kept"), True)
+        self.kept_requested.emit(self._history.kept[row].number)

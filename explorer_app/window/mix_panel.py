@@ -53,11 +53,11 @@ class MixPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `AddSource`, `RemoveSource`, `SetSource`, `SetStrengths` (one source) or `SetMixStrengths` (several, painted in
-        one drag); True once a gesture.
+        `AddSource`, `RemoveSource`, `SetSource`, `SetStrengths` (a preset) or `SetMixStrengths` (painted: a drag may
+        cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    keep_current_requested()
+    keep_requested()
         Keep the current latent as a source.
     thumbnail_wanted(object, object)
         A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
@@ -65,7 +65,7 @@ class MixPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    keep_current_requested = Signal()
+    keep_requested = Signal()
     thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -75,7 +75,6 @@ class MixPanel(QWidget):
         self._resolutions: tuple[int, ...] = ()
         self._pictures: OrderedDict[object, QPixmap] = OrderedDict()
         self._asked: set[object] = set()
-        self._changed: set[int] = set()
         self.head = GridHead()
         self.grid = StrengthGrid()
         self.ask = AskPopup(self)
@@ -142,7 +141,7 @@ class MixPanel(QWidget):
         self.grid.menu_requested.connect(self._open_menu)
         self.grid.pointed_at.connect(self._tell)
         self.add.clicked.connect(self._ask_source)
-        self.keep.clicked.connect(self.keep_current_requested)
+        self.keep.clicked.connect(self.keep_requested)
         self.presets.clicked.connect(self._open_presets)
 
     def header_widgets(self) -> Sequence[QWidget]:
@@ -243,22 +242,10 @@ class MixPanel(QWidget):
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def _painted(self, strengths: Strengths, final: bool) -> None:
-        self._changed |= {
-            index
-            for index, (source, row) in enumerate(zip(self._session.mix, strengths, strict=False))
-            if tuple(source.strengths) != row
-        }
-        changed = sorted(self._changed)
-        if final:
-            self._changed = set()
         self._show_base()
-        if len(changed) == 1:
-            self.edited.emit(SetStrengths(changed[0], strengths[changed[0]]), final)
-        else:
-            self.edited.emit(SetMixStrengths(strengths), final)
+        self.edited.emit(SetMixStrengths(strengths), final)
 
     def _cancelled(self) -> None:
-        self._changed = set()
         self._show_base()
         self.gesture_cancelled.emit()
 

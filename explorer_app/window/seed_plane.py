@@ -88,6 +88,7 @@ class SeedPlane(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Seed plane")
+        self.setEnabled(False)
         self.setToolTip(
             "Drag to walk among the seeds: Shift goes slowly, Ctrl keeps to whole seeds, Escape goes back, "
             "a double-click goes to a seed, the wheel zooms, the middle button moves the plane."

@@ -67,6 +67,7 @@ class ValueSlider(QSlider):
         self._exact = 0.0
         self._last_x = 0.0
         self._dragging = False
+        self._has_moved = False
         self._key_held = False
         self._settle = QTimer(self, singleShot=True)
         self._settle.timeout.connect(self.finish)
@@ -159,6 +160,7 @@ class ValueSlider(QSlider):
         x = event.position().x()
         self._begin()
         self._dragging = True
+        self._has_moved = False
         self._last_x = x
         self._exact = min(max(self._amount, self._low), self._high)
         if abs(x - self._x_of(self._amount)) > _GRIP:
@@ -175,6 +177,7 @@ class ValueSlider(QSlider):
         self._exact += (x - self._last_x) * fine * (self._high - self._low) / max(self._span(), 1.0)
         if x != self._last_x:
             self._last_x = x
+            self._has_moved = True
             self._follow(event.modifiers())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
@@ -185,7 +188,7 @@ class ValueSlider(QSlider):
         if self._before == self._amount:
             self._before = None
             self.update()
-        elif self._last_x == event.position().x() and abs(self._exact - self._amount_at(self._last_x)) < 1e-9:
+        elif not self._has_moved:
             self._settle.start(QApplication.doubleClickInterval())
         else:
             self.finish()

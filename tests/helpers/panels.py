@@ -1,0 +1,180 @@
+"""What the tests of panels share: a model's facts, directions, a record of edits, and a hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_backend import ModelFacts
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from explorer_app.session.session import Session
+
+NO_KEYS = Qt.KeyboardModifier.NoModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+CTRL = Qt.KeyboardModifier.ControlModifier
+LEFT = Qt.MouseButton.LeftButton
+
+
+def row_resolutions(resolution: int) -> tuple[int, ...]:
+    """Return the resolutions of a StyleGAN2's rows: one for 4 px, two for each further one, one more for the picture."""
+    rows, px = [4], 8
+    while px <= resolution:
+        rows += [px, px]
+        px *= 2
+    return (*rows, resolution)
+
+
+def model_facts(resolution: int = 256, *, classes: int = 0, w_dim: int = 512, has_noise: bool = True) -> ModelFacts:
+    """Return the facts of a StyleGAN2 that nobody has to read from a file."""
+    rows = row_resolutions(resolution)
+    layers = tuple(f"b{px}.conv{number}" for px in sorted(set(rows)) for number in (0, 1))[1:]
+    return ModelFacts(
+        path="landscapes.safetensors",
+        name="Landscapes",
+        nbytes=1,
+        model_id="ab" * 32,
+        container="safetensors",
+        family="StyleGAN2",
+        flavour="ADA",
+        architecture="skip",
+        resolution=resolution,
+        img_channels=3,
+        z_dim=w_dim,
+        w_dim=w_dim,
+        num_ws=len(rows),
+        c_dim=classes,
+        mapping_layers=8,
+        parameters=1,
+        conv_clamp=None,
+        fp16_layers=(),
+        noise_layers=layers if has_noise else (),
+        draft_resolutions=(),
+        row_resolutions=rows,
+        names_requested=(),
+    )
+
+
+@dataclass(frozen=True)
+class FewDirections:
+    """As much of the backend's Directions as panels look at."""
+
+    names: tuple[str, ...]
+    reach: tuple[float, ...]
+
+
+def model_directions(count: int = 30, reach: float = 10.0) -> Any:
+    """Return so many directions, all of one reach."""
+    return FewDirections(tuple(f"sefa/{index}" for index in range(count)), (reach,) * count)
+
+
+@dataclass
+class Edits:
+    """Listens to a panel as the controller does: applies edits, shows the session back, counts gestures."""
+
+    panel: Any
+    session: Session = field(default_factory=Session)
+    all: list[tuple[Any, bool]] = field(default_factory=list)
+    steps: list[Any] = field(default_factory=list)
+    cancelled: int = 0
+    before: Session | None = None
+
+    def __post_init__(self) -> None:
+        self.panel.edited.connect(self._edited)
+        self.panel.gesture_cancelled.connect(self._cancelled)
+        self.panel.show_session(self.session)
+
+    def _edited(self, edit: Any, final: bool) -> None:
+        self.before = self.before or self.session
+        self.all.append((edit, final))
+        self.session = edit.apply(self.session)
+        if final:
+            self.steps.append(edit)
+            self.before = None
+        self.panel.show_session(self.session)
+
+    def _cancelled(self) -> None:
+        self.cancelled += 1
+        self.session, self.before = self.before or self.session, None
+        self.panel.show_session(self.session)
+
+    def show(self, session: Session) -> None:
+        """Show another session, as undo does."""
+        self.session = session
+        self.panel.show_session(session)
+
+
+def mouse(
+    widget: QWidget,
+    kind: QEvent.Type,
+    at: QPointF | QPoint,
+    button: Qt.MouseButton = LEFT,
+    keys: Qt.KeyboardModifier = NO_KEYS,
+    held: Qt.MouseButton | None = None,
+) -> None:
+    """Send one mouse event."""
+    place = QPointF(at)
+    is_move = kind == QEvent.Type.MouseMove
+    buttons = held if held is not None else (Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else button)
+    event = QMouseEvent(
+        kind,
+        place,
+        QPointF(widget.mapToGlobal(place)),
+        Qt.MouseButton.NoButton if is_move else button,
+        buttons,
+        keys,
+    )
+    QApplication.sendEvent(widget, event)
+
+
+def press(widget: QWidget, at: QPointF | QPoint, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
+    """Press the left button; the widget gets the focus that a click gives."""
+    if widget.focusPolicy() & Qt.FocusPolicy.ClickFocus:
+        widget.setFocus(Qt.FocusReason.MouseFocusReason)
+    mouse(widget, QEvent.Type.MouseButtonPress, at, keys=keys)
+
+
+def move(widget: QWidget, to: QPointF | QPoint, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
+    """Move with the left button held."""
+    mouse(widget, QEvent.Type.MouseMove, to, keys=keys, held=LEFT)
+
+
+def release(widget: QWidget, at: QPointF | QPoint, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
+    """Let the left button go."""
+    mouse(widget, QEvent.Type.MouseButtonRelease, at, keys=keys)
+
+
+def drag(widget: QWidget, start: QPointF, end: QPointF, keys: Qt.KeyboardModifier = NO_KEYS, steps: int = 5) -> None:
+    """Press, move in a few steps, let go."""
+    press(widget, start, keys)
+    for step in range(1, steps + 1):
+        move(widget, start + (end - start) * (step / steps), keys)
+    release(widget, end, keys)
+
+
+def double_click(widget: QWidget, at: QPointF | QPoint) -> None:
+    """Press, let go, press again and let go, as a double-click arrives."""
+    press(widget, at)
+    release(widget, at)
+    mouse(widget, QEvent.Type.MouseButtonDblClick, at)
+    release(widget, at)
+
+
+def wheel(widget: QWidget, at: QPointF | QPoint, notches: int, keys: Qt.KeyboardModifier = NO_KEYS) -> bool:
+    """Turn the wheel; return whether the widget took it."""
+    place = QPointF(at)
+    event = QWheelEvent(
+        place,
+        QPointF(widget.mapToGlobal(place)),
+        QPoint(0, 0),
+        QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton,
+        keys,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    event.ignore()
+    QApplication.sendEvent(widget, event)
+    return event.isAccepted()
