@@ -76,6 +76,7 @@ class CanvasState(QFrame):
         layout.addWidget(self.sentence)
         layout.addSpacing(theme.px(4))
         layout.addWidget(self.bar)
+        layout.addSpacing(theme.px(4))
         layout.addLayout(buttons)
         canvas.installEventFilter(self)
         self.show_nothing()
@@ -147,7 +148,7 @@ class CanvasState(QFrame):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Follow the middle when the canvas changes its size."""
-        if watched is self._canvas and event.type() == QEvent.Type.Resize and self.isVisible():
+        if watched is self._canvas and event.type() == QEvent.Type.Resize and not self.isHidden():
             self.place()
         return False
 

@@ -81,6 +81,7 @@ class Commands(QObject):
         )
         dialog.export_asked.connect(self._controller.start_export)
         self._window.serve_thumbnails(dialog.keys, "export")
+        dialog.keys.ask_for_thumbnails()
         self._open(dialog)
 
     def cancel_export(self) -> None:

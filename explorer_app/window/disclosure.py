@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
+from explorer_app.window.wrapped_label import WrappedLabel
 
 
 class Disclosure(QWidget):
@@ -22,12 +23,9 @@ class Disclosure(QWidget):
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.toggled.connect(self._toggled)
         theme.set_role(self.button, "flat")
-        self.text = QLabel(self)
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.text.setWordWrap(True)
+        self.text = WrappedLabel("", self)
         self.text.setFont(fonts.table())
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.set_role(self.text, "dim")
         self.text.hide()
         layout = QVBoxLayout(self)

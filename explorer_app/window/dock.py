@@ -69,9 +69,11 @@ class DockHeader(QWidget):
             self.tabs.append(tab)
             layout.addWidget(tab)
         layout.addStretch(1)
+        right = QHBoxLayout()
+        right.setSpacing(theme.GRID * 2)
         for extra in extras:
-            layout.addWidget(extra)
-            layout.setSpacing(theme.GRID * 2 if len(titles) == 1 else layout.spacing())
+            right.addWidget(extra)
+        layout.addLayout(right)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def _toggled(self, index: int, on: bool) -> None:
@@ -144,15 +146,25 @@ class Dock(QDockWidget):
         Whether a panel that is too tall for its dock scrolls as a whole.
     extras
         More widgets for the right end of the header.
+    first_height
+        Height in px that the first layout gives it at least, for a panel that is empty at first.
     """
 
     def __init__(
-        self, name: str, title: str, panel: QWidget, *, scrolls: bool = True, extras: Sequence[QWidget] = ()
+        self,
+        name: str,
+        title: str,
+        panel: QWidget,
+        *,
+        scrolls: bool = True,
+        extras: Sequence[QWidget] = (),
+        first_height: int = 0,
     ) -> None:
         super().__init__(title)
         self.setObjectName(name)
         self.setAccessibleName(title)
         self.panel = panel
+        self._first_height = first_height
         titles = panel.page_titles if isinstance(panel, PagedPanel) else (title,)
         offered = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
         self.header = DockHeader(titles, [*offered, *extras], self)
@@ -161,6 +173,12 @@ class Dock(QDockWidget):
             self.header.page_asked.connect(panel.show_page)
         self.setTitleBarWidget(self.header)
         self.setWidget(DockBody(panel, scrolls, self))
+
+    def wanted_height(self, width: int) -> int:
+        """Return the height at which the panel shows all of itself at a width, header included."""
+        has_lines = self.panel.hasHeightForWidth()
+        height = self.panel.heightForWidth(width - 2) if has_lines else self.panel.sizeHint().height()
+        return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
         """Offer to float or hide the dock, from its header."""

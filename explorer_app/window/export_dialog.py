@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -40,6 +39,7 @@ from explorer_app.window.export_keys import (
     parse_seeds,
     seed_key,
 )
+from explorer_app.window.wrapped_label import WrappedLabel
 from gpu_backend import PathKind
 
 RECENT_STEPS = 8
@@ -144,11 +144,9 @@ class ExportDialog(QDialog):
         self.length = QLabel(self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
-        self.hint = QLabel(self)
-        self.hint.setWordWrap(True)
+        self.hint = WrappedLabel("", self)
         self.hint.setMinimumHeight(self.fontMetrics().height() * 3)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.hint.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         theme.set_role(self.hint, "dim")
         self.export = QPushButton("Export", self)
         self.export.setDefault(True)

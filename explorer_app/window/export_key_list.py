@@ -32,6 +32,7 @@ class ExportKeyList(QListWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Path")
+        self.setProperty("role", "well")
         self.setToolTip("The path from top to bottom: drag to sort, Delete takes away.")
         self.setIconSize(QSize(theme.px(_SIDE_PX), theme.px(_SIDE_PX)))
         self.setSpacing(theme.px(1))
@@ -59,6 +60,11 @@ class ExportKeyList(QListWidget):
             self.thumbnail_wanted.emit(key.session, key.session)
         if keys:
             self.keys_changed.emit()
+
+    def ask_for_thumbnails(self) -> None:
+        """Ask for the small picture of every keyframe, of those that were added before anybody listened too."""
+        for key in self.keys:
+            self.thumbnail_wanted.emit(key.session, key.session)
 
     def remove_selected(self) -> None:
         """Take the selected keyframes away."""

@@ -18,6 +18,10 @@ _pg: Any = pyqtgraph
 """Untyped."""
 
 
+_LEAST_MS = FRAME_BUDGET_MS * 1.4
+"""The scale leaves room for the words above the dashed line."""
+
+
 class FramePlot(QWidget):
     """A quiet plot without axes; its scale grows at once and shrinks slowly, so that the line does not dance."""
 
@@ -48,7 +52,7 @@ class FramePlot(QWidget):
         self._plot.addItem(self._budget)
         self._plot.addItem(self._label)
         self._top = 0.0
-        self._scale_to(FRAME_BUDGET_MS)
+        self._scale_to(_LEAST_MS)
         self._colour()
 
     @property
@@ -60,10 +64,10 @@ class FramePlot(QWidget):
         """Show frame times, (n,) float64, newest last and at the right end."""
         places = np.arange(RING_SIZE - len(times_ms), RING_SIZE)
         self._line.setData(places, times_ms)
-        self._scale_to(max(FRAME_BUDGET_MS, float(times_ms.max()) if len(times_ms) else 0.0))
+        self._scale_to(max(_LEAST_MS, float(times_ms.max()) if len(times_ms) else 0.0))
 
     def _scale_to(self, highest_ms: float) -> None:
-        wanted = highest_ms * 1.25
+        wanted = highest_ms * 1.2
         top = wanted if wanted > self._top else self._top + (wanted - self._top) * 0.1
         if abs(top - self._top) > 0.01 * wanted:
             self._top = top

@@ -132,7 +132,7 @@ class MainWindow(QMainWindow):
             ],
             right=[
                 Dock("performance-dock", "Performance", self.performance, scrolls=False),
-                Dock("model-dock", "Model", self.model),
+                Dock("model-dock", "Model", self.model, first_height=theme.px(300)),
             ],
             bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
         )
@@ -260,6 +260,7 @@ class MainWindow(QMainWindow):
             self.top_bar.show_device(device.name, device.precision, device.reason)
         else:
             self.top_bar.show_device("", "", "")
+        self.menuBar().setCornerWidget(self.top_bar)  # it measures the corner only then
         self.setWindowTitle(f"{facts.name} – Latent Loom" if facts else "Latent Loom")
         self._show_loading()
         self._enable()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 from superqt import QElidingLabel
 
 from explorer_app.rendering.renderer_like import DeviceLike
 from explorer_app.window import fonts, model_words, theme
 from explorer_app.window.disclosure import Disclosure
 from explorer_app.window.icons import icon
+from explorer_app.window.wrapped_label import WrappedLabel
 from gpu_backend import ModelFacts
 
 
@@ -140,13 +141,10 @@ class ModelPanel(QWidget):
         self.safe_mark.setPixmap(icon("safe", "good").pixmap(theme.px(16), theme.px(16)))
 
     def _line(self, role: str, *, elided: bool = False) -> QLabel:
-        label = QElidingLabel("", self) if elided else QLabel(self)
+        label = QElidingLabel("", self) if elided else WrappedLabel("", self)
         label.setTextFormat(Qt.TextFormat.PlainText)
         if isinstance(label, QElidingLabel):
             label.setElideMode(Qt.TextElideMode.ElideMiddle)
-        else:
-            label.setWordWrap(True)
-            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         if role == "strong":
             label.setFont(fonts.body())
         theme.set_role(label, role)

@@ -27,17 +27,19 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def summary(facts: ModelFacts, is_bundled: bool) -> str:
-    """Return the line below a model's name."""
-    parts = [
+    """Return the two lines below a model's name."""
+    first = [
         "bundled" if is_bundled else "",
         facts.family,
         f"{facts.resolution} × {facts.resolution}",
-        f"{count_text(facts.parameters)} parameters",
-        plural(facts.num_ws, "row"),
-        plural(facts.c_dim, "class", "classes") if facts.c_dim else "",
         size_text(facts.nbytes),
     ]
-    return " · ".join(part for part in parts if part)
+    second = [
+        f"{count_text(facts.parameters)} parameters",
+        plural(facts.num_ws, "row"),
+        plural(facts.c_dim, "class", "classes") if facts.c_dim else "no classes",
+    ]
+    return "\n".join(" · ".join(part for part in line if part) for line in (first, second))
 
 
 def safety_summary(facts: ModelFacts) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -39,6 +39,7 @@ class PerformancePanel(QWidget):
         self.table = StepTable(self)
         self.empty = QLabel("No steps measured yet: move the picture.", self)
         self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.empty, "dim")
 
         figures = QHBoxLayout()

@@ -79,7 +79,7 @@ class ShortcutsDialog(QDialog):
         layout.setSpacing(theme.px(12))
         layout.addWidget(self.filter)
         layout.addWidget(area, 1)
-        self.resize(theme.px(760), theme.px(620))
+        self.resize(theme.px(760), theme.px(690))
         self.filter.setFocus()
 
     @property

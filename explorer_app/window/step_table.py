@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
@@ -28,10 +29,11 @@ class _Column:
 _COLUMNS = (
     _Column("layer", "Where in the network the step is.", ""),
     _Column("kernel", "Which operation ran.", "modulated_conv"),
-    _Column("ms", "How long it took, in milliseconds.", "1000.00"),
+    _Column("ms", "How long it took, in milliseconds.", "1000.00 "),
     _Column("share", "Its part of the time of all steps, in percent.", "100 %   "),
     _Column("GF/s", "Floating-point operations it got done, in thousand millions a second.", "1000.0"),
 )
+_ROOMY_PX = 350
 _KERNEL, _MS, _SHARE, _RATE = 1, 2, 3, 4
 
 
@@ -41,6 +43,8 @@ class StepModel(QAbstractTableModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._steps: tuple[StepCost, ...] = ()
+        self._largest = 1.0
+        """Share of the step that costs most: its bar is full."""
 
     @property
     def steps(self) -> tuple[StepCost, ...]:
@@ -52,6 +56,7 @@ class StepModel(QAbstractTableModel):
         steps = tuple(steps)
         if steps == self._steps:
             return
+        self._largest = max((step.share for step in steps), default=0.0) or 1.0
         same = [(step.layer, step.kernel) for step in steps] == [(step.layer, step.kernel) for step in self._steps]
         if same:
             self._steps = steps
@@ -91,9 +96,11 @@ class StepModel(QAbstractTableModel):
         if role == _SORT_ROLE:
             return _sort_key(step, column)
         if role == FRACTION_ROLE:
-            return step.share if column == _SHARE else None
+            return step.share / self._largest if column == _SHARE else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(_alignment(column))
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return QColor(theme.current().dim) if column == _KERNEL else None
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"{step.layer}: {step.kernel}, {step.time_us / 1000:.3f} ms, {step.nbytes / 1e6:.1f} MB moved."
         return None
@@ -142,7 +149,12 @@ class StepTable(QTableView):
             else:
                 header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         header.setSortIndicatorClearable(True)
-        header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Where there is little room, the rate gives way to the layer's name."""
+        super().resizeEvent(event)
+        self.setColumnHidden(_RATE, self.viewport().width() < theme.px(_ROOMY_PX))
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
@@ -157,12 +169,12 @@ def _rate(step: StepCost) -> float:
 
 def _text(step: StepCost, column: int) -> str:
     if column == _MS:
-        return f"{step.time_us / 1000:.2f}"
+        return f"{step.time_us / 1000:.2f} "
     if column == _SHARE:
         return f"{100 * step.share:.0f} %"
     if column == _RATE:
         return f"{_rate(step):.1f}" if step.flops else "–"
-    return step.kernel if column == _KERNEL else step.layer
+    return step.kernel if column == _KERNEL else step.layer.removeprefix("synthesis.")
 
 
 def _sort_key(step: StepCost, column: int) -> float | str:

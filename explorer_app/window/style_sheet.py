@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from string import Template
 
-from explorer_app.window import style_images, theme
+from explorer_app.window import fonts, style_images, theme
 from explorer_app.window.theme import Tokens
 
 _SHEET = Template("""
@@ -41,6 +41,7 @@ QLabel[role="accent"] { color: $accent_text; }
 QLabel[role="good"] { color: $good; }
 QLabel[role="warn"] { color: $warn; }
 QLabel[role="bad"] { color: $bad; }
+QLabel:disabled, QLabel[role="dim"]:disabled { color: $faint; }
 
 QPushButton, QToolButton {
     background: $raised; color: $text; border: 1px solid $edge; border-radius: ${radius}px;
@@ -81,6 +82,7 @@ QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox {
 QPlainTextEdit, QTextEdit { padding: ${p4}px; background: $panel_deep; color: $text; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus { border-color: $accent; }
 QLineEdit:disabled, QAbstractSpinBox:disabled { background: $panel; color: $faint; }
+QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0 0 0 ${p4}px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: ${p16}px; border: none; background: transparent; }
 QAbstractSpinBox::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; }
 QAbstractSpinBox::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; }
@@ -127,7 +129,11 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 
 QAbstractItemView { background: transparent; alternate-background-color: $stripe; color: $text; border: none;
     outline: none; selection-background-color: $selection; selection-color: $strong; }
-QHeaderView { background: transparent; }
+QListView[role="well"] {
+    background: $panel_deep; border: 1px solid $line; border-radius: ${radius}px; padding: ${p4}px;
+}
+QListView[role="well"]:focus { border-color: $accent; }
+QHeaderView { background: transparent; font-size: ${table}px; }
 QHeaderView::section {
     background: transparent; color: $dim; border: none; border-bottom: 1px solid $line; padding: ${p2}px ${p4}px;
 }
@@ -166,6 +172,7 @@ def style_sheet(tokens: Tokens) -> str:
     }
     values |= {f"p{size}": px(size) for size in (2, 4, 5, 6, 8, 10, 14, 16, 20, 28)}
     values |= {
+        "table": fonts.table().pixelSize(),
         "radius": px(theme.RADIUS),
         "gap": theme.GAP,
         "control": px(theme.ROW) - 2,

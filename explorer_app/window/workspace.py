@@ -69,16 +69,20 @@ class Workspace(QMainWindow):
         if is_low and len(left) >= 3:
             self.tabifyDockWidget(left[1], left[2])
             left[1].raise_()
-        wide = self.width() >= theme.px(1400)
-        self.resizeDocks(
-            [left[0], right[0]],
-            [theme.px(344 if wide else 300), theme.px(428 if wide else 340)],
-            Qt.Orientation.Horizontal,
-        )
-        shown = left[:2] if is_low else left
-        self.resizeDocks(shown, [378, 262, 216][: len(shown)], Qt.Orientation.Vertical)
-        self.resizeDocks(right, [430, 330][: len(right)], Qt.Orientation.Vertical)
+        is_wide = self.width() >= theme.px(1400)
+        widths = [theme.px(344 if is_wide else 316), theme.px(428 if is_wide else 348)]
+        self.resizeDocks([left[0], right[0]], widths, Qt.Orientation.Horizontal)
+        self._share_height(left[:2] if is_low else left, widths[0], grows=1)
+        self._share_height(right, widths[1], grows=0)
         self.resizeDocks(bottom, [theme.px(112)] * len(bottom), Qt.Orientation.Vertical)
+
+    def _share_height(self, docks: Sequence[Dock], width: int, grows: int) -> None:
+        """Give each dock of a column the height that its panel asks for; one of them takes what is left."""
+        wanted = [dock.wanted_height(width) for dock in docks]
+        room = self.height() - theme.GAP * (len(docks) - 1)
+        least = wanted[grows] if grows else theme.px(300)
+        wanted[grows] = max(min(least, room // 3), room - sum(wanted) + wanted[grows])
+        self.resizeDocks(list(docks), [max(1, height) for height in wanted], Qt.Orientation.Vertical)
 
     def state_text(self) -> str:
         """Return where the docks are, as text."""

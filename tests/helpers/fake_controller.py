@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.sequence import SequenceSettings
@@ -297,6 +297,7 @@ class FakeController(QObject):
     def request_thumbnail(self, key: Hashable, what: Session | RenderRequest) -> None:
         if not self._serves_thumbnails or key in self.thumbnails:
             return
+        QTimer.singleShot(0, self.thumbnails_changed.emit)
         place = what.position if isinstance(what, Session) else self.session.position
         self.thumbnails.put(
             key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9))
