@@ -313,7 +313,7 @@ class AxisList(QListView):
         if key == Qt.Key.Key_Escape:
             if not self.cancel():
                 event.ignore()
-        elif not index.isValid():
+        elif not index.isValid() or self.state() == QListView.State.EditingState:
             super().keyPressEvent(event)
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self._begin(self.axes.axis_at(index.row()))

@@ -121,6 +121,7 @@ class MixPanel(QWidget):
         head = QHBoxLayout()
         head.setContentsMargins(margin, 6, margin, 0)
         head.addWidget(self.head)
+        self._above = head
         buttons = QHBoxLayout()
         buttons.setContentsMargins(margin, 6, margin, margin)
         buttons.setSpacing(6)
@@ -160,6 +161,7 @@ class MixPanel(QWidget):
         """Let the scroll bar stand in the margin, so that the cells stay under their labels."""
         bar = self.area.verticalScrollBar().sizeHint().width() if high > 0 else 0
         self._content.setContentsMargins(theme.MARGIN, 0, max(theme.MARGIN - bar, 0), 0)
+        self._above.setContentsMargins(theme.MARGIN, 6, max(theme.MARGIN, bar), 0)
 
     def _height(self, lines: int) -> int:
         pitch = GridShape(1, 1).pitch_y

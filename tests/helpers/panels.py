@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_backend import ModelFacts
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer_app.session.session import Session
+from gpu_backend import ModelFacts
 
 NO_KEYS = Qt.KeyboardModifier.NoModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -117,13 +117,15 @@ def mouse(
     """Send one mouse event."""
     place = QPointF(at)
     is_move = kind == QEvent.Type.MouseMove
-    buttons = held if held is not None else (Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else button)
+    buttons = (
+        held if held is not None else (Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else button)
+    )
     event = QMouseEvent(
         kind,
         place,
         QPointF(widget.mapToGlobal(place)),
         Qt.MouseButton.NoButton if is_move else button,
-        buttons,
+        held,
         keys,
     )
     QApplication.sendEvent(widget, event)

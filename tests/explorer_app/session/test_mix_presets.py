@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from gpu_backend import Latent
 
 from explorer_app.session.mix_presets import PRESETS, SetMixStrengths, base_share, preset_strengths
 from explorer_app.session.session import Session, Source
+from gpu_backend import Latent
 from tests.helpers.panels import row_resolutions
 
 ROWS = row_resolutions(256)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from gpu_backend import RowRange
 
 from explorer_app.session.row_groups import (
     SetRowRanges,
@@ -12,6 +11,7 @@ from explorer_app.session.row_groups import (
     same_rows,
 )
 from explorer_app.session.session import Session, Slider
+from gpu_backend import RowRange
 from tests.helpers.panels import row_resolutions
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gpu_backend import Noise, Recipe, Truncation
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 
 from explorer_app.session.edits import GoToSeed, MoveTo
 from explorer_app.session.session import Position, Session
 from explorer_app.window.latent_panel import LatentPanel
+from gpu_backend import Noise, Recipe, Truncation
 from tests.helpers.panels import CTRL, Edits, double_click, drag, model_facts, mouse, move, press
 
 
@@ -183,7 +183,16 @@ def test_a_network_without_classes_has_no_list(panel):
 
 def test_without_a_model_everything_stands_still(panel):
     panel.show_model(None, None)
-    for widget in (panel.plane, panel.seed, panel.snap, panel.random, panel.psi, panel.cutoff, panel.drift, panel.noise):
+    for widget in (
+        panel.plane,
+        panel.seed,
+        panel.snap,
+        panel.random,
+        panel.psi,
+        panel.cutoff,
+        panel.drift,
+        panel.noise,
+    ):
         assert not widget.isEnabled()
 
 
@@ -257,7 +266,15 @@ def test_the_popup_stays_on_the_screen(panel, picker):
 
 
 def test_every_control_says_what_it_is(panel):
-    for widget in (panel.seed, panel.plane_x, panel.plane_y, panel.snap, panel.random, panel.psi.slider, panel.noise.gain):
+    for widget in (
+        panel.seed,
+        panel.plane_x,
+        panel.plane_y,
+        panel.snap,
+        panel.random,
+        panel.psi.slider,
+        panel.noise.gain,
+    ):
         assert widget.toolTip()
         assert widget.accessibleName() or widget.text()
     assert "−1.00 to 2.00" in panel.psi.slider.toolTip()

@@ -3,13 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gpu_backend import Truncation
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 
 from explorer_app.session.session import ModelReference, Position, Session, Slider
 from explorer_app.window.plane_view import PlaneView
 from explorer_app.window.seed_plane import SeedPlane
+from gpu_backend import Truncation
 from tests.helpers.panels import CTRL, SHIFT, Edits, double_click, drag, model_facts, move, press, release, wheel
 
 HERE = Session(model=ModelReference(model_id="m"), position=Position(7.0, 12.0))
