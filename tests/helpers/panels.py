@@ -19,7 +19,7 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def row_resolutions(resolution: int) -> tuple[int, ...]:
-    """Return the resolutions of a StyleGAN2's rows: one for 4 px, two for each further one, one more for the picture."""
+    """Return the resolutions of a StyleGAN2's rows: one for 4 px, two for each further one, one more at last."""
     rows, px = [4], 8
     while px <= resolution:
         rows += [px, px]
@@ -117,9 +117,8 @@ def mouse(
     """Send one mouse event."""
     place = QPointF(at)
     is_move = kind == QEvent.Type.MouseMove
-    buttons = (
-        held if held is not None else (Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else button)
-    )
+    if held is None:
+        held = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else button
     event = QMouseEvent(
         kind,
         place,
