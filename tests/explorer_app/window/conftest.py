@@ -1,0 +1,56 @@
+"""Every test of the window: themed, off screen, quiet, and leaving no window behind."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.messages import MessageLog
+from explorer_app.settings import Settings
+from explorer_app.window import theme
+from tests.helpers.fake_controller import FakeController
+
+_UNAVOIDABLE = "This plugin does not support "
+"""Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
+
+
+@pytest.fixture(autouse=True)
+def themed(qapp: QApplication) -> None:
+    theme.apply(qapp, "dark")
+
+
+@pytest.fixture(autouse=True)
+def quiet(qapp: QApplication, qtlog: Any) -> Iterator[None]:
+    """No Qt message, and no window that outlives its test."""
+    before = {id(widget) for widget in qapp.topLevelWidgets() if widget.isVisible()}
+    yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    left = [widget for widget in qapp.topLevelWidgets() if widget.isVisible() and id(widget) not in before]
+    said = [record.message for record in qtlog.records if not record.message.startswith(_UNAVOIDABLE)]
+    for widget in left:
+        widget.close()
+    assert not left, f"left open: {left}"
+    assert not said, f"Qt said: {said}"
+
+
+@pytest.fixture
+def messages() -> MessageLog:
+    return MessageLog()
+
+
+@pytest.fixture
+def settings(messages: MessageLog) -> Settings:
+    return Settings(None, messages)
+
+
+@pytest.fixture
+def controller(qapp: QApplication) -> FakeController:
+    return FakeController()
