@@ -1,0 +1,104 @@
+"""The peer: a StyleGAN2 skip network as one would write it in plain PyTorch, run eagerly.
+
+Styles scale the activations, weights stay constant, and the FIR filters are sums of shifted slices. Everything is a
+fresh tensor in NCHW; nothing is packed, fused or kept. Weights are random: only the time matters.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_SQRT2 = math.sqrt(2.0)
+
+
+class StyledConv(nn.Module):
+    """A convolution with style, and with demodulation, noise and leaky ReLU unless it is a toRGB."""
+
+    squares: Tensor
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, side: int, w_dim: int, *, up: bool, to_rgb: bool
+    ) -> None:
+        super().__init__()
+        self.up, self.to_rgb = up, to_rgb
+        self.weight = _frozen(torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(inputs * kernel**2))
+        self.affine_weight = _frozen(torch.randn(inputs, w_dim) / math.sqrt(w_dim))
+        self.affine_bias = _frozen(torch.ones(inputs))
+        self.bias = _frozen(torch.zeros(outputs))
+        self.noise = _frozen(torch.randn(1, 1, side, side))
+        self.noise_strength = _frozen(torch.tensor(0.1))
+        self.register_buffer("squares", self.weight.square().sum((2, 3)))
+
+    def forward(self, x: Tensor, w: Tensor) -> Tensor:
+        """(batch, inputs, side, side) and (batch, w_dim) to (batch, outputs, side or twice, ...)."""
+        style = functional.linear(w, self.affine_weight, self.affine_bias)
+        if self.to_rgb:
+            y = functional.conv2d(x * (style / math.sqrt(style.shape[1]))[:, :, None, None], self.weight)
+            return (y + self.bias[:, None, None]).clamp(-256, 256)
+        demod = torch.rsqrt(functional.linear(style.square(), self.squares) + 1e-8)
+        x = x * style[:, :, None, None]
+        if self.up:
+            x = filtered(functional.conv_transpose2d(x, self.weight.transpose(0, 1), stride=2))
+        else:
+            x = functional.conv2d(x, self.weight, padding=self.weight.shape[-1] // 2)
+        x = x * demod[:, :, None, None] + self.noise * self.noise_strength
+        x = functional.leaky_relu(x + self.bias[:, None, None], 0.2) * _SQRT2
+        return x.clamp(-256, 256)
+
+
+class PlainSynthesis(nn.Module):
+    """w rows to a picture, skip architecture."""
+
+    def __init__(self, resolution: int, base: int = 16384, maximum: int = 512, w_dim: int = 512) -> None:
+        super().__init__()
+        sides = [2**level for level in range(2, int(math.log2(resolution)) + 1)]
+        channels = {side: min(base // side, maximum) for side in sides}
+        self.const = _frozen(torch.randn(1, channels[4], 4, 4))
+        self.convs, self.rgbs = nn.ModuleList(), nn.ModuleList()
+        for side in sides:
+            width = channels[side]
+            if side > 4:
+                self.convs.append(StyledConv(channels[side // 2], width, 3, side, w_dim, up=True, to_rgb=False))
+            self.convs.append(StyledConv(width, width, 3, side, w_dim, up=False, to_rgb=False))
+            self.rgbs.append(StyledConv(width, 3, 1, side, w_dim, up=False, to_rgb=True))
+
+    def forward(self, ws: Tensor) -> Tensor:
+        """(batch, num_ws, w_dim) to (batch, 3, resolution, resolution)."""
+        x = self.convs[0](self.const.expand(ws.shape[0], -1, -1, -1), ws[:, 0])
+        image: Tensor = self.rgbs[0](x, ws[:, 1])
+        for block, to_rgb in enumerate(self.rgbs):
+            if block == 0:
+                continue
+            row = 2 * block - 1
+            x = self.convs[row](x, ws[:, row])
+            x = self.convs[row + 1](x, ws[:, row + 1])
+            image = doubled(image) + to_rgb(x, ws[:, row + 2])
+        return image
+
+
+def filtered(x: Tensor) -> Tensor:
+    """[1, 3, 3, 1] / 4 along both axes after one pixel of zeros: (..., 2 h + 1, 2 w + 1) to (..., 2 h, 2 w)."""
+    height, width = x.shape[2] - 1, x.shape[3] - 1
+    x = functional.pad(x, (1, 1, 1, 1))
+    x = (x[..., :width] + x[..., 3 : width + 3]) * 0.25 + (x[..., 1 : width + 1] + x[..., 2 : width + 2]) * 0.75
+    rows = (x[:, :, :height] + x[:, :, 3 : height + 3]) * 0.25
+    return rows + (x[:, :, 1 : height + 1] + x[:, :, 2 : height + 2]) * 0.75
+
+
+def doubled(x: Tensor) -> Tensor:
+    """Twice the side by [1, 3, 3, 1], zeros outside."""
+    batch, channels, height, width = x.shape
+    p = functional.pad(x, (1, 1, 1, 1))
+    even, odd = p[..., 1:-1] * 0.75 + p[..., :-2] * 0.25, p[..., 1:-1] * 0.75 + p[..., 2:] * 0.25
+    p = torch.stack([even, odd], -1).reshape(batch, channels, height + 2, 2 * width)
+    even = p[:, :, 1:-1] * 0.75 + p[:, :, :-2] * 0.25
+    odd = p[:, :, 1:-1] * 0.75 + p[:, :, 2:] * 0.25
+    return torch.stack([even, odd], 3).reshape(batch, channels, 2 * height, 2 * width)
+
+
+def _frozen(values: Tensor) -> nn.Parameter:
+    return nn.Parameter(values, requires_grad=False)

@@ -1,0 +1,114 @@
+"""Plans are frozen, deterministic data with the inputs and outputs that their builders promise."""
+
+import dataclasses
+
+import pytest
+
+from gpu_backend.plan.builder import PlanBuilder
+from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.stylegan2 import build_synthesis_plan, noise_layers_of
+from tests.helpers.networks import NetworkOptions, make_spec
+
+
+def shapes(plan: Plan, role: str) -> dict[str, tuple[int, ...]]:
+    return {buffer.name: buffer.shape for buffer in plan.buffers if buffer.role == role}
+
+
+def test_building_twice_gives_equal_plans() -> None:
+    spec = make_spec(NetworkOptions(resolution=64, architecture="resnet"))
+    assert build_synthesis_plan(spec, "id", batch=2) == build_synthesis_plan(spec, "id", batch=2)
+    assert build_mapping_plan(spec, "id") == build_mapping_plan(spec, "id")
+
+
+def test_keys_are_hashable_and_tell_plans_apart() -> None:
+    spec = make_spec(NetworkOptions(resolution=32))
+    keys = {
+        build_synthesis_plan(spec, "id").key,
+        build_synthesis_plan(spec, "id", batch=2).key,
+        build_synthesis_plan(spec, "id", resolution=16).key,
+        build_synthesis_plan(spec, "other").key,
+        build_mapping_plan(spec, "id").key,
+    }
+    assert len(keys) == 5
+    assert build_synthesis_plan(spec, "id", resolution=32).key == build_synthesis_plan(spec, "id").key
+    assert build_synthesis_plan(spec, "id").key == PlanKey("id", "synthesis", 1, 32)
+
+
+def test_what_a_hand_can_move_is_an_input() -> None:
+    spec = make_spec(NetworkOptions(resolution=16, w_dim=8))
+    plan = build_synthesis_plan(spec, "id", batch=3)
+    assert shapes(plan, "input") == {
+        "ws": (3, 6, 8),
+        "noise/b4.conv1": (3, 4, 4),
+        "noise/b8.conv0": (3, 8, 8),
+        "noise/b8.conv1": (3, 8, 8),
+        "noise/b16.conv0": (3, 16, 16),
+        "noise/b16.conv1": (3, 16, 16),
+        "noise_gain": (5,),
+    }
+    assert shapes(plan, "output") == {"image": (3, 16, 16, 3), "pixels": (3, 16, 16, 4)}
+    assert {field.name for field in dataclasses.fields(PlanKey)} == {
+        "model_id",
+        "part",
+        "batch",
+        "resolution",
+        "precision",
+    }
+
+
+def test_a_network_without_noise_has_no_noise_inputs() -> None:
+    spec = make_spec(NetworkOptions(use_noise=False))
+    assert list(shapes(build_synthesis_plan(spec, "id"), "input")) == ["ws"]
+    assert noise_layers_of(spec) == ()
+
+
+def test_a_conditional_mapping_takes_labels() -> None:
+    spec = make_spec(NetworkOptions(c_dim=3, z_dim=7, mapping_widths=(5, 9), embed_dim=4))
+    plan = build_mapping_plan(spec, "id", batch=2)
+    assert shapes(plan, "input") == {"z": (2, 7), "c": (2, 3)}
+    assert shapes(plan, "output") == {"w": (2, 9)}
+    assert [step.layer for step in plan.steps] == [
+        "mapping.normalize",
+        "mapping.embed",
+        "mapping.embed.normalize",
+        "mapping.concat",
+        "mapping.fc0",
+        "mapping.fc1",
+    ]
+
+
+def test_an_early_exit_leaves_out_the_layers_above() -> None:
+    spec = make_spec(NetworkOptions(resolution=64))
+    full, early = build_synthesis_plan(spec, "id"), build_synthesis_plan(spec, "id", resolution=16)
+    assert shapes(early, "output") == {"image": (1, 16, 16, 3), "pixels": (1, 16, 16, 4)}
+    layers = [step.layer for step in early.steps][:-1]
+    assert layers == [step.layer for step in full.steps][: len(layers)]
+    assert noise_layers_of(spec, 16) == noise_layers_of(spec)[:5]
+    assert sum(step.flops for step in early.steps) < sum(step.flops for step in full.steps)
+
+
+@pytest.mark.parametrize(("architecture", "resolution"), [("resnet", 16), ("orig", 16), ("skip", 24), ("skip", 64)])
+def test_a_resolution_without_a_picture_is_refused(architecture: str, resolution: int) -> None:
+    spec = make_spec(NetworkOptions(resolution=32, architecture=architecture))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"not of {resolution}"):
+        build_synthesis_plan(spec, "id", resolution=resolution)
+
+
+def test_costs_of_the_published_256_network() -> None:
+    """14.90 GMAC by the transposed form with its 0.07 of FIR counted by taps that meet a sample once an axis."""
+    spec = make_spec(NetworkOptions(resolution=256, channel_base=16384, channel_max=512, w_dim=512))
+    plan = build_synthesis_plan(spec, "id")
+    convolutions = sum(step.attributes.flops(1) for step in plan.steps if step.op == "modulated_conv")
+    assert convolutions == pytest.approx(2 * 10.4e9, rel=0.02)
+    assert sum(step.flops for step in plan.steps) == pytest.approx(2 * 14.97e9, rel=0.01)
+    assert all(step.nbytes > 0 for step in plan.steps)
+
+
+def test_a_name_is_declared_once_and_before_its_use() -> None:
+    plan = PlanBuilder(PlanKey("id", "synthesis", 1))
+    plan.buffer("x", (1,), "input")
+    with pytest.raises(ValueError, match="already"):
+        plan.buffer("x", (1,), "input")
+    with pytest.raises(ValueError, match="unknown buffer"):
+        plan.step("layer", "add", None, ("x", "y"), ("z",))
