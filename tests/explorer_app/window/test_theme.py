@@ -1,0 +1,172 @@
+"""Tokens, contrasts, and that no colour is written anywhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from explorer_app.window import fonts, icons, theme
+from explorer_app.window.style_sheet import style_sheet
+from explorer_app.window.theme import DARK, LIGHT, Tokens
+
+WINDOW = Path(theme.__file__).parent
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    dark, light = sorted((luminance(first), luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.fixture
+def usual_font(qapp: QApplication) -> Iterator[list[QFont]]:
+    kept = list(fonts._system)
+    yield fonts._system
+    fonts._system[:] = kept
+    theme.apply(qapp, "dark")
+
+
+@pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])
+@pytest.mark.parametrize("ground", ["ground", "panel", "head", "well"])
+def test_text_stands_out_at_least_four_and_a_half_to_one(tokens: Tokens, ground: str) -> None:
+    for name in ("text", "strong", "accent_text"):
+        assert contrast(getattr(tokens, name), getattr(tokens, ground)) >= 4.5, name
+
+
+@pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])
+def test_hints_and_text_on_the_accent_stand_out_too(tokens: Tokens) -> None:
+    assert contrast(tokens.dim, tokens.panel) >= 4.5
+    assert contrast(tokens.dim, tokens.head) >= 4.5
+    assert contrast(tokens.dim, tokens.ground) >= 4.5
+    assert contrast(tokens.on_accent, tokens.accent) >= 4.5
+    assert contrast(tokens.text, tokens.raised) >= 4.5
+
+
+def test_the_dark_theme_is_the_design() -> None:
+    assert (DARK.ground, DARK.well, DARK.panel, DARK.head) == ("#131518", "#0d0e10", "#1d2025", "#22262c")
+    assert (DARK.raised, DARK.edge, DARK.text, DARK.strong, DARK.dim) == (
+        "#2a2f36",
+        "#3a414b",
+        "#d7dbe0",
+        "#eef1f4",
+        "#8b939e",
+    )
+    assert DARK.sources == ("#e8a33d", "#5aa9e6", "#7bc47f", "#c98bdb", "#f2777a")
+
+
+def test_light_sources_are_the_dark_ones_a_fifth_darker() -> None:
+    for dark, light in zip(DARK.sources, LIGHT.sources, strict=True):
+        for i in (1, 3, 5):
+            assert int(light[i : i + 2], 16) == pytest.approx(0.8 * int(dark[i : i + 2], 16), abs=1)
+
+
+def test_no_colour_is_written_outside_the_theme() -> None:
+    written = re.compile(
+        r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|QColor\(\s*\d|rgba?\(|GlobalColor\.(?!transparent|color)"
+    )
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in sorted(WINDOW.glob("*.py"))
+        if path.name != "theme.py"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if written.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(("mode", "tokens"), [("dark", DARK), ("light", LIGHT)])
+def test_applying_a_mode_changes_palette_and_style_at_once(
+    qapp: QApplication, mode: theme.Mode, tokens: Tokens
+) -> None:
+    theme.apply(qapp, mode)
+    assert theme.current() is tokens
+    assert theme.mode() == mode
+    assert qapp.palette().color(QPalette.ColorRole.Window).name() == tokens.ground
+    assert qapp.palette().color(QPalette.ColorRole.Highlight).name() == tokens.accent
+    assert tokens.raised in qapp.styleSheet()
+
+
+def test_system_follows_what_the_system_says(qapp: QApplication) -> None:
+    theme.apply(qapp, "light")
+    theme.apply(qapp, "system")
+    system = qapp.styleHints().colorScheme()
+    assert theme.current() is (LIGHT if system == Qt.ColorScheme.Light else DARK)
+
+
+@pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])
+def test_the_style_sheet_is_filled_and_its_pictures_are_there(qapp: QApplication, tokens: Tokens) -> None:
+    sheet = style_sheet(tokens)
+    assert "$" not in sheet
+    pictures = re.findall(r'url\("([^"]+)"\)', sheet)
+    assert pictures
+    assert all(Path(picture).is_file() for picture in pictures)
+
+
+def test_a_role_colours_a_label_in_both_themes(qapp: QApplication, qtbot: QtBot) -> None:
+    label = QLabel("hint")
+    qtbot.addWidget(label)
+    theme.set_role(label, "dim")
+    for mode, tokens in (("dark", DARK), ("light", LIGHT)):
+        theme.apply(qapp, mode)  # type: ignore[arg-type]
+        label.ensurePolished()
+        assert label.palette().color(QPalette.ColorRole.WindowText).name() == tokens.dim
+
+
+def test_an_icon_takes_the_colour_of_the_theme_that_is_on(qapp: QApplication) -> None:
+    icon = icons.icon("open", "accent")
+    for mode, tokens in (("dark", DARK), ("light", LIGHT), ("dark", DARK)):
+        theme.apply(qapp, mode)  # type: ignore[arg-type]
+        picture = icon.pixmap(32, 32).toImage()
+        solid = [
+            picture.pixelColor(x, y)
+            for x in range(picture.width())
+            for y in range(picture.height())
+            if picture.pixelColor(x, y).alpha() == 255
+        ]
+        assert solid
+        accent = QColor(tokens.accent)
+        assert all(abs(c.red() - accent.red()) + abs(c.blue() - accent.blue()) < 12 for c in solid)
+
+
+def test_every_icon_name_draws_something(qapp: QApplication) -> None:
+    for name in icons._NAMES:
+        picture = icons.icon(name).pixmap(24, 24).toImage()
+        assert any(picture.pixelColor(x, y).alpha() for x in range(24) for y in range(24)), name
+
+
+def test_sizes_follow_the_systems_font(qapp: QApplication, usual_font: list[QFont]) -> None:
+    usual = QFont(qapp.font())
+    usual.setPixelSize(13)
+    usual_font[:] = [usual]
+    assert (fonts.body().pixelSize(), fonts.table().pixelSize(), fonts.caption().pixelSize()) == (13, 12, 11)
+    assert fonts.figure().pixelSize() == 22
+    assert theme.px(25) == 25
+
+    large = QFont(usual)
+    large.setPixelSize(26)
+    usual_font[:] = [large]
+    assert fonts.body().pixelSize() == 26
+    assert theme.px(25) == 50
+
+
+def test_figures_are_tabular(qapp: QApplication) -> None:
+    for font in (fonts.body(), fonts.table(), fonts.caption(), fonts.figure()):
+        assert font.featureValue(QFont.Tag("tnum")) == 1
+
+
+def test_sources_repeat_after_the_last(qapp: QApplication) -> None:
+    assert theme.source_colour(0) == DARK.sources[0]
+    assert theme.source_colour(6) == DARK.sources[1]
