@@ -51,11 +51,12 @@ class DirectionRow(SliderRow):
             beyond=_TYPED_UP_TO,
             widest="−00.00",
             editable=True,
-            label_px=88,
+            label_px=86,
             tip="how far to go along this direction.",
         )
         self.index = index
         self._slider = Slider(direction)
+        self._resolutions: Sequence[int] = ()
         self.star = QToolButton()
         theme.set_role(self.star, "flat")
         self.star.setIconSize(QSize(theme.px(13), theme.px(13)))
@@ -84,6 +85,10 @@ class DirectionRow(SliderRow):
 
     def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
         """Show a slider without emitting."""
+        if slider == self._slider and resolutions == self._resolutions:
+            self.show_amount(slider.amount)
+            return
+        self._resolutions = resolutions
         changed = slider.label != self._slider.label or slider.starred != self._slider.starred
         self._slider = slider
         self.show_amount(slider.amount)

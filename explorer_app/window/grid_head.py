@@ -41,6 +41,8 @@ class GridHead(QWidget):
 
     def show_base(self, shares: Sequence[float]) -> None:
         """Show how much of the base is left in each row, 0..1."""
+        if tuple(shares) == self._shares:
+            return
         self._shares = tuple(shares)
         covered = sum(share < 1 for share in self._shares)
         self.setAccessibleDescription(f"{covered} of {len(self._shares)} rows are covered by sources")
@@ -48,8 +50,9 @@ class GridHead(QWidget):
 
     def show_picture(self, picture: QPixmap | None) -> None:
         """Show the base's picture."""
-        self._picture = picture
-        self.update()
+        if picture is not self._picture:
+            self._picture = picture
+            self.update()
 
     def event(self, event: QEvent) -> bool:
         """Tooltips of cells and labels."""

@@ -71,6 +71,7 @@ class LatentPanel(QWidget):
         self.hint = RowLabel("drag to walk")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         theme.set_role(self.hint, "dim")
+        self._labels: list[QLabel] = [self.hint]
         self.picker = ClassPicker(self)
         self.drift = SliderRow("Drift", -1.0, 1.0, tip="seeds a second to walk by itself; 0 stands still.")
         self.psi = SliderRow(
@@ -114,6 +115,7 @@ class LatentPanel(QWidget):
             label = QLabel(words)
             theme.set_role(label, "dim")
             label.setBuddy(field)
+            self._labels.append(label)
             seeds.addWidget(label)
             field.setFixedWidth(field.sizeHint().width())
             seeds.addWidget(field)
@@ -163,16 +165,8 @@ class LatentPanel(QWidget):
         self.plane.show_model(facts, directions)
         self.noise.show_model(facts, directions)
         self.picker.show_model(facts, directions)
-        for widget in (
-            self.seed,
-            self.plane_x,
-            self.plane_y,
-            self.snap,
-            self.random,
-            self.drift,
-            self.psi,
-            self.cutoff,
-        ):
+        fields = (self.seed, self.plane_x, self.plane_y, self.snap, self.random, self.drift, self.psi, self.cutoff)
+        for widget in (*fields, *self._labels):
             widget.setEnabled(facts is not None)
         self._num_ws = facts.num_ws if facts is not None else 14
         self._classes = facts.c_dim if facts is not None else 0

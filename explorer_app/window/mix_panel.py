@@ -175,7 +175,8 @@ class MixPanel(QWidget):
         self._asked.clear()
         self.head.show_rows(self._resolutions)
         self.grid.show_rows(self._resolutions)
-        for widget in (self.add, self.keep):
+        self.head.setVisible(facts is not None)
+        for widget in (self.add, self.keep, self.hint):
             widget.setEnabled(facts is not None)
         self.empty.setText(
             "Open a model to mix its latents" if facts is None else "Add a source, then paint the rows it gives"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
-from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QWidget
 
 from explorer_app.window import theme
 
@@ -12,7 +12,7 @@ _MINUS = "−"
 _SETTLE_MS = 400
 
 _BARE = """
-QAbstractSpinBox { padding: 0; min-height: 0; }
+QAbstractSpinBox { padding: 0; }
 QLineEdit { background: transparent; border: none; padding: 0; min-height: 0; }
 """
 _QUIET = """
@@ -65,6 +65,7 @@ class NumberField(QDoubleSpinBox):
         self.setKeyboardTracking(False)
         self.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
         self.setAlignment(Qt.AlignmentFlag.AlignRight if quiet else Qt.AlignmentFlag.AlignHCenter)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setStyleSheet(_BARE + _QUIET if quiet else _BARE)
         self.lineEdit().installEventFilter(self)
@@ -135,7 +136,7 @@ class NumberField(QDoubleSpinBox):
         self._place_text()
 
     def _place_text(self) -> None:
-        side = 2 if self._quiet else 3
+        side = 0 if self._quiet else 3
         self.lineEdit().setGeometry(self.rect().adjusted(side, 1, -side, -1))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802

@@ -1,4 +1,4 @@
-"""Choosing the rows that a direction acts on: a tiny chart of them as a button, and the popup behind it."""
+"""Choosing the rows that a direction acts on: a tiny bar of them as a button, and the popup behind it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHOICES = (
 
 
 class RowRangeButton(QAbstractButton):
-    """A bar for each row of w, bright where the direction acts. Pressed, it asks for another range."""
+    """A bar that stands for all rows of w, filled where the direction acts. Pressed, it asks for another range."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,7 +53,7 @@ class RowRangeButton(QAbstractButton):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Small."""
-        return QSize(theme.px(30), theme.px(19))
+        return QSize(theme.px(26), theme.px(19))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         """Repaint with the theme."""
@@ -62,7 +62,7 @@ class RowRangeButton(QAbstractButton):
         super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Bars; the whole range stays quiet, a narrower one shows."""
+        """The bar; the whole range stays quiet, a narrower one shows."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -75,13 +75,16 @@ class RowRangeButton(QAbstractButton):
         if count:
             everything = same_rows(self._rows, RowRange(), count)
             on = QColor(tokens.dim if everything or not self.isEnabled() else tokens.accent)
-            inner = rect.adjusted(4, 6, -4, -6)
-            pitch = inner.width() / count
-            for row in range(count):
-                colour = on if covers(self._rows, row) else QColor(tokens.edge)
-                painter.fillRect(
-                    QRectF(inner.left() + row * pitch, inner.top(), max(pitch - 0.7, 0.7), inner.height()), colour
-                )
+            track = QRectF(rect.left() + 3, rect.center().y() - 2, rect.width() - 6, 4)
+            pitch = track.width() / count
+            held = [row for row in range(count) if covers(self._rows, row)]
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(tokens.track))
+            painter.drawRoundedRect(track, 2, 2)
+            if held:
+                painter.setBrush(on)
+                left, right = track.left() + held[0] * pitch, track.left() + (held[-1] + 1) * pitch
+                painter.drawRoundedRect(QRectF(left, track.top(), max(right - left, 3.0), 4), 2, 2)
         painter.end()
 
 

@@ -110,6 +110,7 @@ class StrengthGrid(QWidget):
         if self._before is not None and strengths != self._strengths:
             self._drop_gesture()
         resized = len(names) != len(self._names)
+        before = (self._names, self._strengths, self._current)
         self._names = tuple(names)
         width = self._columns
         self._strengths = tuple(tuple(row[:width]) + (0.0,) * (width - len(row)) for row in strengths)
@@ -117,13 +118,15 @@ class StrengthGrid(QWidget):
         if resized:
             self.updateGeometry()
             self.setFixedHeight(self.sizeHint().height())
-        self._tell_current()
-        self.update()
+        if (self._names, self._strengths, self._current) != before:
+            self._tell_current()
+            self.update()
 
     def show_pictures(self, pictures: Sequence[QPixmap | None]) -> None:
         """Show the sources' pictures, in order."""
-        self._pictures = tuple(pictures)
-        self.update()
+        if tuple(pictures) != self._pictures:
+            self._pictures = tuple(pictures)
+            self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """A line for each source."""
