@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from gpu_backend.model.model import Model, ModelFacts, Weights
+from gpu_backend.model.reading import inspect_model, read_model
+from gpu_backend.model.safetensors_file import write_safetensors
 from gpu_backend.model.spec import LayerSpec, MappingSpec, NetworkSpec
 
-__all__ = ["LayerSpec", "MappingSpec", "Model", "ModelFacts", "NetworkSpec", "Weights"]
+__all__ = [
+    "LayerSpec",
+    "MappingSpec",
+    "Model",
+    "ModelFacts",
+    "NetworkSpec",
+    "Weights",
+    "inspect_model",
+    "read_model",
+    "write_safetensors",
+]

@@ -23,7 +23,7 @@ from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_
 class NetworkOptions:
     """What a test may choose about a network.
 
-    `channels` sets the width of single blocks (odd numbers are fine); the others are min(channel_base // R, channel_max).
+    `channels` sets the width of single blocks (odd ones too); the others are min(channel_base // R, channel_max).
     `mapping_widths` overrides `mapping_layers` x `w_dim`; its last number is then w_dim. `fir` is normalised to sum 1.
     """
 

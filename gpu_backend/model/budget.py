@@ -1,0 +1,35 @@
+"""Bounds on what one file may ask for in quantity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend.model.refusal import Refusal
+
+
+@dataclass(slots=True)
+class Budget:
+    """What one file may still ask for, in all its pickles. A 1024 px snapshot needs about a tenth of it."""
+
+    opcodes: int = 1_000_000
+    containers: int = 300_000
+    text_bytes: int = 32 << 20
+    storages: int = 20_000
+
+    def take_containers(self) -> None:
+        """Pay for one list, tuple, dict, set or record."""
+        self.containers -= 1
+        if self.containers < 0:
+            raise Refusal("at most 300,000 objects in a model file", "this one asks for more")
+
+    def take_storages(self) -> None:
+        """Pay for one tensor storage."""
+        self.storages -= 1
+        if self.storages < 0:
+            raise Refusal("at most 20,000 tensors in a model file", "this one asks for more")
+
+    def take_text(self, count: int) -> None:
+        """Pay for `count` bytes of short texts."""
+        self.text_bytes -= count
+        if self.text_bytes < 0:
+            raise Refusal("at most 32 MiB of short texts in a model file", "this one asks for more")

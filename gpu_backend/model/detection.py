@@ -1,0 +1,77 @@
+"""What kind of file this is, by its content and never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu_backend.model.found import Found
+from gpu_backend.model.nvidia import find_network
+from gpu_backend.model.pickled import Pickled, read_plain_pickle, read_torch_stream, read_torch_zip
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.safetensors_file import find_safetensors
+from gpu_backend.model.safetensors_header import looks_like_safetensors
+from gpu_backend.model.source import MODEL_FILE, Source
+from gpu_backend.model.watch import Watch
+
+_TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
+_HEAD_BYTES = 512
+
+_OTHER_FILES = (
+    (b"\x89PNG\r\n", "this is a PNG picture"),
+    (b"\xff\xd8\xff", "this is a JPEG picture"),
+    (b"GIF8", "this is a GIF picture"),
+    (b"\x93NUMPY", "this is a NumPy array (.npy)"),
+    (b"\x1f\x8b", "this is a gzip archive"),
+    (b"\x89HDF\r\n", "this is an HDF5 file"),
+    (b"%PDF", "this is a PDF document"),
+    (b"7z\xbc\xaf\x27\x1c", "this is a 7-Zip archive"),
+    (b"Rar!", "this is a RAR archive"),
+)
+
+
+def find_model(source: Source, watch: Watch) -> Found:
+    """Recognise a file and find the network in it.
+
+    Raises
+    ------
+    Refusal
+        If it is no model file; says what it is instead, where that can be told.
+    """
+    head = source.read(0, _HEAD_BYTES)
+    reader = _pickle_reader(head)
+    if reader is not None:
+        return find_network(source, reader(source, watch))
+    if looks_like_safetensors(head, source.size):
+        return find_safetensors(source)
+    raise Refusal(MODEL_FILE, *_not_a_model(head))
+
+
+def _pickle_reader(head: bytes) -> Callable[[Source, Watch], Pickled] | None:
+    if head.startswith(_TORCH_STREAM):
+        return read_torch_stream
+    if head.startswith(b"PK\x03\x04"):
+        return read_torch_zip
+    if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return read_plain_pickle
+    return None
+
+
+def _not_a_model(head: bytes) -> tuple[str, str]:
+    """What came, and what to do about it."""
+    if not head:
+        return "this file is empty", "download it again"
+    if head.startswith(b"version https://git-lfs"):
+        return "this is a Git LFS pointer, not the file it points to", "fetch the file with 'git lfs pull'"
+    start = head.lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "this is a web page", "download the file itself"
+    for magic, words in _OTHER_FILES:
+        if head.startswith(magic):
+            return words, ""
+    try:
+        text = head[:-3].decode("utf-8") if len(head) == _HEAD_BYTES else head.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if all(char.isprintable() or char in "\r\n\t" for char in text):
+        return "this is a text file", ""
+    return "its first bytes are those of no known model file", ""

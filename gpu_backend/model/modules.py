@@ -1,0 +1,119 @@
+"""A pickled generator taken apart: its modules by path, its tensors by state-dict name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from gpu_backend.model.assembly import GENERATOR
+from gpu_backend.model.pickle_values import kind_of
+from gpu_backend.model.records import Foreign, Persistent, TensorRecord
+from gpu_backend.model.refusal import Refusal, Unsupported, shown
+
+_MAX_MODULES = 2000
+_MAX_DEPTH = 8
+_PART = re.compile(r"[A-Za-z0-9_]{1,64}", re.ASCII)
+
+
+@dataclass(slots=True)
+class Modules:
+    """The modules of a network.
+
+    Attributes
+    ----------
+    records
+        Path (``"synthesis.b8.conv0"``, the generator itself is ``""``) -> module.
+    foreign
+        Path -> module of a foreign library.
+    tensors
+        State-dict name -> tensor.
+    """
+
+    records: dict[str, Persistent] = field(default_factory=dict)
+    foreign: dict[str, Foreign] = field(default_factory=dict)
+    tensors: dict[str, TensorRecord] = field(default_factory=dict)
+
+    def attribute(self, path: str, name: str) -> object:
+        """An attribute of a module; None if it has none of that name."""
+        record = self.records.get(path)
+        return None if record is None else record.state.get(name)
+
+
+def take_apart(generator: Persistent) -> Modules:
+    """Walk through a generator depth first.
+
+    Raises
+    ------
+    Refusal
+        If something in it is not what a network module holds, or there is more than a network has.
+    """
+    modules = Modules()
+    waiting: list[tuple[str, Persistent]] = [("", generator)]
+    while waiting:
+        path, module = waiting.pop()
+        modules.records[path] = module
+        if len(modules.records) > _MAX_MODULES or path.count(".") >= _MAX_DEPTH:
+            raise Refusal(f"a network of at most {_MAX_MODULES} modules", "this one has more, or nests them deeper")
+        for kind in ("_parameters", "_buffers"):
+            for name, value in _children(module, kind):
+                if isinstance(value, TensorRecord):
+                    modules.tensors[_joined(path, name)] = value
+                elif value is not None:
+                    raise Refusal(f"a tensor at {shown(_joined(path, name))}", f"came {kind_of(value)}")
+        for name, value in _children(module, "_modules"):
+            if isinstance(value, Persistent):
+                waiting.append((_joined(path, name), value))
+            elif isinstance(value, Foreign):
+                modules.foreign[_joined(path, name)] = value
+            elif value is not None:
+                raise Refusal(f"a module at {shown(_joined(path, name))}", f"came {kind_of(value)}")
+    return modules
+
+
+def _children(module: Persistent, kind: str) -> list[tuple[str, object]]:
+    table = module.state.get(kind)
+    if not isinstance(table, dict):
+        raise Refusal(GENERATOR, f"a module of class {shown(module.class_name)} lacks its {kind.strip('_')}")
+    children: list[tuple[str, object]] = []
+    for name, value in table.items():
+        if not isinstance(name, str) or not _PART.fullmatch(name):
+            raise Refusal("names of letters, digits and underscores in a network", "another name came")
+        children.append((name, value))
+    return children
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def check_family(modules: Modules) -> None:
+    """Let StyleGAN2 pass; say which other network this is.
+
+    Raises
+    ------
+    Unsupported
+        If it is a network that is recognised and not run.
+    Refusal
+        If it is no generator.
+    """
+    class_name = modules.records[""].class_name
+    if (
+        class_name == "SuperresGenerator"
+        or "mapping.embed" in modules.foreign
+        or "mapping.embed_proj" in modules.records
+    ):
+        raise _not_run("StyleGAN-XL")
+    if "synthesis.input.freqs" in modules.tensors:
+        raise _not_run("StyleGAN3")
+    if "synthesis.init" in modules.records or "synthesis.init" in modules.foreign:
+        raise _not_run("FastGAN or ProjectedGAN")
+    if class_name != "Generator":
+        raise Refusal(GENERATOR, f"its network is of class {shown(class_name)}")
+    for path, foreign in modules.foreign.items():
+        raise Unsupported(GENERATOR, f"its part {shown(path)} is of the foreign class {shown(str(foreign.name))}")
+    if "synthesis.b4.const" not in modules.tensors:
+        raise Refusal(GENERATOR, "its tensor synthesis.b4.const is missing")
+
+
+def _not_run(family: str) -> Unsupported:
+    return Unsupported(GENERATOR, f"it holds a {family} network, which this version recognises and does not run")

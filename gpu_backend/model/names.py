@@ -1,0 +1,58 @@
+"""The closed list of names: what a model file may ask to import, and gets an inert record for.
+
+Three kinds of names: known ones, each with a stand-in of a fixed signature; classes of foreign libraries that real
+files drag in with their discriminators, which are recorded and never used; every other name refuses the file,
+wherever it stands and whether or not it is called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from gpu_backend.model.records import Foreign, Name
+from gpu_backend.model.refusal import Refusal, shown
+
+FOREIGN_PREFIXES = ("torch.nn.", "timm.", "pg_modules.", "training.", "feature_networks.")
+"""Modules whose classes real files hold in parts that are not needed."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,127}", re.ASCII)
+
+Known = Mapping[tuple[str, str], Callable[[tuple[object, ...]], object] | None]
+"""(module, name) -> what a call makes; None for names that are never called."""
+
+
+class NameTable:
+    """Looks names up and keeps a list of those that were asked for.
+
+    Parameters
+    ----------
+    requested
+        Every name found is added to it, as ``"module name"``.
+    admits_foreign
+        Whether classes of foreign libraries are let through.
+    """
+
+    def __init__(self, known: Known, requested: set[str], *, admits_foreign: bool = False) -> None:
+        self._known = known
+        self._requested = requested
+        self._admits_foreign = admits_foreign
+
+    def find(self, module: str, name: str) -> Name:
+        """Return the record of a name.
+
+        Raises
+        ------
+        Refusal
+            If it is not in the table.
+        """
+        if (module, name) in self._known:
+            found = Name(module, name, self._known[module, name])
+        elif self._admits_foreign and module.startswith(FOREIGN_PREFIXES) and _PLAIN.fullmatch(f"{module}.{name}"):
+            found = Name(module, name, lambda _: Foreign(Name(module, name)))
+        else:
+            raise Refusal(
+                "a network and nothing that runs", f"it asks to import {shown(f'{module} {name}')} (nothing was run)"
+            )
+        self._requested.add(str(found))
+        return found

@@ -1,0 +1,77 @@
+"""A spec as JSON and back: the hyper-parameters in the header of our own model files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any, cast, get_args
+
+from gpu_backend.model.assembly import LayerSettings, Settings
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.spec import Activation, NetworkSpec
+
+_EXPECTED = "the settings of a network in the file's header"
+
+
+def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
+    """Return every hyper-parameter of a spec as JSON-able data."""
+    data = asdict(spec)
+    data["mapping"]["widths"] = list(spec.mapping.widths)
+    data["layers"] = list(data["layers"])
+    data["resample_filter"] = list(spec.resample_filter)
+    return data
+
+
+def settings_from_json(data: object) -> Settings:
+    """Take from the header what tensor shapes do not tell.
+
+    Raises
+    ------
+    Refusal
+        If a field is missing or of the wrong kind.
+    """
+    fields = _table(data)
+    mapping = _table(fields.get("mapping"))
+    layers = fields.get("layers")
+    taps = fields.get("resample_filter")
+    if not isinstance(layers, list) or not isinstance(taps, list) or not 1 <= len(taps) <= 32:
+        raise Refusal(_EXPECTED, "its layers or its filter are missing")
+    settings: dict[str, LayerSettings] = {}
+    for item in layers:
+        layer = _table(item)
+        name, clamp, use_fp16 = layer.get("name"), layer.get("conv_clamp"), layer.get("use_fp16")
+        if not isinstance(name, str) or not isinstance(use_fp16, bool):
+            raise Refusal(_EXPECTED, "a layer has no name or precision")
+        limit = None if clamp is None else _positive(clamp)
+        settings[name] = LayerSettings(_activation(layer.get("activation")), limit, use_fp16)
+    return Settings(
+        mapping_activation=_activation(mapping.get("activation")),
+        lr_multiplier=_positive(mapping.get("lr_multiplier")),
+        resample_filter=tuple(_number(tap) for tap in taps),
+        layers=settings,
+    )
+
+
+def _table(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise Refusal(_EXPECTED, "a part of them is missing")
+    return cast("dict[str, object]", value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e30:
+        raise Refusal(_EXPECTED, "a number is missing among them")
+    return float(value)
+
+
+def _positive(value: object) -> float:
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise Refusal(_EXPECTED, "one that must be above 0 is not")
+    return number
+
+
+def _activation(value: object) -> Activation:
+    if value not in get_args(Activation):
+        raise Refusal(_EXPECTED, "an activation among them is not known")
+    return cast("Activation", value)

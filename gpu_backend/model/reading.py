@@ -1,0 +1,74 @@
+"""From a path to a model, in four steps.
+
+1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. read the file once from front to
+back, which gives the tensors and its SHA-256; 4. put the facts together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from gpu_backend.errors import ModelFileError
+from gpu_backend.model.detection import find_model
+from gpu_backend.model.facts import FileFacts, facts_of
+from gpu_backend.model.model import Model, ModelFacts
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.source import open_source
+from gpu_backend.model.tensors import load_tensors
+from gpu_backend.model.watch import Progress, Watch
+
+
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Model:
+    """Read a model file on the host; nothing in it runs, whatever it says.
+
+    Parameters
+    ----------
+    progress
+        Called with bytes done and bytes in all.
+    cancelled
+        Asked often; answer True to stop.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, contradicts itself, asks for anything but a network, or is no model file.
+    UnsupportedModelError
+        If it holds a network of a kind that this version does not run.
+    CancelledError
+        If `cancelled` said so.
+    """
+    path = Path(path)
+    watch = Watch(progress, cancelled)
+    try:
+        with open_source(path) as source:
+            found = find_model(source, watch)
+            loaded = load_tensors(source, found.tensors, watch)
+            file = FileFacts(path, source.size, loaded.digest)
+    except Refusal as refusal:
+        raise refusal.error(refusal.sentence(path.name or str(path))) from refusal
+    except MemoryError as error:
+        raise ModelFileError(
+            f"{path.name} was not opened: expected memory for its tensors, but there is too little."
+        ) from error
+    facts = facts_of(
+        found.spec,
+        file,
+        container=found.container,
+        flavour=found.flavour,
+        names_requested=found.requested,
+        ignored=found.ignored,
+        warnings=found.warnings,
+    )
+    return Model(found.spec, loaded.weights, facts)
+
+
+def inspect_model(path: str | os.PathLike[str]) -> ModelFacts:
+    """Read a model file as `read_model` does, tensors and all, and keep only the facts."""
+    return read_model(path).facts

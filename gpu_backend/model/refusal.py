@@ -1,0 +1,40 @@
+"""Why a file is not opened, before its name is put into the sentence."""
+
+from __future__ import annotations
+
+from gpu_backend.errors import ModelFileError, UnsupportedModelError
+
+_SHOWN = 60
+"""Longest piece of a file's own text that an error repeats, in characters."""
+
+
+class Refusal(Exception):  # noqa: N818 - a decision about the file, not a failure of ours
+    """The file is not opened: what was expected, what came, and what to do if there is something.
+
+    Raised inside the readers, which do not know the file's name; `read_model` turns it into a `ModelFileError`.
+    """
+
+    error: type[ModelFileError] = ModelFileError
+
+    def __init__(self, expected: str, came: str, todo: str = "") -> None:
+        super().__init__(expected, came, todo)
+        self.expected = expected
+        self.came = came
+        self.todo = todo
+
+    def sentence(self, name: str) -> str:
+        """One sentence about the file of this name."""
+        todo = f"; {self.todo}" if self.todo else ""
+        return f"{name} was not opened: expected {self.expected}, but {self.came}{todo}."
+
+
+class Unsupported(Refusal):
+    """The file holds a network of a kind that this version recognises and does not run."""
+
+    error = UnsupportedModelError
+
+
+def shown(text: str) -> str:
+    """A piece of a file's text in one line, quoted, shortened, with nothing unprintable in it."""
+    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return "'" + "".join(char if char.isprintable() else "�" for char in short) + "'"

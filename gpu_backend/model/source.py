@@ -1,0 +1,146 @@
+"""Where bytes come from: a file read piece by piece, or bytes already at hand.
+
+Nothing is mapped into memory: a file that shrinks while it is read gives a short read, which is refused, and no signal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.watch import Watch
+
+_CHUNK = 1 << 20
+"""Bytes read at a time; also how far a cancellation may be overrun."""
+
+MODEL_FILE = "a model file (.pkl or .safetensors)"
+"""What every reader hopes for."""
+
+
+class Source(Protocol):
+    """Bytes that can be read from any place."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        ...
+
+    def read(self, start: int, count: int) -> bytes:
+        """Read up to `count` bytes from `start`; fewer only at the end."""
+        ...
+
+
+class BytesSource:
+    """A source over bytes at hand."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        return len(self._content)
+
+    def read(self, start: int, count: int) -> bytes:
+        """Read up to `count` bytes from `start`."""
+        return self._content[start : start + count]
+
+
+class FileSource:
+    """A source over an open, unbuffered file."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, as they were when the file was opened."""
+        return self._size
+
+    def read(self, start: int, count: int) -> bytes:
+        """Read up to `count` bytes from `start`."""
+        count = max(0, min(count, self._size - start))
+        self._file.seek(start)
+        content = self._file.read(count)
+        while len(content) < count:
+            more = self._file.read(count - len(content))
+            if not more:
+                raise Refusal("a file that stays as it is while it is read", "it became shorter")
+            content += more
+        return content
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[FileSource]:
+    """Open a regular file for reading.
+
+    Raises
+    ------
+    Refusal
+        If there is no such file, or it is a folder, a device, or may not be read.
+    """
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise Refusal(MODEL_FILE, "this is a folder")
+        if not stat.S_ISREG(status.st_mode):
+            raise Refusal(MODEL_FILE, "this is a device or a pipe")
+        file = path.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise Refusal(MODEL_FILE, "there is no file of that name") from None
+    except PermissionError:
+        raise Refusal(MODEL_FILE, "this account may not read it") from None
+    except (OSError, ValueError) as error:
+        raise Refusal(MODEL_FILE, f"the system could not open it ({_reason(error)})") from error
+    with file:
+        try:
+            yield FileSource(file, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            raise Refusal("a file that can be read to its end", f"the system says {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Bytes [start, start + len(target)) of the source, to be copied into `target` (a flat writable byte view)."""
+
+    start: int
+    target: memoryview
+
+
+def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
+    """Read the whole source once, from front to back, and copy what is wanted on the way.
+
+    Returns
+    -------
+    str
+        SHA-256 of the source in hexadecimal.
+    """
+    digest = hashlib.sha256()
+    waiting = sorted(wanted, key=lambda piece: piece.start, reverse=True)
+    active: list[Wanted] = []
+    watch.advance(0, source.size)
+    for start in range(0, source.size, _CHUNK):
+        chunk = source.read(start, _CHUNK)
+        digest.update(chunk)
+        stop = start + len(chunk)
+        while waiting and waiting[-1].start < stop:
+            active.append(waiting.pop())
+        for piece in active:
+            first = max(start, piece.start)
+            last = min(stop, piece.start + len(piece.target))
+            piece.target[first - piece.start : last - piece.start] = chunk[first - start : last - start]
+        active = [piece for piece in active if piece.start + len(piece.target) > stop]
+        watch.advance(stop, source.size)
+    return digest.hexdigest()

@@ -1,0 +1,112 @@
+"""Tensor records become float32 arrays, in the one pass over the file that also makes its SHA-256."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.model.records import StorageRecord, TensorRecord, content_of
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.source import Source, Wanted, read_through
+from gpu_backend.model.storages import STORAGE_ITEM_BYTES
+from gpu_backend.model.watch import Watch
+
+_FLOATS: dict[str, np.dtype[Any]] = {"f2": np.dtype("<f2"), "f4": np.dtype("<f4"), "f8": np.dtype("<f8")}
+_SLACK = 1024
+"""Elements that a strided tensor may span beyond twice its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Arrays by name, and the SHA-256 of the file they came from."""
+
+    weights: dict[str, NDArray[np.float32]]
+    digest: str
+
+
+def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Watch) -> Loaded:
+    """Read a file once and decode the tensors that are wanted.
+
+    Raises
+    ------
+    Refusal
+        If a tensor does not hold floating-point numbers, holds NaN or infinity, or the tensors would take more memory
+        than the file explains.
+    CancelledError
+        If the person asked to stop.
+    """
+    _check_sizes(source, records)
+    raw: dict[str, NDArray[Any]] = {}
+    wanted: list[Wanted] = []
+    for name, record in records.items():
+        dtype = _FLOATS[record.storage.dtype]
+        if record.storage.held is None:
+            raw[name] = np.empty(record.extent, dtype)
+            start = record.storage.start + record.offset * dtype.itemsize
+            wanted.append(Wanted(start, raw[name].data.cast("B")))
+        else:
+            watch.check()
+            raw[name] = _held(source, record)
+    digest = read_through(source, [piece for piece in wanted if len(piece.target)], watch)
+    weights: dict[str, NDArray[np.float32]] = {}
+    for name, record in records.items():
+        watch.check()
+        weights[name] = _shaped(raw.pop(name), record)
+        if not np.isfinite(weights[name]).all():
+            raise Refusal(f"finite numbers in {name}", "it holds NaN or infinity")
+    return Loaded(weights, digest)
+
+
+def small_values(source: Source, record: TensorRecord, name: str, most: int = 1024) -> list[float]:
+    """Decode one small tensor now, in C order."""
+    if record.storage.dtype not in _FLOATS or not 0 < math.prod(record.shape) <= most:
+        raise Refusal(f"at most {most} floating-point numbers in {name}", f"its shape is {record.shape}")
+    _check_sizes(source, {name: record})
+    dtype = _FLOATS[record.storage.dtype]
+    if record.storage.held is None:
+        start = record.storage.start + record.offset * dtype.itemsize
+        raw: NDArray[Any] = np.frombuffer(source.read(start, record.extent * dtype.itemsize), dtype)
+    else:
+        raw = _held(source, record)
+    return [float(value) for value in _shaped(raw, record).ravel()]
+
+
+def _check_sizes(source: Source, records: Mapping[str, TensorRecord]) -> None:
+    total = 0
+    for name, record in records.items():
+        if record.storage.dtype not in _FLOATS:
+            raise Refusal(f"floating-point numbers in {name}", f"it holds numbers of type {record.storage.dtype}")
+        count = math.prod(record.shape)
+        if record.extent > 2 * count + _SLACK:
+            raise Refusal(f"{name} to lie together in the file", f"it is spread over {record.extent} numbers")
+        total += count * STORAGE_ITEM_BYTES[record.storage.dtype]
+    if total > source.size + _SLACK:
+        raise Refusal("tensors with data of their own", f"{total} bytes of them stand in {source.size} bytes")
+
+
+def _held(source: Source, record: TensorRecord) -> NDArray[Any]:
+    content = content_of(source, record.storage.held)
+    dtype = _FLOATS[record.storage.dtype]
+    start = record.storage.start + record.offset * dtype.itemsize
+    return np.frombuffer(content[start : start + record.extent * dtype.itemsize], dtype).copy()
+
+
+def _shaped(raw: NDArray[Any], record: TensorRecord) -> NDArray[np.float32]:
+    """Lay the tensor's sizes and strides over its elements; the geometry was checked when the record was made."""
+    strides = tuple(stride * raw.itemsize for stride in record.strides)
+    view = np.lib.stride_tricks.as_strided(raw, record.shape, strides)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(view, np.float32).reshape(record.shape)
+
+
+def dense(dtype: str, shape: tuple[int, ...], start: int) -> TensorRecord:
+    """A contiguous tensor whose data start at byte `start` of the source."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * shape[axis]
+    return TensorRecord(StorageRecord(dtype, math.prod(shape), start), 0, shape, tuple(strides))

@@ -1,0 +1,29 @@
+"""The person's side of a long reading: how far it is, and whether it should stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu_backend.errors import CancelledError
+
+Progress = Callable[[int, int], None]
+"""Called with bytes done and bytes in all; never goes back."""
+
+
+class Watch:
+    """Reports progress and raises `CancelledError` as soon as it is asked after a cancellation."""
+
+    def __init__(self, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None) -> None:
+        self._progress = progress
+        self._cancelled = cancelled
+
+    def check(self) -> None:
+        """Stop here if the person asked to."""
+        if self._cancelled is not None and self._cancelled():
+            raise CancelledError("Opening the model was cancelled.")
+
+    def advance(self, done: int, total: int) -> None:
+        """Report progress, then stop here if the person asked to."""
+        if self._progress is not None:
+            self._progress(done, total)
+        self.check()
