@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -73,7 +74,7 @@ class MessageView(QObject):
                 same.repeat()
             else:
                 self._waiting.append(message)
-        self._fill()
+                self._fill()
 
     def _fill(self) -> None:
         while self._waiting:
@@ -83,18 +84,16 @@ class MessageView(QObject):
                     break
                 self._remove(quiet)
             toast = Toast(self._waiting.popleft(), SHOWN_MS, self._host)
-            toast.closed.connect(self._closed)
+            toast.closed.connect(partial(self._close_toast, toast))
             toast.resized.connect(self.place)
             self._toasts.append(toast)
+            self.place()  # first: shown elsewhere it would meet the pointer there
             toast.show()
         self.place()
 
-    @Slot()
-    def _closed(self) -> None:
-        toast = self.sender()
-        if isinstance(toast, Toast):
-            self._remove(toast)
-            self._fill()
+    def _close_toast(self, toast: Toast) -> None:
+        self._remove(toast)
+        self._fill()
 
     def _remove(self, toast: Toast) -> None:
         if toast in self._toasts:
