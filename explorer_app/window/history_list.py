@@ -181,7 +181,6 @@ class HistoryList(QListView):
     def __init__(self, name: str, empty: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._empty = empty
-        self._asked: set[int] = set()
         self.entries = EntryModel(self)
         self.setModel(self.entries)
         self.setItemDelegate(_EntryDelegate(self.entries, self))
@@ -211,7 +210,6 @@ class HistoryList(QListView):
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show a picture that was wanted; keys of others are left alone."""
         if isinstance(key, tuple) and len(key) == 2 and key[0] == "history":
-            self._asked.discard(key[1])
             self.entries.show_picture(key[1], QPixmap.fromImage(image))
 
     def rows_in_sight(self) -> range:
@@ -226,16 +224,23 @@ class HistoryList(QListView):
     def _ask_for_pictures(self) -> None:
         if not self.isVisible():
             return
-        entries = [self.entries.entries[row] for row in self.rows_in_sight()]
-        wanted = [entry for entry in entries if entry.number not in self.entries.pictures]
-        asked, self._asked = self._asked, {entry.number for entry in wanted}
-        for entry in wanted:
-            if entry.number not in asked:
+        here = self.entries.current
+        for row in sorted(self.rows_in_sight(), key=lambda row: -abs(row - here)):  # the last is made first
+            entry = self.entries.entries[row]
+            if entry.number not in self.entries.pictures:
                 self.thumbnail_wanted.emit(("history", entry.number), entry.session)
 
     def _toggle_star(self, row: int) -> None:
         number = self.entries.entries[row].number
         self.starred.emit(number, number not in self.entries.kept)
+
+    def event(self, event: QEvent) -> bool:
+        """S is about the entry with the focus here, whatever it does elsewhere in the window."""
+        is_key = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_S and not event.modifiers()
+        if is_key and event.type() == QEvent.Type.ShortcutOverride and self.currentIndex().isValid():
+            event.accept()
+            return True
+        return super().event(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Go there, or keep it."""

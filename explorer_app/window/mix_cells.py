@@ -59,6 +59,11 @@ class GridShape:
         return min(max(int((x - self.left + _GAP / 2) / self.pitch_x), 0), self.columns - 1)
 
 
+def source_colour(index: int) -> str:
+    """Return the colour of a source; the base has the first one to itself."""
+    return theme.source_colour(1 + index % (len(theme.current().sources) - 1))
+
+
 def off_colour(colour: str) -> QColor:
     """Return the colour of a cell at 0."""
     return theme.mixed(theme.current().panel, colour, 0.14)

@@ -74,7 +74,6 @@ class MixPanel(QWidget):
         self._session = Session()
         self._resolutions: tuple[int, ...] = ()
         self._pictures: OrderedDict[object, QPixmap] = OrderedDict()
-        self._asked: set[object] = set()
         self.head = GridHead()
         self.grid = StrengthGrid()
         self.ask = AskPopup(self)
@@ -172,7 +171,6 @@ class MixPanel(QWidget):
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Take on a model's rows, or stand disabled without one."""
         self._resolutions = facts.row_resolutions if facts is not None else ()
-        self._asked.clear()
         self.head.show_rows(self._resolutions)
         self.grid.show_rows(self._resolutions)
         self.head.setVisible(facts is not None)
@@ -199,7 +197,6 @@ class MixPanel(QWidget):
         """Show a picture that was wanted; keys of others are left alone."""
         if not (isinstance(key, tuple) and len(key) == 2 and key[0] == "mix"):
             return
-        self._asked.discard(key)
         self._pictures[key] = QPixmap.fromImage(image)
         while len(self._pictures) > _KEPT_PICTURES:
             self._pictures.popitem(last=False)
@@ -226,10 +223,8 @@ class MixPanel(QWidget):
         if not self._resolutions or not self.isVisible():
             return
         keys = [self._base_key(), *(self._source_key(source) for source in self._session.mix)]
-        wanted = [key for key in keys if key not in self._pictures]
-        asked, self._asked = self._asked, set(wanted)
-        for key in wanted:
-            if key not in asked:
+        for key in reversed(keys):  # what is asked for last is made first
+            if key not in self._pictures:
                 self.thumbnail_wanted.emit(key, key[1])
 
     def _tell(self, source: int, row: int) -> None:

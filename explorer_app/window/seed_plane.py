@@ -45,6 +45,7 @@ _ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
+_ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
 
 
 class SeedPlane(QWidget):
@@ -57,9 +58,9 @@ class SeedPlane(QWidget):
     gesture_cancelled()
         Escape ended a drag.
     thumbnail_wanted(object, object)
-        ``("plane", seed, look)`` and the `Session` whose picture is wanted, for cells on the screen that have none;
-        answered at any time by `show_thumbnail`. The sessions have no mix and no sliders, so that sliding does not
-        make them stale.
+        ``("plane", seed, look)`` and the `Session` whose picture is wanted, for cells on the screen that have none,
+        the one nearest to the ring last; answered at any time by `show_thumbnail`. The sessions have no mix and no
+        sliders, so that sliding does not make them stale.
     """
 
     edited = Signal(object, bool)
@@ -79,7 +80,6 @@ class SeedPlane(QWidget):
         self._panning = False
         self._hover: tuple[int, int] | None = None
         self._pictures: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
-        self._asked: set[object] = set()
         self._look: object = None
         self._ask = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._ask.timeout.connect(self._ask_for_pictures)
@@ -117,7 +117,6 @@ class SeedPlane(QWidget):
         self._has_model = facts is not None
         self.setEnabled(self._has_model)
         self._pictures.clear()
-        self._asked.clear()
         self._ask.start()
         self.update()
 
@@ -138,7 +137,6 @@ class SeedPlane(QWidget):
         """Show a picture that was wanted; keys of others are left alone."""
         if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "plane"):
             return
-        self._asked.discard(key)
         _, seed, look = key
         self._pictures[seed] = (look, QPixmap.fromImage(image))
         self._pictures.move_to_end(seed)
@@ -153,18 +151,13 @@ class SeedPlane(QWidget):
             return
         here = self._position
         cells = sorted(self._view.cells(), key=lambda cell: (cell[0] - here.x) ** 2 + (cell[1] - here.y) ** 2)
-        wanted: dict[object, Session] = {}
-        for x, y in cells:
+        for x, y in reversed(cells):  # what is asked for last is made first
             seed = plane_seed(float(x), float(y))
             known = self._pictures.get(seed)
             if known is None or known[0] != self._look:
-                wanted["plane", seed, self._look] = replace(
-                    self._session, position=Position(float(x), float(y)), held=(), mix=(), sliders=()
-                )
-        asked, self._asked = self._asked, set(wanted)
-        for key, session in wanted.items():
-            if key not in asked:
-                self.thumbnail_wanted.emit(key, session)
+                place = Position(float(x), float(y))
+                session = replace(self._session, position=place, held=(), mix=(), sliders=())
+                self.thumbnail_wanted.emit(("plane", seed, self._look), session)
 
     def _set_view(self, view: PlaneView) -> None:
         if view != self._view:
@@ -284,7 +277,7 @@ class SeedPlane(QWidget):
             size = 1.0 if whole else _KEY_STEP * (FINE if fine else 1.0)
             self._begin()
             self._walk(dx * size, dy * size, whole=whole)
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+        elif key in _ZOOM:
             x, y = self._view.to_px(self._position.x, self._position.y)
             self._set_view(self._view.zoomed(1 / 1.2 if key == Qt.Key.Key_Minus else 1.2, x, y))
         elif key == Qt.Key.Key_Home:
@@ -334,6 +327,13 @@ class SeedPlane(QWidget):
         self.setCursor(Qt.CursorShape.ClosedHandCursor if held else Qt.CursorShape.OpenHandCursor)
 
     # --- painting ---------------------------------------------------------------------------------------------------
+
+    def event(self, event: QEvent) -> bool:
+        """Plus and minus zoom here, whatever they do elsewhere in the window."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _ZOOM:
+            event.accept()
+            return True
+        return super().event(event)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         """Repaint with the theme."""

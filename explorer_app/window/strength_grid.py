@@ -22,17 +22,16 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from explorer_app.window import fonts, theme
-from explorer_app.window.mix_cells import GridShape, cell_colour, paint_picture
+from explorer_app.window.mix_cells import GridShape, cell_colour, paint_picture, source_colour
 from explorer_app.window.value_slider import SETTLE_MS
 
 Strengths = tuple[tuple[float, ...], ...]
 
 COARSE_STEP, FINE_STEP = 0.1, 0.01
 
-
-def source_colour(index: int) -> str:
-    """Return the colour of a source; the base has the first one to itself."""
-    return theme.source_colour(1 + index % (len(theme.current().sources) - 1))
+_LESS = (Qt.Key.Key_Minus, Qt.Key.Key_Underscore)
+_AMOUNT = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Asterisk, *_LESS)
+"""With Shift, plus and minus are other keys on many keyboards."""
 
 
 class StrengthGrid(QWidget):
@@ -292,8 +291,8 @@ class StrengthGrid(QWidget):
             self._begin()
             self._set([self._current], self._opposite(self._current))
             self.finish()
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus, Qt.Key.Key_Underscore, Qt.Key.Key_Asterisk):
-            less = key in (Qt.Key.Key_Minus, Qt.Key.Key_Underscore)
+        elif key in _AMOUNT:
+            less = key in _LESS
             self._begin()
             self._key_held = True
             self._change(self._current, (FINE_STEP if fine else COARSE_STEP) * (-1 if less else 1))
@@ -345,7 +344,10 @@ class StrengthGrid(QWidget):
     # --- painting ---------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips of sources and cells."""
+        """Tooltips of sources and cells; plus and minus are about a cell here, whatever they do elsewhere."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _AMOUNT:
+            event.accept()
+            return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             source = self._source_at(event.pos().y())
             cell = self._cell_at(QPointF(event.pos()))

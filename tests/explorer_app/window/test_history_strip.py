@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QAction, QImage
 
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session
@@ -80,6 +80,19 @@ def test_keys_go_along_the_line_choose_and_keep(strip, qtbot):
     assert asked.args == [history.entries[1].number, True]
 
 
+def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip, qtbot):
+    history = history_of(3)
+    strip.show_history(history)
+    action = QAction("Keep what is shown", strip)
+    action.setShortcut("S")
+    action.triggered.connect(lambda: pytest.fail("the window took the key"))
+    strip.addAction(action)
+    strip.steps.setFocus()
+    strip.steps.setCurrentIndex(strip.steps.entries.index(1))
+    with qtbot.waitSignal(strip.star_requested):
+        qtbot.keyClick(strip.steps, Qt.Key.Key_S)
+
+
 def test_what_was_kept_has_a_page_of_its_own(strip, qtbot):
     history = history_of(5).starred(2, True).starred(4, True)
     strip.show_history(history)
@@ -119,8 +132,8 @@ def test_pictures_are_wanted_for_what_is_in_sight_only(strip, qtbot):
     qtbot.waitUntil(lambda: len(strip.wanted) > 0)
     assert 5 < len(strip.wanted) < 20
     numbers = [key[1] for key, _ in strip.wanted]
-    assert numbers == [entry.number for entry in history.entries[: len(numbers)]]
-    assert strip.wanted[3] == (("history", 4), history.entries[3].session)
+    assert numbers == [entry.number for entry in reversed(history.entries[: len(numbers)])]
+    assert strip.wanted[-1] == (("history", 1), history.entries[0].session)
 
 
 def test_a_picture_that_came_is_not_wanted_again(strip, qtbot):

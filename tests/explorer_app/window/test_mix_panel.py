@@ -152,6 +152,7 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):
     qtbot.waitUntil(lambda: len(wanted) == 3)
     assert [session.mix for _, session in wanted] == [(), (), ()]
     assert wanted[1][1].held[0][0].latent == TWO.mix[0].latent
+    assert wanted[2][1].held == (), "the base is asked for last, to be made first"
     for key, _ in wanted:
         panel.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
     wanted.clear()

@@ -127,13 +127,13 @@ def test_pictures_are_wanted_for_the_cells_in_sight_only(plane, qtbot):
     seeds = {key[1] for key, _ in plane.wanted}
     assert seeds == {x + 100 * y for x, y in plane.view.cells()}
     assert len(plane.wanted) == len(seeds)
-    assert plane.wanted[0][0][1] == 1207, "the nearest comes first"
+    assert plane.wanted[-1][0][1] == 1207, "what is asked for last is made first"
 
 
 def test_wanted_sessions_stand_on_their_seed_without_mix_and_sliders(plane, qtbot):
     plane.edits.show(replace(HERE, sliders=(Slider("sefa/0", 2.0),)))
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
-    key, session = plane.wanted[0]
+    key, session = plane.wanted[-1]
     assert session.position == Position(7.0, 12.0)
     assert session.sliders == ()
     assert hash(key) == hash(key)

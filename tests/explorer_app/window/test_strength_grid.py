@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.window.strength_grid import StrengthGrid
@@ -123,6 +123,15 @@ def test_keys_move_toggle_and_change(grid, qtbot):
     qtbot.keyClick(grid, Qt.Key.Key_Up)
     qtbot.keyClick(grid, Qt.Key.Key_Up)
     assert grid.current == (0, 13)
+
+
+def test_plus_and_minus_are_about_the_cell_and_not_about_the_window(grid, qtbot):
+    action = QAction("Zoom", grid)
+    action.setShortcuts(["+", "-"])
+    action.triggered.connect(lambda: pytest.fail("the window took the key"))
+    grid.addAction(action)
+    qtbot.keyClick(grid, Qt.Key.Key_Plus)
+    assert grid.strengths[0][0] == pytest.approx(0.1)
 
 
 def test_the_cell_is_told_to_screen_readers(grid, qtbot):
