@@ -38,6 +38,11 @@ class ProgressMeter:
         self._total = total
         self._past: deque[tuple[float, int]] = deque(maxlen=_WINDOW)
 
+    @property
+    def has_started(self) -> bool:
+        """`update` has been called."""
+        return bool(self._past)
+
     def update(self, done: int, found: int, now_s: float) -> Progress:
         """Take note of where things stand.
 

@@ -1,0 +1,29 @@
+"""Data that comes with the program: the bundled model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_backend import ModelFileError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+_PLACES = (_PACKAGE / "_assets" / "models", _PACKAGE.parent / "assets" / "models")
+"""In an installed package, and in a checkout."""
+
+
+def bundled_model() -> Path:
+    """Return the model file that comes with the program.
+
+    Raises
+    ------
+    ModelFileError
+        If the installation lacks it.
+    """
+    for place in _PLACES:
+        found = sorted(place.glob("*.safetensors"))
+        if found:
+            return found[0]
+    raise ModelFileError(
+        "The bundled model is missing from this installation; install Latent Loom again or name a model."
+    )

@@ -1,0 +1,102 @@
+"""Parsers that answer a slip with one sentence, and the kinds of values that arguments have."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from typing import NoReturn
+
+from gpu_backend import SEED_COUNT, LoomError
+
+MAX_SEEDS = 100_000
+
+
+class UsageError(LoomError):
+    """The command line asks for something that does not exist or does not go together."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Like its base, but a slip is one sentence, and options are written out in full."""
+
+    def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong."""
+        raise UsageError(f"{message}; see {self.prog} --help.")
+
+
+def seed_list(text: str) -> tuple[int, ...]:
+    """Return the seeds of a list like ``1,2,5-10``; ranges include both ends, the order is kept.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If a part is no number and no range, or there are too many.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)(?:\s*-\s*([0-9]+))?\s*", part, re.ASCII)
+        if match is None or max(map(len, match.groups(default=""))) > 20:
+            raise argparse.ArgumentTypeError(f"seeds are numbers and ranges like 1,2,5-10, but {part[:40]!r} came")
+        first = int(match[1])
+        last = first if match[2] is None else int(match[2])
+        if last < first:
+            raise argparse.ArgumentTypeError(f"a range of seeds goes upwards, but {part.strip()} does not")
+        if last >= SEED_COUNT:
+            raise argparse.ArgumentTypeError(f"seeds go up to {SEED_COUNT - 1}, but {last} came")
+        if len(seeds) + last - first >= MAX_SEEDS:
+            raise argparse.ArgumentTypeError(f"at most {MAX_SEEDS} seeds are taken at a time, but there are more")
+        seeds.extend(range(first, last + 1))
+    return tuple(seeds)
+
+
+def seed(text: str) -> int:
+    """Return one seed."""
+    seeds = seed_list(text)
+    if len(seeds) != 1:
+        raise argparse.ArgumentTypeError(f"one seed is wanted, but {text[:40]!r} came")
+    return seeds[0]
+
+
+def finite_number(text: str) -> float:
+    """Return a number that is not infinite."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"a number is wanted, but {text[:40]!r} came")
+    return number
+
+
+def count(text: str) -> int:
+    """Return a whole number from 0 upwards."""
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"a whole number is wanted, but {text[:40]!r} came")
+    return int(text)
+
+
+def positive_count(text: str) -> int:
+    """Return a whole number from 1 upwards."""
+    number = count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a number of at least 1 is wanted, but 0 came")
+    return number
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add ``--device``."""
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="what to render on (default: auto, the best there is)",
+    )

@@ -1,0 +1,36 @@
+"""``latentloom convert``: a pickle once read becomes a safetensors file that anyone may open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer_app.cli.arguments import Parser, UsageError
+from explorer_app.cli.console import Console
+from explorer_app.cli.network import read_network
+from gpu_backend import write_safetensors
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser("latentloom convert", "Turn a network pickle into a safetensors file, which can hold no code.")
+    made.add_argument("source", type=Path, metavar="IN", help="network pickle")
+    made.add_argument("target", type=Path, metavar="OUT", help="file to write, ending in .safetensors")
+    made.add_argument(
+        "--half", action="store_true", help="store weights in half precision: half the size, not bit for bit"
+    )
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Convert one file."""
+    options = parser().parse_args(words)
+    source, target = options.source, options.target
+    if target.suffix.lower() != ".safetensors":
+        raise UsageError(f"The file to write should end in .safetensors, but {target.name} does not.")
+    if source.exists() and target.exists() and source.samefile(target):
+        raise UsageError("The file to write is the file to read; choose another name.")
+    model = read_network(source, console)
+    write_safetensors(model, target, "float16" if options.half else "float32")
+    console.note(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")
+    return 0

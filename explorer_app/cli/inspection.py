@@ -1,0 +1,63 @@
+"""``latentloom inspect``: what a model file holds, found out without running anything in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from explorer_app.cli.arguments import Parser
+from explorer_app.cli.console import Console
+from gpu_backend import ModelFacts, inspect_model
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser("latentloom inspect", "Say what a model file holds. Nothing in the file is run.")
+    made.add_argument("file", type=Path, metavar="FILE", help="network pickle or safetensors")
+    made.add_argument("--json", action="store_true", help="print JSON for other programs")
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Print a model's facts to stdout."""
+    options = parser().parse_args(words)
+    facts = inspect_model(options.file)
+    text = json.dumps(dataclasses.asdict(facts), indent=2) if options.json else "\n".join(_lines(facts))
+    # A name in the file may hold what the terminal's encoding has no letters for.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    return 0
+
+
+def _lines(facts: ModelFacts) -> Iterator[str]:
+    """Yield the facts as a person reads them, a label and a value a line."""
+    picture = {1: "grey", 3: "RGB", 4: "RGBA"}.get(facts.img_channels, f"{facts.img_channels} channels")
+    rows = [
+        ("File", [facts.path]),
+        ("Size", [f"{facts.nbytes:,} bytes"]),
+        ("SHA-256", [facts.model_id]),
+        ("Container", [facts.container]),
+        ("Family", [f"{facts.family} ({facts.flavour}), {facts.architecture}"]),
+        ("Resolution", [f"{facts.resolution} x {facts.resolution}, {picture}"]),
+        ("Latent", [f"z {facts.z_dim}, w {facts.w_dim}, {facts.num_ws} w rows"]),
+        ("Mapping", [f"{facts.mapping_layers} layers"]),
+        ("Classes", [str(facts.c_dim) if facts.c_dim else "none"]),
+        ("Parameters", [f"{facts.parameters:,}"]),
+        ("Clamp", ["none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"]),
+        ("Half precision", facts.fp16_layers),
+        ("Noise inputs", facts.noise_layers),
+        ("Names asked for", facts.names_requested),
+        ("Ignored", facts.ignored),
+        ("Warnings", facts.warnings),
+    ]
+    width = max(len(label) for label, _ in rows) + 2
+    for label, values in rows:
+        yield label.ljust(width) + ("\n" + " " * width).join(_printable(value) for value in values or ["none"])
+
+
+def _printable(text: str) -> str:
+    """Return a text in which nothing from a file can steer the terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

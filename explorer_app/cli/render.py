@@ -1,0 +1,212 @@
+"""``latentloom render``: pictures and sequences without a display."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer_app.cli.arguments import (
+    Parser,
+    UsageError,
+    add_device,
+    count,
+    finite_number,
+    positive_count,
+    seed,
+    seed_list,
+)
+from explorer_app.cli.console import Console
+from explorer_app.cli.network import find_network, read_network, reference_to, start_renderer
+from explorer_app.cli.sequence import render_sequence
+from explorer_app.cli.source import Source, read_source
+from explorer_app.exporting.picture import write_picture
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference, Session
+from gpu_backend import ModelFacts, Noise, PathKind, Renderer, Truncation
+
+PATHS: dict[str, PathKind] = {
+    "linear": "w-linear",
+    "cubic": "w-cubic",
+    "z-linear": "z-linear",
+    "slerp": "z-slerp",
+}
+
+_EXAMPLES = """examples:
+  latentloom render --network ffhq.pkl --seeds 0,1,4-6 --trunc 0.7 --outdir out
+  latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
+  latentloom render --from picture.png --outdir again"""
+
+_SEED_ONLY = ("trunc", "trunc_cutoff", "class_index", "noise_mode", "noise_seed")
+_PATH_ONLY = ("frames", "loop", "name", "overwrite")
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser("latentloom render", "Render pictures or an image sequence; no display is needed.", _EXAMPLES)
+    made.add_argument("--network", type=Path, metavar="FILE", help="network pickle or safetensors (default: bundled)")
+    made.add_argument("--seeds", type=seed_list, metavar="LIST", help="list of random seeds, e.g. 0,1,4-6")
+    made.add_argument(
+        "--from",
+        dest="sources",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="make saved pictures (.png) or sessions (.loom) again, or go through them with --path",
+    )
+    made.add_argument("--outdir", type=Path, required=True, metavar="DIR", help="where to save the output images")
+    add_device(made)
+    look = made.add_argument_group("with --seeds")
+    look.add_argument("--trunc", type=finite_number, metavar="PSI", help="truncation psi (default: 1)")
+    look.add_argument("--trunc-cutoff", type=count, metavar="N", help="truncate the first N w rows (default: all)")
+    look.add_argument(
+        "--class", dest="class_index", type=count, metavar="N", help="class label, for networks with classes"
+    )
+    look.add_argument("--noise-mode", choices=("const", "random", "none"), help="noise mode (default: const)")
+    look.add_argument("--noise-seed", type=seed, metavar="N", help="seed of --noise-mode random (default: 0)")
+    path = made.add_argument_group("sequences; the same command goes on where it was stopped")
+    path.add_argument(
+        "--path", choices=tuple(PATHS), help="go from one to the next: in w, or in z for z-linear and slerp"
+    )
+    path.add_argument("--frames", type=positive_count, metavar="N", help="frames per step (default: 24)")
+    path.add_argument("--loop", action="store_true", default=None, help="go back from the last to the first")
+    path.add_argument("--name", metavar="NAME", help="files are NAME_00000.png and so on (default: path)")
+    path.add_argument(
+        "--overwrite", action="store_true", default=None, help="replace a different sequence of that name"
+    )
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Render what the command line asks for."""
+    options = parser().parse_args(words)
+    _check(options)
+    sources = [read_source(path) for path in options.sources or ()]
+    if options.network is not None or not sources:
+        model = read_network(options.network, console)
+    else:
+        model = find_network((source.model for source in sources), console)
+    if sources:
+        sources = [_of_this_network(source, model.facts, console) for source in sources]
+    else:
+        sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
+    targets = [] if options.path else _targets(sources, options.outdir)
+    with contextlib.closing(start_renderer(model, options.device, console)) as renderer:
+        if options.path:
+            render_sequence(_settings(sources, options, model.facts), renderer.render, console)
+        else:
+            _render_stills(sources, targets, renderer, console)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what does not go together before anything is opened."""
+    if (options.seeds is None) == (options.sources is None):
+        raise UsageError("Either --seeds or --from must say what to render; see latentloom render --help.")
+    if options.sources is not None:
+        for name in _SEED_ONLY:
+            if getattr(options, name) is not None:
+                raise UsageError(
+                    f"--from brings the picture's own settings back, so {_flag(name)} cannot be given with it."
+                )
+    if options.path is None:
+        for name in _PATH_ONLY:
+            if getattr(options, name) is not None:
+                raise UsageError(
+                    f"{_flag(name)} belongs to a sequence; say with --path how to go from one to the next."
+                )
+    if options.noise_seed is not None and options.noise_mode != "random":
+        raise UsageError("--noise-seed needs --noise-mode random.")
+
+
+def _flag(name: str) -> str:
+    return "--class" if name == "class_index" else "--" + name.replace("_", "-")
+
+
+def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, console: Console) -> Source:
+    """Return the picture of a seed, as the window would describe it."""
+    classes: tuple[tuple[int, float], ...] = ()
+    if options.class_index is not None:
+        if facts.c_dim == 0:
+            console.warn(f"{facts.name} has no classes, so --class is left out.")
+        elif options.class_index >= facts.c_dim:
+            raise UsageError(
+                f"{facts.name} has the classes 0 to {facts.c_dim - 1}, but --class {options.class_index} was given."
+            )
+        else:
+            classes = ((options.class_index, 1.0),)
+    elif facts.c_dim:
+        console.warn(f"{facts.name} has {facts.c_dim} classes; without --class the label is all zeros.")
+    if options.trunc_cutoff is not None and options.trunc_cutoff > facts.num_ws:
+        raise UsageError(
+            f"{facts.name} has {facts.num_ws} w rows, but --trunc-cutoff {options.trunc_cutoff} was given."
+        )
+    model = reference_to(facts)
+    session = GoToSeed(number).apply(
+        Session(
+            model=model,
+            classes=classes,
+            truncation=Truncation(1.0 if options.trunc is None else options.trunc, options.trunc_cutoff),
+            noise=Noise(mode=options.noise_mode or "const", seed=options.noise_seed or 0),
+        )
+    )
+    return Source(Path(f"seed{number:04d}"), resolve(session), model, session)
+
+
+def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Source:
+    """Return a source as this network is asked for it; tell when it was made with another."""
+    if source.model.model_id not in ("", facts.model_id):
+        console.warn(
+            f"{source.path.name} was made with {source.model.name or 'another network'} "
+            f"(SHA-256 {source.model.model_id[:12]}…), not with {facts.name} ({facts.model_id[:12]}…): "
+            "the picture will be different."
+        )
+    return source.rendered_with(reference_to(facts))
+
+
+def _targets(sources: Sequence[Source], folder: Path) -> list[Path]:
+    """Return where each picture goes.
+
+    Raises
+    ------
+    UsageError
+        If two would go to one file, or one would take the place of what it is made from.
+    """
+    targets: list[Path] = []
+    for source in sources:
+        target = folder / f"{source.path.stem}.png"
+        if source.path.exists() and target.exists() and target.samefile(source.path):
+            raise UsageError(f"{source.path} would be replaced by its own copy; choose another --outdir.")
+        if target in targets and source.path.suffix:
+            raise UsageError(f"Two pictures would both be written to {target}; render them one by one.")
+        targets.append(target)
+    return targets
+
+
+def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: ModelFacts) -> SequenceSettings:
+    model: ModelReference = reference_to(facts)
+    return SequenceSettings(
+        keys=tuple(source.request.blend for source in sources),
+        folder=options.outdir,
+        name="path" if options.name is None else options.name,
+        model=model,
+        kind=PATHS[options.path],
+        frames_per_step=options.frames or 24,
+        loop=bool(options.loop),
+        noise=sources[0].request.noise,
+        z_dim=facts.z_dim,
+        overwrite=bool(options.overwrite),
+    )
+
+
+def _render_stills(sources: Sequence[Source], targets: Sequence[Path], renderer: Renderer, console: Console) -> None:
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
+        frame = renderer.render(source.request)
+        for warning in frame.warnings:
+            console.warn(warning)
+        write_picture(target, frame, model_name=source.model.name, session=source.session)
+        console.progress(f"{target.name} ({number} of {len(targets)})")
+    console.note(f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {targets[0].parent}.")

@@ -1,0 +1,50 @@
+"""``latentloom [FILE]``: open the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer_app.cli.arguments import Parser, UsageError, add_device
+from explorer_app.cli.console import Console
+from explorer_app.version import __version__
+
+_COMMANDS_HELP = """commands that need no display:
+  latentloom render    render pictures or an image sequence
+  latentloom inspect   say what a model file holds
+  latentloom convert   turn a pickle into a safetensors file
+  latentloom demo      render a short loop of the bundled model
+  each has its own --help; a file that is named like a command is opened as ./render"""
+
+
+def parser() -> Parser:
+    """Return the parser of the window's command line."""
+    made = Parser(
+        "latentloom",
+        "Take hold of a StyleGAN's latent space and move through it. Without a command, the window opens.",
+        epilog=_COMMANDS_HELP,
+    )
+    made.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a model (.pkl, .safetensors), a session (.loom) or a picture (.png) to open",
+    )
+    add_device(made)
+    made.add_argument("--version", action="version", version=f"Latent Loom {__version__}")
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Open the window and stay until it is closed."""
+    options = parser().parse_args(words)
+    if options.file is not None and not options.file.exists():
+        raise UsageError(
+            f"FILE should be a model, a session, a picture or a command (render, inspect, convert, demo), "
+            f"but there is no {options.file}."
+        )
+    # Qt is loaded only when a window is wanted.
+    from explorer_app.app import run_window
+
+    return run_window(options.file, device=options.device)

@@ -1,0 +1,68 @@
+import argparse
+import contextlib
+
+import pytest
+from hypothesis import given, strategies as st
+
+from explorer_app.cli.arguments import count, finite_number, positive_count, seed, seed_list
+from gpu_backend import SEED_COUNT
+
+
+def test_seeds_are_numbers_and_ranges_with_both_ends() -> None:
+    assert seed_list("1,2,5-10") == (1, 2, 5, 6, 7, 8, 9, 10)
+    assert seed_list(" 3 , 7 - 8 ") == (3, 7, 8)
+    assert seed_list("9,1-2,1") == (9, 1, 2, 1)
+    assert seed_list(f"{SEED_COUNT - 1}") == (SEED_COUNT - 1,)
+
+
+@given(st.lists(st.tuples(st.integers(0, SEED_COUNT - 60), st.integers(0, 50)), min_size=1, max_size=20))
+def test_any_list_reads_back(ranges: list[tuple[int, int]]) -> None:
+    text = ",".join(f"{first}-{first + more}" if more else str(first) for first, more in ranges)
+    assert seed_list(text) == tuple(number for first, more in ranges for number in range(first, first + more + 1))
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_seeds_or_refused(text: str) -> None:
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        seeds = seed_list(text)
+        assert seeds
+        assert all(0 <= number < SEED_COUNT for number in seeds)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "numbers and ranges like 1,2,5-10, but '' came"),
+        ("1,,2", "but '' came"),
+        ("1-", "but '1-' came"),
+        ("-1", "but '-1' came"),
+        ("1.5", "but '1.5' came"),
+        ("1_000", "but '1_000' came"),
+        ("٣", "came"),
+        ("10-5", "a range of seeds goes upwards, but 10-5 does not"),
+        (str(SEED_COUNT), "seeds go up to 4294967295"),
+        ("9" * 5000, "came"),
+        ("0-4294967295", "at most 100000 seeds"),
+        ("0-60000,0-60000", "at most 100000 seeds"),
+    ],
+)
+def test_wrong_seeds_get_a_clear_answer(text: str, part: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as refusal:
+        seed_list(text)
+    assert part in str(refusal.value)
+
+
+def test_numbers_are_checked() -> None:
+    assert seed("7") == 7
+    assert finite_number("-0.5") == -0.5
+    assert count("0") == 0
+    assert positive_count("12") == 12
+    for kind, text in (
+        (seed, "1,2"),
+        (finite_number, "nan"),
+        (finite_number, "x"),
+        (count, "-1"),
+        (positive_count, "0"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError, match="came"):
+            kind(text)

@@ -1,0 +1,161 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from explorer_app.cli import demo, inspection
+from explorer_app.exporting.picture import read_picture
+from explorer_app.version import __version__
+from gpu_backend import read_model
+from tests.helpers.command import Command
+
+
+def test_inspect_says_what_a_file_holds(command: Command, networks: Path) -> None:
+    path = networks / "labelled.safetensors"
+    outcome = command("inspect", path)
+    assert (outcome.status, outcome.err) == (0, "")
+    facts = read_model(path).facts
+    for text in (facts.model_id, facts.family, "16 x 16", f"{facts.num_ws} w rows", f"{facts.parameters:,}"):
+        assert text in outcome.out
+
+
+def test_inspect_lets_nothing_from_the_file_steer_the_terminal(
+    command: Command, networks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = read_model(networks / "plain.safetensors").facts
+    hostile = replace(facts, names_requested=("os \x1b[2Jsystem", "na\udcffme \u202e"))
+    monkeypatch.setattr(inspection, "inspect_model", lambda path: hostile)
+    out = command("inspect", "any").out
+    assert "os \\x1b[2Jsystem" in out
+    assert all(letter.isprintable() or letter == "\n" for letter in out)
+
+
+def test_inspect_gives_json_to_other_programs(command: Command, networks: Path) -> None:
+    outcome = command("inspect", networks / "plain.safetensors", "--json")
+    facts = json.loads(outcome.out)
+    assert facts["model_id"] == read_model(networks / "plain.safetensors").facts.model_id
+    assert facts["resolution"] == 16
+    assert facts["names_requested"] == []
+
+
+def test_inspect_of_something_else_is_one_sentence(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a model")
+    for path in (tmp_path / "notes.txt", tmp_path, tmp_path / "missing.pkl"):
+        assert command("inspect", path).sentence
+
+
+def test_convert_keeps_every_weight(command: Command, networks: Path, tmp_path: Path) -> None:
+    outcome = command("convert", networks / "plain.safetensors", tmp_path / "copy.safetensors")
+    assert outcome.status == 0
+    before, after = read_model(networks / "plain.safetensors"), read_model(tmp_path / "copy.safetensors")
+    assert before.spec == after.spec
+    assert before.weights.keys() == after.weights.keys()
+    assert all(np.array_equal(before.weights[name], after.weights[name]) for name in before.weights)
+
+
+def test_convert_to_half_makes_a_smaller_file(command: Command, networks: Path, tmp_path: Path) -> None:
+    assert command("convert", networks / "plain.safetensors", tmp_path / "half.safetensors", "--half").status == 0
+    before, after = read_model(networks / "plain.safetensors"), read_model(tmp_path / "half.safetensors")
+    assert (tmp_path / "half.safetensors").stat().st_size < (networks / "plain.safetensors").stat().st_size
+    assert all(np.allclose(before.weights[name], after.weights[name], rtol=1e-3, atol=1e-3) for name in before.weights)
+
+
+def test_convert_refuses_to_write_over_its_source_or_to_another_kind(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    path = networks / "plain.safetensors"
+    assert "choose another name" in command("convert", path, path).sentence
+    assert "should end in .safetensors" in command("convert", path, tmp_path / "out.pkl").sentence
+    assert "x.safetensors was not written" in command("convert", path, path / "x.safetensors").sentence
+
+
+def test_the_demo_is_a_loop_and_a_contact_sheet(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("demo").status == 0
+    folder = tmp_path / "latentloom-demo"
+    frames = sorted(folder.glob("demo_*.png"))
+    assert len(frames) == len(demo.SEEDS) * demo.FRAMES_PER_STEP
+    assert read_picture(frames[0]).request.blend[0][0].latent.point.seeds == ((demo.SEEDS[0], 1.0),)
+    with Image.open(folder / "contact-sheet.png") as sheet:
+        assert sheet.width > 4 * 256
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = command("demo")
+    assert "48 of 48" not in again.err, "nothing is rendered twice"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_version_is_told(command: Command) -> None:
+    assert command("--version").out == f"Latent Loom {__version__}\n"
+
+
+def test_help_names_the_commands(command: Command) -> None:
+    text = command("--help").out
+    for name in ("render", "inspect", "convert", "demo", "--device", "--version"):
+        assert name in text
+    for name in ("render", "inspect", "convert", "demo"):
+        outcome = command(name, "--help")
+        assert outcome.status == 0
+        assert outcome.out.startswith(f"usage: latentloom {name} ")
+
+
+def test_a_file_that_is_not_there_is_told_before_a_window_opens(command: Command, tmp_path: Path) -> None:
+    sentence = command(tmp_path / "missing.pkl").sentence
+    assert "there is no" in sentence
+    assert "invert" in command("invert").sentence
+    assert command("--surprise").status == 2
+
+
+def test_a_missing_bundled_model_is_one_sentence(command: Command, networks: Path, tmp_path: Path) -> None:
+    bundled = networks / "bundled" / "plain.safetensors"
+    bundled.unlink()
+    assert "bundled model is missing" in command("render", "--seeds", "1", "--outdir", tmp_path).sentence
+
+
+def run_fresh(code: str, *words: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **{name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")},
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        },
+    )
+
+
+def test_the_commands_load_no_qt_and_need_no_display(networks: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from explorer_app.cli import main\n"
+        "assert 'torch' not in sys.modules and 'PySide6' not in sys.modules\n"
+        "network, folder = sys.argv[1:]\n"
+        "assert main(['inspect', network]) == 0\n"
+        "assert main(['convert', network, folder + '/copy.safetensors']) == 0\n"
+        "assert 'torch' not in sys.modules, 'reading a model needs no torch'\n"
+        "assert main(['render', '--network', network, '--seeds', '1', '--outdir', folder]) == 0\n"
+        "words = ['--path', 'cubic', '--frames', '2', '--outdir', folder]\n"
+        "assert main(['render', '--network', network, '--seeds', '1,2', *words]) == 0\n"
+        "loaded = {name.split('.')[0] for name in sys.modules}\n"
+        "qt = loaded & {'PySide6', 'shiboken6', 'superqt', 'pyqtgraph', 'qtawesome'}\n"
+        "assert not qt, qt\n"
+    )
+    done = run_fresh(code, networks / "plain.safetensors", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(networks: Path) -> None:
+    code = (
+        "import os, sys; from explorer_app.cli import main\n"
+        "readable, writable = os.pipe(); os.close(readable); os.dup2(writable, 1)\n"
+        "sys.exit(main(['inspect', sys.argv[1]]))\n"
+    )
+    done = run_fresh(code, networks / "plain.safetensors")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,205 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from explorer_app.exporting.picture import read_picture
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.session import ModelReference, Position, Session, Slider
+from explorer_app.session.storage import save_session
+from gpu_backend import Noise, Point, Truncation, open_renderer
+from tests.helpers.command import Command
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_seeds_become_pictures_named_after_them(command: Command, networks: Path, tmp_path: Path) -> None:
+    network = networks / "plain.safetensors"
+    outcome = command("render", "--network", network, "--seeds", "0,12345,4-6", "--trunc", "0.7", "--outdir", tmp_path)
+    assert (outcome.status, outcome.out) == (0, "")
+    assert outcome.err.endswith(f"5 pictures are in {tmp_path}.\n")
+    assert names(tmp_path) == ["seed0000.png", "seed0004.png", "seed0005.png", "seed0006.png", "seed12345.png"]
+    document = read_picture(tmp_path / "seed0004.png")
+    assert document.request.blend[0][0].latent.point == Point(((4, 1.0),))
+    assert document.request.blend[0][0].truncation == Truncation(0.7)
+    assert document.session is not None
+    assert document.session.position == Position(4.0, 0.0)
+    assert document.model.path == str(network)
+    with Image.open(tmp_path / "seed0004.png") as image, closing(open_renderer(network)) as renderer:
+        assert image.tobytes() == renderer.render(document.request).to_rgb().tobytes()
+
+
+def test_every_option_of_the_look_reaches_the_request(command: Command, networks: Path, tmp_path: Path) -> None:
+    look = ("--trunc", "-0.5", "--trunc-cutoff", "2", "--class", "1", "--noise-mode", "random", "--noise-seed", "99")
+    command("render", "--network", networks / "labelled.safetensors", "--seeds", "8", *look, "--outdir", tmp_path)
+    request = read_picture(tmp_path / "seed0008.png").request
+    recipe = request.blend[0][0]
+    assert recipe.truncation == Truncation(-0.5, 2)
+    assert recipe.latent.classes == ((1, 1.0),)
+    assert request.noise == Noise("random", 99)
+
+
+def test_without_options_psi_is_one_and_noise_constant_as_in_the_official_tools(
+    command: Command, tmp_path: Path
+) -> None:
+    command("render", "--seeds", "1", "--outdir", tmp_path / "new" / "folder")
+    request = read_picture(tmp_path / "new" / "folder" / "seed0001.png").request
+    assert request.blend[0][0].truncation == Truncation(1.0, None)
+    assert request.noise.mode == "const"
+
+
+def test_the_same_command_writes_the_same_bytes(command: Command, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        command("render", "--seeds", "1", "--noise-mode", "random", "--outdir", tmp_path / folder)
+    assert (tmp_path / "a" / "seed0001.png").read_bytes() == (tmp_path / "b" / "seed0001.png").read_bytes()
+
+
+def test_a_picture_is_made_again_from_its_recipe(command: Command, networks: Path, tmp_path: Path) -> None:
+    network = networks / "other.safetensors"
+    command("render", "--network", network, "--seeds", "3", "--trunc", "0.4", "--outdir", tmp_path)
+    outcome = command("render", "--from", tmp_path / "seed0003.png", "--outdir", tmp_path / "again")
+    assert outcome.status == 0
+    assert "Warning" not in outcome.err
+    assert (tmp_path / "again" / "seed0003.png").read_bytes() == (tmp_path / "seed0003.png").read_bytes()
+
+
+def test_a_frame_of_a_sequence_is_made_again_with_the_network_named(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    network = networks / "other.safetensors"
+    words = ("--network", network, "--seeds", "1,2", "--path", "slerp", "--frames", "2", "--outdir", tmp_path)
+    assert command("render", *words).status == 0
+    picture = tmp_path / "path_00001.png"
+    lost = command("render", "--from", picture, "--outdir", tmp_path / "again").sentence
+    assert lost.startswith("The picture was made with other (SHA-256 ")
+    assert lost.endswith("say where it is with --network.")
+    command("render", "--from", picture, "--network", network, "--outdir", tmp_path / "again")
+    with Image.open(picture) as first, Image.open(tmp_path / "again" / "path_00001.png") as second:
+        assert first.tobytes() == second.tobytes()
+
+
+def test_a_session_becomes_its_picture(command: Command, networks: Path, tmp_path: Path) -> None:
+    model = ModelReference(str(networks / "plain.safetensors"), "plain")
+    session = Session(model, Position(2.25, 1.5), sliders=(Slider("sefa/1", 2.0),))
+    save_session(tmp_path / "state.loom", session)
+    assert command("render", "--from", tmp_path / "state.loom", "--outdir", tmp_path).status == 0
+    restored = read_picture(tmp_path / "state.png").session
+    assert restored is not None
+    assert restored.position == session.position
+    assert restored.sliders == session.sliders
+
+
+def test_another_network_warns_and_renders_with_the_one_named(command: Command, networks: Path, tmp_path: Path) -> None:
+    command("render", "--seeds", "3", "--outdir", tmp_path)
+    other = networks / "other.safetensors"
+    outcome = command("render", "--from", tmp_path / "seed0003.png", "--network", other, "--outdir", tmp_path / "again")
+    assert outcome.status == 0
+    assert "Warning: seed0003.png was made with plain (SHA-256 " in outcome.err
+    document = read_picture(tmp_path / "again" / "seed0003.png")
+    assert document.model.name == "other"
+    with closing(open_renderer(other)) as renderer:
+        assert document.request.model_id == renderer.facts.model_id
+
+
+def test_a_network_that_changed_since_is_told(command: Command, networks: Path, tmp_path: Path) -> None:
+    network = tmp_path / "mine.safetensors"
+    network.write_bytes((networks / "other.safetensors").read_bytes())
+    command("render", "--network", network, "--seeds", "3", "--outdir", tmp_path)
+    network.write_bytes((networks / "labelled.safetensors").read_bytes())
+    sentence = command("render", "--from", tmp_path / "seed0003.png", "--outdir", tmp_path / "again").sentence
+    assert f"but {network} is now another file" in sentence
+    network.unlink()
+    sentence = command("render", "--from", tmp_path / "seed0003.png", "--outdir", tmp_path / "again").sentence
+    assert f"which is not at {network}" in sentence
+
+
+def test_pictures_of_two_networks_need_one_to_be_chosen(command: Command, networks: Path, tmp_path: Path) -> None:
+    command("render", "--seeds", "1", "--outdir", tmp_path)
+    command("render", "--network", networks / "other.safetensors", "--seeds", "2", "--outdir", tmp_path)
+    pictures = (tmp_path / "seed0001.png", tmp_path / "seed0002.png")
+    assert "different networks" in command("render", "--from", *pictures, "--outdir", tmp_path / "again").sentence
+
+
+def test_a_picture_never_takes_the_place_of_its_source(command: Command, tmp_path: Path) -> None:
+    command("render", "--seeds", "1", "--outdir", tmp_path)
+    before = (tmp_path / "seed0001.png").read_bytes()
+    assert "its own copy" in command("render", "--from", tmp_path / "seed0001.png", "--outdir", tmp_path).sentence
+    assert (tmp_path / "seed0001.png").read_bytes() == before
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "seed0001.png").write_bytes(before)
+    twice = (tmp_path / "seed0001.png", tmp_path / "b" / "seed0001.png")
+    assert "Two pictures" in command("render", "--from", *twice, "--outdir", tmp_path / "c").sentence
+
+
+def test_a_network_with_classes_says_what_happens_without_one(command: Command, networks: Path, tmp_path: Path) -> None:
+    network = networks / "labelled.safetensors"
+    outcome = command("render", "--network", network, "--seeds", "0-2", "--outdir", tmp_path)
+    assert outcome.err.count("Warning: labelled has 3 classes; without --class the label is all zeros.") == 1
+    words = ("render", "--network", network, "--seeds", "0", "--outdir", tmp_path, "--class")
+    assert command(*words, "3").sentence == "labelled has the classes 0 to 2, but --class 3 was given."
+    assert "plain has no classes" in command("render", "--seeds", "0", "--class", "1", "--outdir", tmp_path).err
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("--seeds 1", "--outdir"),
+        ("--outdir {0}", "Either --seeds or --from"),
+        ("--outdir {0} --seeds 1 --from x.png", "Either --seeds or --from"),
+        ("--outdir {0} --seeds 5-1", "argument --seeds: a range of seeds goes upwards, but 5-1 does not"),
+        ("--outdir {0} --seeds 1 --trunc high", "argument --trunc: a number is wanted, but 'high' came"),
+        ("--outdir {0} --seeds 1 --noise-mode loud", "--noise-mode"),
+        ("--outdir {0} --seeds 1 --noise-seed 3", "--noise-seed needs --noise-mode random"),
+        ("--outdir {0} --seeds 1 --frames 3", "--frames belongs to a sequence"),
+        ("--outdir {0} --seeds 1 --loop", "--loop belongs to a sequence"),
+        ("--outdir {0} --from x.png --class 3", "so --class cannot be given with it"),
+        ("--outdir {0} --from x.png --trunc-cutoff 3", "so --trunc-cutoff cannot be given with it"),
+        ("--outdir {0} --from {0}/missing.png", "missing.png cannot be opened"),
+        ("--outdir {0} --from {0}/missing.loom", "missing.loom"),
+        ("--outdir {0} --seeds 1 --trunc-cutoff 99", "--trunc-cutoff 99"),
+        ("--outdir {0} --seeds 1 --network {0}/missing.pkl", "missing.pkl"),
+        ("--outdir {0} --seeds 1 --path cubic --name a/b", "fit for file names"),
+        ("--outdir {0} --seeds 1,2 --path cubic --frames 999999", "A sequence can have 100,000 frames"),
+        ("--outdir {0} --seed 1", "unrecognized arguments: --seed 1"),
+        ("--outdir {0} --seeds 1 --surprise", "--surprise"),
+    ],
+)
+def test_a_slip_gets_one_sentence(command: Command, tmp_path: Path, words: str, part: str) -> None:
+    outcome = command("render", *words.format(tmp_path).split())
+    assert outcome.status == 2
+    assert part in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("latentloom render: ")
+    assert outcome.err.endswith(".\n")
+    assert names(tmp_path) == []
+
+
+def test_a_picture_without_a_recipe_gets_one_sentence(command: Command, tmp_path: Path) -> None:
+    Image.new("RGB", (4, 4)).save(tmp_path / "photo.png")
+    sentence = command("render", "--from", tmp_path / "photo.png", "--outdir", tmp_path / "out").sentence
+    assert sentence.startswith("This picture holds no Latent Loom recipe")
+
+
+def test_help_is_in_the_words_people_know(command: Command) -> None:
+    text = command("render", "--help").out
+    for word in (
+        "--network",
+        "--seeds",
+        "--trunc",
+        "--class",
+        "--noise-mode",
+        "--outdir",
+        "--path",
+        "--frames",
+        "--loop",
+    ):
+        assert word in text
+
+
+def test_a_person_meets_the_same_picture_in_the_window(command: Command, tmp_path: Path) -> None:
+    command("render", "--seeds", "123", "--outdir", tmp_path)
+    session = read_picture(tmp_path / "seed0123.png").session
+    assert session is not None
+    assert session.position == GoToSeed(123).apply(Session()).position

@@ -1,0 +1,161 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from explorer_app.cli import sequence
+from explorer_app.exporting.picture import read_picture
+from explorer_app.exporting.sequence import frame_count
+from gpu_backend import Renderer
+from tests.helpers.command import Command
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"), [("linear", "w-linear"), ("cubic", "w-cubic"), ("z-linear", "z-linear"), ("slerp", "z-slerp")]
+)
+def test_each_kind_of_path_becomes_a_sequence(command: Command, tmp_path: Path, kind: str, stored: str) -> None:
+    words = ("--seeds", "1,2,3", "--trunc", "0.5", "--path", kind, "--frames", "2", "--loop", "--outdir", tmp_path)
+    outcome = command("render", *words)
+    assert outcome.status == 0
+    assert "6 of 6 frames\n" in outcome.err
+    assert sorted(content(tmp_path)) == ["path.manifest.json", *(f"path_{index:05d}.png" for index in range(6))]
+    manifest = json.loads((tmp_path / "path.manifest.json").read_text())
+    assert manifest["state"] == "complete"
+    assert (manifest["plan"]["path"], manifest["plan"]["loop"]) == (stored, True)
+    assert manifest["plan"]["z_dim"] == 8
+    assert read_picture(tmp_path / "path_00002.png").request.blend[0][0].latent.point.seeds == ((2, 1.0),)
+
+
+def test_without_a_loop_the_last_key_is_the_last_frame(command: Command, tmp_path: Path) -> None:
+    command("render", "--seeds", "1,2", "--path", "linear", "--frames", "3", "--name", "walk", "--outdir", tmp_path)
+    assert len(content(tmp_path)) == 1 + frame_count(2, 3, loop=False) == 5
+    assert read_picture(tmp_path / "walk_00003.png").request.blend[0][0].latent.point.seeds == ((2, 1.0),)
+
+
+def test_a_path_goes_through_saved_pictures(command: Command, tmp_path: Path) -> None:
+    command("render", "--seeds", "5,9", "--trunc", "0.6", "--outdir", tmp_path)
+    pictures = (tmp_path / "seed0005.png", tmp_path / "seed0009.png")
+    command("render", "--from", *pictures, "--path", "cubic", "--frames", "2", "--outdir", tmp_path / "walk")
+    first = read_picture(tmp_path / "walk" / "path_00000.png").request
+    assert first == read_picture(pictures[0]).request
+
+
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def words(folder: str) -> list[object]:
+        return ["render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path / folder]
+
+    command(*words("undisturbed"))
+    render = Renderer.render
+    rendered = []
+
+    def interrupted(renderer: Renderer, request: object) -> object:
+        if len(rendered) == 3:
+            raise KeyboardInterrupt
+        rendered.append(request)
+        return render(renderer, request)
+
+    monkeypatch.setattr(Renderer, "render", interrupted)
+    outcome = command(*words("stopped"))
+    monkeypatch.undo()
+    assert outcome.status == 130
+    assert f"3 of 7 frames are in {tmp_path / 'stopped'}; the same command goes on from there.\n" in outcome.err
+    assert outcome.err.endswith("Stopped.\n")
+    assert json.loads((tmp_path / "stopped" / "path.manifest.json").read_text())["state"] == "cancelled"
+    assert len(content(tmp_path / "stopped")) == 4
+
+
+def test_what_is_there_already_is_told_and_kept(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path)
+    command(*words)
+    before = content(tmp_path)
+    (tmp_path / "path_00003.png").unlink()
+    outcome = command(*words)
+    assert "3 of 7 frames are there already." in outcome.err
+    assert content(tmp_path) == before
+
+
+def test_a_different_sequence_is_refused_unless_it_may_be_replaced(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--path", "linear", "--frames", "2", "--outdir", tmp_path, "--seeds")
+    command(*words, "1,2,3")
+    before = content(tmp_path)
+    outcome = command(*words, "1,2")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].startswith("latentloom render: The folder ")
+    assert content(tmp_path) == before
+    assert command(*words, "1,2", "--overwrite").status == 0
+    assert len(content(tmp_path)) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_process_is_finished_by_the_same_command_with_the_same_bytes(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    def words(folder: str) -> list[str]:
+        text = f"render --network {networks / 'plain.safetensors'} --seeds 1-8 --path cubic --frames 40 --loop --outdir"
+        return [*text.split(), str(tmp_path / folder)]
+
+    code = "import sys; from explorer_app.cli import main; sys.exit(main(sys.argv[1:]))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words("killed")],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        seen = [line for line, _ in zip(iter(process.stderr.readline, ""), range(12), strict=False)]
+        process.send_signal(signal.SIGKILL)
+        process.stderr.read()
+    assert process.wait() == -signal.SIGKILL, seen
+    there = {name for name in content(tmp_path / "killed") if not name.startswith(".")}
+    assert 1 < len(there) < 321, "killed in the middle"
+    assert json.loads((tmp_path / "killed" / "path.manifest.json").read_text())["state"] == "unfinished"
+    assert command(*words("killed")).status == 0
+    assert command(*words("undisturbed")).status == 0
+    assert content(tmp_path / "killed") == content(tmp_path / "undisturbed")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(networks: Path, tmp_path: Path) -> None:
+    # A limit on the size of files stands in for a full disk: the plan fits, the first frame does not.
+    code = (
+        "import resource, sys; from explorer_app.cli import main; import torch; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); sys.exit(main(sys.argv[1:]))"
+    )
+    words = f"render --network {networks / 'plain.safetensors'} --seeds 1 --path cubic --outdir {tmp_path / 'out'}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
+        "latentloom render: The system allows no file as large as path_00000.png"
+    )
+    assert "Traceback" not in done.stderr
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_frame_that_fails_leaves_an_unfinished_sequence(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BrokenJob(sequence.SequenceJob):
+        def deliver(self, frame: object) -> None:
+            raise MemoryError
+
+    monkeypatch.setattr(sequence, "SequenceJob", BrokenJob)
+    with pytest.raises(MemoryError):
+        command("render", "--seeds", "1", "--path", "cubic", "--outdir", tmp_path)
+    assert json.loads((tmp_path / "path.manifest.json").read_text())["state"] == "unfinished"
