@@ -206,6 +206,13 @@ class SliderRow(QWidget):
         if not self.slider.is_held:
             self.field.show_number(amount)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """F2 anywhere in the row renames it, where that is allowed."""
+        if event.key() == Qt.Key.Key_F2:
+            self.label.rename()
+        else:
+            super().keyPressEvent(event)
+
     def _slid(self, amount: float, final: bool) -> None:
         self.field.show_number(amount)
         self.moved.emit(amount, final)

@@ -265,6 +265,15 @@ def test_the_popup_stays_on_the_screen(panel, picker):
     assert area.contains(picker.geometry())
 
 
+def test_the_panel_fits_a_narrow_dock_and_grows_by_the_disclosure_only(panel, qtbot):
+    assert panel.minimumSizeHint().width() <= 300
+    places = [widget.geometry() for widget in (panel.plane, panel.seed, panel.psi, panel.noise.mode)]
+    panel.resize(panel.width(), panel.minimumSizeHint().height())
+    qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
+    panel.resize(panel.width(), panel.minimumSizeHint().height())
+    assert [widget.geometry() for widget in (panel.plane, panel.seed, panel.psi, panel.noise.mode)] == places
+
+
 def test_every_control_says_what_it_is(panel):
     for widget in (
         panel.seed,

@@ -151,7 +151,7 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):
     panel.thumbnail_wanted.connect(lambda key, session: wanted.append((key, session)))
     qtbot.waitUntil(lambda: len(wanted) == 3)
     assert [session.mix for _, session in wanted] == [(), (), ()]
-    assert wanted[1][1].held[0][0].latent == TWO.mix[0].latent
+    assert [session.held[0][0].latent for _, session in wanted[:2]] == [TWO.mix[1].latent, TWO.mix[0].latent]
     assert wanted[2][1].held == (), "the base is asked for last, to be made first"
     for key, _ in wanted:
         panel.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
@@ -193,6 +193,11 @@ def test_a_session_of_a_larger_network_is_shown_with_the_rows_there_are(panel):
     panel.show_model(model_facts(64), None)
     panel.edits.show(TWO)
     assert [len(row) for row in panel.grid.strengths] == [10, 10]
+
+
+def test_the_panel_fits_a_narrow_and_low_dock(panel):
+    assert panel.minimumSizeHint().width() <= 280
+    assert panel.minimumSizeHint().height() <= 170
 
 
 def test_showing_a_session_emits_nothing(panel):

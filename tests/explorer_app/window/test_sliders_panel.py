@@ -116,8 +116,8 @@ def test_a_double_click_on_the_name_renames(panel, qtbot):
 
 def test_f2_renames_and_escape_forgets_the_new_name(panel, qtbot):
     label = panel.directions.rows[0].label
-    label.setFocus()
-    qtbot.keyClick(label, Qt.Key.Key_F2)
+    panel.directions.rows[0].slider.setFocus()
+    qtbot.keyClick(panel.directions.rows[0].slider, Qt.Key.Key_F2)
     qtbot.keyClicks(label.editor, "Mist")
     qtbot.keyClick(label.editor, Qt.Key.Key_Escape)
     assert label.editor is None
