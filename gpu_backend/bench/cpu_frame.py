@@ -25,6 +25,8 @@ from gpu_backend.plan.plan import Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 _WARM_UP = 2
+_REST_S = 0.02
+"""Pause before each turn: torch's own threads stay awake for some milliseconds after their last work."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def measure(resolution: int, base: int, maximum: int, *, threads: int, runs: int
     """Run both `runs` times in turn, then this package's steps one by one."""
     torch.set_num_threads(threads)
     spec, weights = random_network(resolution, base, maximum)
-    executor = CpuExecutor(weights)
+    executor = CpuExecutor(weights, threads=threads)
     bound = executor.bind(build_synthesis_plan(spec, "random"))
     peer = PlainSynthesis(resolution, base, maximum)
     ws = np.random.default_rng(1).standard_normal((1, spec.num_ws, spec.w_dim), dtype=np.float32)
@@ -97,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _timed_ms(run: Callable[[], object]) -> float:
+    time.sleep(_REST_S)
     start = time.perf_counter()
     run()
     return (time.perf_counter() - start) * 1e3

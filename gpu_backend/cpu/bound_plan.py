@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
 from gpu_backend.cpu.kernel_table import KERNELS
+from gpu_backend.cpu.team import Team
 from gpu_backend.plan.plan import Buffer, Plan
 
 _DTYPES = {"float32": torch.float32, "uint8": torch.uint8}
@@ -26,13 +27,13 @@ class CpuBoundPlan:
     allocator hands the same memory out again.
     """
 
-    def __init__(self, plan: Plan, weights: Mapping[str, Tensor], packed: PackedWeights) -> None:
+    def __init__(self, plan: Plan, weights: Mapping[str, Tensor], packed: PackedWeights, team: Team) -> None:
         self._plan = plan
         self._arena = torch.empty(plan.arena_nbytes, dtype=torch.uint8)
         buffers = {buffer.name: self._tensor(buffer) for buffer in plan.buffers}
         self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
         self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
-        site = Site(plan.key.batch, buffers, weights, packed)
+        site = Site(plan.key.batch, buffers, weights, packed, team)
         with torch.inference_mode():
             self._kernels: tuple[Kernel, ...] = tuple(KERNELS[step.op](step, site) for step in plan.steps)
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
@@ -56,6 +57,11 @@ class CpuBoundPlan:
     def step_times_us(self) -> tuple[float, ...]:
         """Time of each step of the last measured run; empty before the first."""
         return self._times_us
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the memory was freed."""
+        return not self._kernels
 
     def run(self, inputs: Mapping[str, NDArray[np.float32]], *, measure: bool = False) -> Mapping[str, NDArray]:  # type: ignore[type-arg]
         """Copy inputs in, run every step, return views of the outputs.
@@ -95,7 +101,7 @@ class CpuBoundPlan:
         self._arena = self._scratch = torch.empty(0)
 
     def _take(self, inputs: Mapping[str, NDArray[np.float32]]) -> None:
-        if not self._kernels:
+        if self.is_closed:
             raise RuntimeError("this plan was closed")
         for name, array in inputs.items():
             target = self._inputs.get(name)

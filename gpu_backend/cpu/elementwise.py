@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.team import spans
 from gpu_backend.ops.to_display import OPAQUE, ToDisplay
 from gpu_backend.plan.plan import Step
 
@@ -28,10 +29,15 @@ class AddKernel(Kernel):
     def __init__(self, step: Step, site: Site) -> None:
         self._x, self._y = (site.buffers[name] for name in step.inputs)
         self._out = site.buffers[step.outputs[0]]
+        self._team, self._rows = site.team, spans(self._out.shape[1], site.team.lanes)
 
     def run(self) -> None:
         """Do the step."""
-        torch.add(self._x, self._y, out=self._out)
+        self._team.run(self._lane)
+
+    def _lane(self, lane: int) -> None:
+        rows = slice(*self._rows[lane])
+        torch.add(self._x[:, rows], self._y[:, rows], out=self._out[:, rows])
 
 
 class ToDisplayKernel(Kernel):
@@ -42,6 +48,7 @@ class ToDisplayKernel(Kernel):
         self._image, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
         self._sources = attributes.sources
         self._out.fill_(OPAQUE)
+        self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
         self.scratch_floats = carved_floats(tuple(self._image.shape))
 
     def attach(self, scratch: Tensor) -> None:
@@ -50,8 +57,13 @@ class ToDisplayKernel(Kernel):
 
     def run(self) -> None:
         """Do the step."""
-        torch.mul(self._image, 127.5, out=self._scaled)
-        self._scaled.add_(128.0).clamp_(0.0, 255.0)
+        self._team.run(self._lane)
+
+    def _lane(self, lane: int) -> None:
+        rows = slice(*self._rows[lane])
+        scaled = self._scaled[:, rows]
+        torch.mul(self._image[:, rows], 127.5, out=scaled)
+        scaled.add_(128.0).clamp_(0.0, 255.0)
         for place, channel in enumerate(self._sources):
             if channel is not None:
-                self._out[..., place].copy_(self._scaled[..., channel])
+                self._out[:, rows, :, place].copy_(scaled[..., channel])

@@ -27,22 +27,24 @@ def strip_rows(row_nbytes: int, rows: int) -> int:
 
 
 class Epilogue:
-    """Bound to one layer's demodulation coefficients, noise and bias."""
+    """Bound to one layer's demodulation coefficients, noise and bias; or to some of its rows and channels."""
 
-    def __init__(self, step: Step, site: Site) -> None:
+    def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
         attributes: ModulatedConv | ModulatedUpConv = step.attributes
         self._act = attributes.act
         self._gain, _ = split_gain(attributes.act)
-        channels, offset, side = attributes.out_channels, attributes.demod_offset, attributes.resolution
-        self._demod = site.buffers[step.inputs[2]][:, offset : offset + channels]
-        self._bias = site.weight(step, "bias") * self._gain
-        self._scale = torch.empty(channels)
+        first, end = channels
+        offset = attributes.demod_offset
+        self._demod = site.buffers[step.inputs[2]][:, offset + first : offset + end]
+        self._bias = site.weight(step, "bias")[first:end] * self._gain
+        self._scale = torch.empty(end - first)
+        self._first_row = rows[0]
         self._noise: Tensor | None = None
         if attributes.noise_index >= 0:
-            self._noise = site.buffers[step.inputs[3]]
+            self._noise = site.buffers[step.inputs[3]][:, rows[0] : rows[1]]
             self._noise_gain = site.buffers[step.inputs[4]][attributes.noise_index]
             self._strength = float(site.weight(step, "noise_strength")) * self._gain
-            self._scaled_noise = torch.empty(side, side, 1)
+            self._scaled_noise = torch.empty(rows[1] - rows[0], attributes.resolution, 1)
         self._noise_is_on = False
 
     def begin(self, sample: int) -> None:
@@ -65,10 +67,11 @@ class Epilogue:
         first_row
             Row of the layer's output that `out` starts with.
         out
-            (rows, columns, channels), contiguous.
+            (rows, columns, channels).
         """
         target = out if raw.ndim == 3 else out.view(raw.shape)
         torch.addcmul(self._bias, raw, self._scale, out=target)
         if self._noise_is_on:
-            out.add_(self._scaled_noise[first_row : first_row + out.shape[0]])
+            row = first_row - self._first_row
+            out.add_(self._scaled_noise[row : row + out.shape[0]])
         finish_in_place(out, self._act)

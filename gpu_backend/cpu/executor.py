@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.bound_plan import CpuBoundPlan
 from gpu_backend.cpu.kernel import PackedWeights
+from gpu_backend.cpu.team import Team
 from gpu_backend.plan.plan import Plan, Precision
 
 
@@ -25,12 +26,12 @@ class CpuExecutor:
     weights
         Official name -> float32 array; shared, never written.
     threads
-        Threads that torch uses in this process; None leaves torch's own number, which is that of the physical cores.
+        Threads that share a picture; None takes torch's own number, which is that of the physical cores unless the
+        environment says otherwise (OMP_NUM_THREADS). They start with the first picture and end with `close`.
     """
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, threads: int | None = None) -> None:
-        if threads is not None:
-            torch.set_num_threads(threads)
+        self._team = Team(torch.get_num_threads() if threads is None else threads)
         self._weights = {name: _shared_tensor(array) for name, array in weights.items()}
         self._packed = PackedWeights()
         self._bound: list[CpuBoundPlan] = []
@@ -55,16 +56,18 @@ class CpuExecutor:
         """
         if plan.key.precision != self.precision:
             raise ValueError(f"the CPU runs fp32 plans, but this one is for {plan.key.precision}")
-        bound = CpuBoundPlan(plan, self._weights, self._packed)
+        bound = CpuBoundPlan(plan, self._weights, self._packed, self._team)
+        self._bound = [earlier for earlier in self._bound if not earlier.is_closed]
         self._bound.append(bound)
         return bound
 
     def close(self) -> None:
-        """Close every bound plan and drop packed weights. May be called twice."""
+        """Close every bound plan, drop packed weights, end the threads. May be called twice."""
         for bound in self._bound:
             bound.close()
         self._bound.clear()
         self._packed.clear()
+        self._team.close()
 
 
 def _shared_tensor(array: NDArray[np.float32]) -> Tensor:

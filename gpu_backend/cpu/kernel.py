@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from gpu_backend.cpu.team import Team
 from gpu_backend.plan.plan import Step
 
 T = TypeVar("T")
@@ -46,7 +47,8 @@ class Site:
     batch: int
     buffers: Mapping[str, Tensor]
     weights: Mapping[str, Tensor]
-    packed: PackedWeights = field(default_factory=PackedWeights)
+    packed: PackedWeights
+    team: Team
 
     def weight(self, step: Step, role: str) -> Tensor:
         """The weight that plays this role in the step."""

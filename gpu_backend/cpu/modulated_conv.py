@@ -9,12 +9,15 @@ process. On two AVX-512 cores, milliseconds a layer without epilogue, direct / W
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.convolution import make_convolution
+from gpu_backend.cpu.convolution import Convolution, make_convolution
 from gpu_backend.cpu.epilogue import Epilogue, strip_rows
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.team import layer_parts
 from gpu_backend.cpu.winograd import TILE, WinogradConvolution, transform_weight
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.plan.plan import Step
@@ -38,66 +41,123 @@ def make_modulated_conv(step: Step, site: Site) -> Kernel:
     return WinogradConv(step, site) if suits_winograd(step.attributes) else DirectConv(step, site)
 
 
-class _ModulatedConv(Kernel):
+class WinogradConv(Kernel):
+    """By Winograd; each lane has its tile rows or its output channels."""
+
     def __init__(self, step: Step, site: Site) -> None:
-        self.attributes: ModulatedConv = step.attributes
-        offset = self.attributes.style_offset
-        self._x = site.buffers[step.inputs[0]]
-        self._style = site.buffers[step.inputs[1]][:, offset : offset + self.attributes.in_channels]
-        self._out = site.buffers[step.outputs[0]]
-        self._epilogue = Epilogue(step, site)
+        attributes: ModulatedConv = step.attributes
+        self._x, self._style, self._out, self._team = *_ends(step, site), site.team
+        side = attributes.resolution
+        self._lanes: list[tuple[WinogradConvolution, Epilogue, Tensor]] = []
+        for rows, channels in layer_parts(side, attributes.out_channels, site.team.lanes):
+            if rows[0] == rows[1] or channels[0] == channels[1]:
+                continue
+            first, end = channels
+            weight = _transformed(step, site, channels)
+            convolution = WinogradConvolution(weight, side, rows)
+            self._lanes.append((convolution, Epilogue(step, site, rows, channels), self._out[..., first:end]))
+        self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take working memory."""
+        carver = Carver(scratch)
+        for convolution, _, _ in self._lanes:
+            convolution.attach(carver.take(convolution.scratch_floats))
+
+    def run(self) -> None:
+        """Do the step."""
+        self._team.run(self._lane)
 
     def layer_output(self) -> Tensor:
         """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
+    def _lane(self, lane: int) -> None:
+        if lane < len(self._lanes):
+            convolution, epilogue, out = self._lanes[lane]
+            for sample in range(self._x.shape[0]):
+                epilogue.begin(sample)
+                convolution.run(self._x[sample], self._style[sample], epilogue, out[sample])
 
-class WinogradConv(_ModulatedConv):
-    """By Winograd."""
+
+@dataclass(eq=False)
+class _DirectPart:
+    """A lane's rows and channels; `source` are the input rows that they need."""
+
+    rows: tuple[int, int]
+    source: tuple[int, int]
+    convolve: Convolution
+    epilogue: Epilogue
+    out: Tensor
+    strip: int
+    scaled: Tensor
+
+
+class DirectConv(Kernel):
+    """By packed convolutions, one a lane."""
 
     def __init__(self, step: Step, site: Site) -> None:
-        super().__init__(step, site)
-        weight = site.packed.get(
-            (step.weights["weight"], "winograd"), lambda: transform_weight(site.weight(step, "weight"))
-        )
-        self._convolution = WinogradConvolution(weight, self.attributes.resolution)
-        self.scratch_floats = self._convolution.scratch_floats
+        attributes: ModulatedConv = step.attributes
+        self._x, self._style, self._out, self._team = *_ends(step, site), site.team
+        batch, height, width, inputs = self._x.shape
+        self._parts: list[_DirectPart] = []
+        for rows, (first, end) in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes):
+            if rows[0] == rows[1] or first == end:
+                continue
+            halo = attributes.kernel // 2
+            source = max(0, rows[0] - halo), min(height, rows[1] + halo)
+            shape = (batch, inputs, source[1] - source[0], width)
+            convolve = _packed(step, site, (first, end), shape)
+            epilogue = Epilogue(step, site, rows, (first, end))
+            strip = strip_rows(4 * width * (end - first), rows[1] - rows[0])
+            out = self._out[..., first:end]
+            self._parts.append(_DirectPart(rows, source, convolve, epilogue, out, strip, torch.empty(0)))
+        self.scratch_floats = carved_floats(*(self._scaled_shape(part) for part in self._parts))
 
     def attach(self, scratch: Tensor) -> None:
         """Take working memory."""
-        self._convolution.attach(scratch)
+        carver = Carver(scratch)
+        for part in self._parts:
+            part.scaled = carver.take(*self._scaled_shape(part))
 
     def run(self) -> None:
         """Do the step."""
-        for sample in range(self._x.shape[0]):
-            self._epilogue.begin(sample)
-            self._convolution.run(self._x[sample], self._style[sample], self._epilogue, self._out[sample])
+        self._team.run(self._lane)
 
+    def layer_output(self) -> Tensor:
+        """What the layer gave."""
+        return self._out.permute(0, 3, 1, 2)
 
-class DirectConv(_ModulatedConv):
-    """By a packed convolution."""
-
-    def __init__(self, step: Step, site: Site) -> None:
-        super().__init__(step, site)
-        batch, height, width, channels = self._x.shape
-        shape = (batch, channels, height, width)
-        self._convolve = site.packed.get(
-            (step.weights["weight"], "direct", shape),
-            lambda: make_convolution(site.weight(step, "weight"), shape),
-        )
-        self.scratch_floats = carved_floats(tuple(self._x.shape))
-        self._strip = strip_rows(4 * width * self.attributes.out_channels, height)
-
-    def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
-        self._scaled = Carver(scratch).take(*self._x.shape)
-
-    def run(self) -> None:
-        """Do the step."""
-        torch.mul(self._x, self._style[:, None, None, :], out=self._scaled)
-        raw = self._convolve(self._scaled.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    def _lane(self, lane: int) -> None:
+        if lane >= len(self._parts):
+            return
+        part = self._parts[lane]
+        first, end = part.source
+        torch.mul(self._x[:, first:end], self._style[:, None, None, :], out=part.scaled)
+        raw = part.convolve(part.scaled.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         for sample in range(raw.shape[0]):
-            self._epilogue.begin(sample)
-            for row in range(0, raw.shape[1], self._strip):
-                rows = slice(row, row + self._strip)
-                self._epilogue.finish(raw[sample, rows], row, self._out[sample, rows])
+            part.epilogue.begin(sample)
+            for row in range(part.rows[0], part.rows[1], part.strip):
+                last = min(row + part.strip, part.rows[1])
+                part.epilogue.finish(raw[sample, row - first : last - first], row, part.out[sample, row:last])
+
+    def _scaled_shape(self, part: _DirectPart) -> tuple[int, ...]:
+        batch, _, width, inputs = self._x.shape
+        return (batch, part.source[1] - part.source[0], width, inputs)
+
+
+def _ends(step: Step, site: Site) -> tuple[Tensor, Tensor, Tensor]:
+    """Input, style and output of the layer."""
+    offset, inputs = step.attributes.style_offset, step.attributes.in_channels
+    style = site.buffers[step.inputs[1]][:, offset : offset + inputs]
+    return site.buffers[step.inputs[0]], style, site.buffers[step.outputs[0]]
+
+
+def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> Tensor:
+    key = (step.weights["weight"], "winograd", channels)
+    return site.packed.get(key, lambda: transform_weight(site.weight(step, "weight")[slice(*channels)]))
+
+
+def _packed(step: Step, site: Site, channels: tuple[int, int], shape: tuple[int, int, int, int]) -> Convolution:
+    key = (step.weights["weight"], "direct", channels, shape)
+    return site.packed.get(key, lambda: make_convolution(site.weight(step, "weight")[slice(*channels)], shape))

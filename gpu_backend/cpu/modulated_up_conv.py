@@ -9,6 +9,7 @@ from gpu_backend.cpu.convolution import make_transposed_convolution
 from gpu_backend.cpu.epilogue import Epilogue, strip_rows
 from gpu_backend.cpu.fir import BandedRows, filter_columns
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.team import layer_parts
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.upfirdn import resampling_matrix, up_conv_left_pad
 from gpu_backend.plan.plan import Step
@@ -18,33 +19,68 @@ _MAX_STRIP = 8
 
 
 class UpConv(Kernel):
-    """One up-convolution layer."""
+    """One up-convolution layer; each lane has its rows or its output channels."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: ModulatedUpConv = step.attributes
-        offset, count = attributes.style_offset, len(attributes.taps)
-        self._x = site.buffers[step.inputs[0]]
+        self._out, self._team = site.buffers[step.outputs[0]], site.team
+        self._parts = [
+            _Part(step, site, rows, channels)
+            for rows, channels in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes)
+            if rows[0] < rows[1] and channels[0] < channels[1]
+        ]
+        self.scratch_floats = sum(part.scratch_floats for part in self._parts)
+
+    def attach(self, scratch: Tensor) -> None:
+        """Take working memory."""
+        carver = Carver(scratch)
+        for part in self._parts:
+            part.attach(carver.take(part.scratch_floats))
+
+    def run(self) -> None:
+        """Do the step."""
+        self._team.run(self._lane)
+
+    def layer_output(self) -> Tensor:
+        """What the layer gave."""
+        return self._out.permute(0, 3, 1, 2)
+
+    def _lane(self, lane: int) -> None:
+        if lane < len(self._parts):
+            self._parts[lane].run()
+
+
+class _Part(Kernel):
+    """Some rows and channels: a transposed convolution of the input rows that they need, then strip by strip."""
+
+    def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
+        attributes: ModulatedUpConv = step.attributes
+        offset, count, kernel = attributes.style_offset, len(attributes.taps), attributes.kernel
+        first, end = channels
+        side, size = attributes.resolution, attributes.transposed_size
+        left = up_conv_left_pad(count, kernel)
+        # z[u] = sum over k of f[k] t[u + n - 1 - left - k] and t[2 i + ky] += W[ky] x[i]: rows of t, then of x
+        low, high = max(0, rows[0] - left), min(size, rows[1] + count - 1 - left)
+        source = max(0, -((kernel - 1 - low) // 2)), min(side // 2, (high - 1) // 2 + 1)
+        self._x = site.buffers[step.inputs[0]][:, source[0] : source[1]]
         self._style = site.buffers[step.inputs[1]][:, offset : offset + attributes.in_channels]
-        self._out = site.buffers[step.outputs[0]]
-        self._epilogue = Epilogue(step, site)
-        batch, height, width, channels = self._x.shape
-        shape = (batch, channels, height, width)
+        self._out = site.buffers[step.outputs[0]][..., first:end]
+        self._epilogue = Epilogue(step, site, rows, channels)
+        batch, height, width, inputs = self._x.shape
+        shape = (batch, inputs, height, width)
         self._convolve = site.packed.get(
-            (step.weights["weight"], "transposed", shape),
-            lambda: make_transposed_convolution(site.weight(step, "weight"), shape),
+            (step.weights["weight"], "transposed", channels, shape),
+            lambda: make_transposed_convolution(site.weight(step, "weight")[first:end], shape),
         )
-        size, side = attributes.transposed_size, attributes.resolution
-        self._left = up_conv_left_pad(count, attributes.kernel)
-        # z[u] = sum over k of f[k] t[u + n - 1 - left - k]: columns from -left to side - 1 + n - 1 - left
-        self._pad_left = max(0, self._left)
-        self._crop = max(0, -self._left)
-        self._pad_right = max(0, side + count - 2 - self._left - (size - 1))
-        self._strip = min(_MAX_STRIP, strip_rows(4 * size * attributes.out_channels, side))
-        self._rows = BandedRows(
-            resampling_matrix(size, side, attributes.taps, up=1, left=self._left, gain=2.0), self._strip
-        )
+        self._height = 2 * height - 2 + kernel
+        self._pad_left, self._crop = max(0, left), max(0, -left)
+        self._pad_right = max(0, side + count - 2 - left - (size - 1))
+        self._strip = min(_MAX_STRIP, strip_rows(4 * size * (end - first), rows[1] - rows[0]))
+        matrix = resampling_matrix(size, side, attributes.taps, up=1, left=left, gain=2.0)
+        top = 2 * source[0]
+        self._bands = BandedRows(matrix[rows[0] : rows[1], top : top + self._height], self._strip)
         self._taps = [2.0 * tap for tap in attributes.taps]
-        self._size, self._side, self._channels = size, side, attributes.out_channels
+        self._rows, self._size, self._channels = rows, size, end - first
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
@@ -56,7 +92,7 @@ class UpConv(Kernel):
         self._inner = flat[:, first : first + self._size * self._channels]
 
     def run(self) -> None:
-        """Do the step."""
+        """Make the part."""
         torch.mul(self._x, self._style[:, None, None, :], out=self._scaled)
         t = self._convolve(self._scaled.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         self._filtered[:, : self._pad_left].zero_()
@@ -64,17 +100,13 @@ class UpConv(Kernel):
         columns = self._filtered[:, self._crop :]
         for sample in range(t.shape[0]):
             self._epilogue.begin(sample)
-            flat = t[sample].reshape(self._size, -1)
-            for number, row in enumerate(range(0, self._side, self._strip)):
-                out = self._out[sample, row : row + self._strip]
+            flat = t[sample].reshape(self._height, -1)
+            for number, row in enumerate(range(self._rows[0], self._rows[1], self._strip)):
+                out = self._out[sample, row : min(row + self._strip, self._rows[1])]
                 rows = out.shape[0]
-                self._rows.filter(number, flat, self._inner[:rows])
+                self._bands.filter(number, flat, self._inner[:rows])
                 filter_columns(columns[:rows], self._taps, out)
                 self._epilogue.finish(out, row, out)
-
-    def layer_output(self) -> Tensor:
-        """What the layer gave."""
-        return self._out.permute(0, 3, 1, 2)
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         columns = self._pad_left + self._size + self._pad_right

@@ -10,6 +10,7 @@ from torch import Tensor
 from gpu_backend.cpu.epilogue import strip_rows
 from gpu_backend.cpu.fir import BandedRows, Doubling
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.team import spans
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
 from gpu_backend.plan.plan import Step
@@ -33,7 +34,9 @@ class SkipConvKernel(Kernel):
             resampling_matrix(self._half, side, attributes.taps, up=2, left=left, gain=2.0), self._strip
         )
         self._doubling = Doubling(attributes.taps)
-        self._side = side
+        self._side, self._team = side, site.team
+        self._halves = spans(self._half, site.team.lanes)
+        self._strips = spans(-(-side // self._strip), site.team.lanes)
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
@@ -41,20 +44,28 @@ class SkipConvKernel(Kernel):
         carver = Carver(scratch)
         self._low, self._tall = (carver.take(*shape) for shape in self._shapes())
         first = self._doubling.margin * self._channels
-        self._inner = self._tall.view(self._strip, -1)[:, first : first + self._half * self._channels]
+        self._inner = self._tall.flatten(2)[:, :, first : first + self._half * self._channels]
 
     def run(self) -> None:
         """Do the step."""
-        margin = self._doubling.margin
-        self._tall[:, :margin].zero_()
-        self._tall[:, margin + self._half :].zero_()
-        for x, out in zip(self._x, self._out, strict=True):
-            torch.mm(x.view(self._half**2, -1), self._weight, out=self._low)
-            flat = self._low.view(self._half, -1)
-            for number, row in enumerate(range(0, self._side, self._strip)):
-                strip = out[row : row + self._strip]
-                self._rows.filter(number, flat, self._inner[: strip.shape[0]])
-                self._doubling.run(self._tall[: strip.shape[0]], 1, strip)
+        self._team.run(self._multiply)
+        self._team.run(self._double)
+
+    def _multiply(self, lane: int) -> None:
+        first, end = (row * self._half for row in self._halves[lane])
+        for x, low in zip(self._x, self._low, strict=True):
+            torch.mm(x.view(self._half**2, -1)[first:end], self._weight, out=low[first:end])
+
+    def _double(self, lane: int) -> None:
+        margin, tall, inner = self._doubling.margin, self._tall[lane], self._inner[lane]
+        tall[:, :margin].zero_()
+        tall[:, margin + self._half :].zero_()
+        for low, out in zip(self._low, self._out, strict=True):
+            flat = low.view(self._half, -1)
+            for number in range(*self._strips[lane]):
+                strip = out[number * self._strip : (number + 1) * self._strip]
+                self._rows.filter(number, flat, inner[: strip.shape[0]])
+                self._doubling.run(tall[: strip.shape[0]], 1, strip)
 
     def layer_output(self) -> Tensor:
         """What the layer gave."""
@@ -62,4 +73,5 @@ class SkipConvKernel(Kernel):
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         columns = self._half + 2 * self._doubling.margin
-        return (self._half**2, self._channels), (self._strip, columns, self._channels)
+        lanes = self._team.lanes
+        return (self._out.shape[0], self._half**2, self._channels), (lanes, self._strip, columns, self._channels)

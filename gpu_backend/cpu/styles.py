@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
 from gpu_backend.ops.styles import Styles
 from gpu_backend.plan.plan import Step
+
+
+@dataclass(eq=False)
+class _Layer:
+    row: Tensor
+    weight: Tensor
+    bias: Tensor
+    style: Tensor
+    squares: Tensor | None = None
+    demod: Tensor | None = None
 
 
 class StylesKernel(Kernel):
@@ -20,8 +31,8 @@ class StylesKernel(Kernel):
         attributes: Styles = step.attributes
         ws = site.buffers[step.inputs[0]]
         self._styles, self._demod = (site.buffers[name] for name in step.outputs)
-        self._affines: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
-        self._sums: list[tuple[slice, Tensor, Tensor]] = []
+        self._team = site.team
+        self._layers: list[_Layer] = []
         for slot in attributes.slots:
             scale = slot.style_gain / math.sqrt(attributes.w_dim)
             affine = site.packed.get(
@@ -32,7 +43,8 @@ class StylesKernel(Kernel):
                 ),
             )
             span = slice(slot.style_offset, slot.style_offset + slot.in_channels)
-            self._affines.append((affine[1], ws[:, slot.w_index], affine[0], self._styles[:, span]))
+            layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
+            self._layers.append(layer)
             if slot.demod_offset >= 0:
                 squares = site.packed.get(
                     (slot.layer, "squares"),
@@ -40,19 +52,16 @@ class StylesKernel(Kernel):
                         site.weight(step, f"{slot.layer}.weight").double().square().sum((2, 3)).float().t()
                     ),
                 )
-                out = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
-                self._sums.append((span, squares, out))
-        self.scratch_floats = carved_floats(tuple(self._styles.shape))
-
-    def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
-        self._squared = Carver(scratch).take(*self._styles.shape)
+                layer.squares = squares
+                layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
 
     def run(self) -> None:
         """Do the step."""
-        for bias, row, weight, style in self._affines:
-            torch.addmm(bias, row, weight, out=style)
-        torch.square(self._styles, out=self._squared)
-        for span, squares, out in self._sums:
-            torch.mm(self._squared[:, span], squares, out=out)
-        self._demod.add_(EPSILON).rsqrt_()
+        self._team.run(self._lane)
+
+    def _lane(self, lane: int) -> None:
+        for layer in self._layers[lane :: self._team.lanes]:
+            torch.addmm(layer.bias, layer.row, layer.weight, out=layer.style)
+            if layer.demod is not None and layer.squares is not None:
+                torch.mm(layer.style.square(), layer.squares, out=layer.demod)
+                layer.demod.add_(EPSILON).rsqrt_()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.fir import Doubling
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.team import spans
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
 
@@ -29,7 +30,7 @@ class ToRgbKernel(Kernel):
         self._clamp = attributes.clamp
         self._doubling = Doubling(attributes.taps)
         self._batch, self._channels, self._side = site.batch, attributes.out_channels, attributes.resolution
-        self._styled = torch.empty_like(self._weight)
+        self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
@@ -39,30 +40,40 @@ class ToRgbKernel(Kernel):
 
     def run(self) -> None:
         """Do the step."""
-        for sample in range(self._batch):
-            pixels = self._x[sample].view(self._side**2, -1)
-            torch.mul(self._weight, self._style[sample], out=self._styled)
-            torch.mm(self._styled, pixels.t(), out=self._y[sample])
-        self._y.add_(self._bias)
-        if self._clamp is not None:
-            self._y.clamp_(-self._clamp, self._clamp)
-        planes = self._y.view(self._batch, self._channels, self._side, self._side)
-        if self._image is not None:
-            self._double(self._image)
-            planes = self._sum.add_(planes)
-        self._out.copy_(planes.permute(0, 2, 3, 1))
+        self._team.run(self._make)
+        self._team.run(self._finish)
 
     def layer_output(self) -> Tensor:
         """What the layer gave."""
         return self._y.view(self._batch, self._channels, self._side, self._side)
 
-    def _double(self, image: Tensor) -> None:
-        margin, half = self._doubling.margin, self._side // 2
-        self._low.zero_()
-        inner = slice(margin, margin + half)
-        self._low[:, :, inner, inner].copy_(image.permute(0, 3, 1, 2))
-        self._doubling.run(self._low, 2, self._tall)
-        self._doubling.run(self._tall, 3, self._sum)
+    def _make(self, lane: int) -> None:
+        """Make some rows of the layer's own picture; the first lane also doubles the rows of the picture before."""
+        first, end = (row * self._side for row in self._rows[lane])
+        for sample in range(self._batch):
+            pixels = self._x[sample].view(self._side**2, -1)[first:end]
+            weight = torch.mul(self._weight, self._style[sample])
+            part = self._y[sample, :, first:end]
+            torch.mm(weight, pixels.t(), out=part)
+            part.add_(self._bias)
+            if self._clamp is not None:
+                part.clamp_(-self._clamp, self._clamp)
+        if self._image is not None and lane == 0:
+            margin, half = self._doubling.margin, self._side // 2
+            self._low.zero_()
+            inner = slice(margin, margin + half)
+            self._low[:, :, inner, inner].copy_(self._image.permute(0, 3, 1, 2))
+            self._doubling.run(self._low, 2, self._tall)
+
+    def _finish(self, lane: int) -> None:
+        """Make some rows of the sum."""
+        rows = slice(*self._rows[lane])
+        planes = self._y.view(self._batch, self._channels, self._side, self._side)[:, :, rows]
+        if self._image is not None:
+            total = self._sum[:, :, rows]
+            self._doubling.run(self._tall[:, :, rows], 3, total)
+            planes = total.add_(planes)
+        self._out[:, rows].copy_(planes.permute(0, 2, 3, 1))
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         batch, channels, side = self._batch, self._channels, self._side

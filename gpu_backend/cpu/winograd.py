@@ -27,8 +27,8 @@ from gpu_backend.cpu.kernel import Carver, carved_floats
 
 TILE = 4
 _SIDE = TILE + 2
-_STRIP_NBYTES = 5 << 19
-"""Bytes of transformed input worked on at a time."""
+_STRIP_NBYTES = 5 << 17
+"""Bytes of transformed input worked on at a time: with its result it fits a core's second-level cache."""
 _MIN_TILES = 64
 """Fewer tiles than this a product would read the weights too often."""
 
@@ -60,15 +60,26 @@ def transform_weight(weight: Tensor) -> Tensor:
 
 
 class WinogradConvolution:
-    """One layer's convolution with its style and epilogue, over one sample at a time."""
+    """One layer's convolution with its style and epilogue, over one sample at a time.
 
-    def __init__(self, transformed: Tensor, resolution: int) -> None:
+    Parameters
+    ----------
+    transformed
+        What `transform_weight` gave, or some output channels of it.
+    resolution
+        Side of the picture.
+    rows
+        Rows to make, multiples of the tile; None for all.
+    """
+
+    def __init__(self, transformed: Tensor, resolution: int, rows: tuple[int, int] | None = None) -> None:
         if resolution % TILE:
             raise ValueError(f"the side must be a multiple of {TILE}, but is {resolution}")
         self._weight = transformed
         self._side = resolution
         _, self._inputs, self._outputs = transformed.shape
         self._tiles = resolution // TILE
+        self._first, self._end = (0, self._tiles) if rows is None else (rows[0] // TILE, rows[1] // TILE)
         self._strip = self._strip_of()
         self._input = torch.tensor(_INPUT, dtype=torch.float32)
         self._output = torch.tensor(_OUTPUT, dtype=torch.float32)
@@ -112,13 +123,13 @@ class WinogradConvolution:
         epilogue
             Already begun for this sample.
         out
-            (side, side, out_channels), contiguous.
+            (side, side, out_channels).
         """
         self._y[:, :, 0].zero_()
         self._y[:, :, -1].zero_()
         flat = x.view(self._side, -1)
         products = (_SIDE * _SIDE, self._strip * self._tiles)
-        for first in range(0, self._tiles, self._strip):
+        for first in range(self._first, self._end, self._strip):
             for t in range(self._strip):
                 low, high = self._clip(first + t)
                 top = (first + t) * TILE - 1
@@ -140,7 +151,7 @@ class WinogradConvolution:
         row_nbytes = 4 * _SIDE * _SIDE * self._tiles * max(self._inputs, self._outputs)
         wanted = max(_MIN_TILES // self._tiles, _STRIP_NBYTES // row_nbytes, 1)
         strip = 1
-        while strip * 2 <= wanted and self._tiles % (strip * 2) == 0:
+        while strip * 2 <= wanted and (self._end - self._first) % (strip * 2) == 0:
             strip *= 2
         return strip
 

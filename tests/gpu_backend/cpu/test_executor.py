@@ -1,6 +1,10 @@
 """The CPU executor against the composition of the reference functions, and what it promises about memory and time."""
 
+import gc
+import threading
 import tracemalloc
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +42,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "swish": {"activation": "swish", "conv_clamp": 1.0},
     "selu": {"activation": "selu"},
     "softplus": {"activation": "softplus"},
+    "large, lopsided taps": {"resolution": 64, "channel_base": 256, "fir": (1, 2, 3, 4), "architecture": "resnet"},
+    "large, twelve taps": {"resolution": 64, "channel_base": 256, "fir": tuple(range(1, 13))},
+    "large, three taps, odd channels": {"resolution": 64, "channels": {32: 5, 64: 3}, "fir": (1, 2, 1)},
+    "large and wide enough for Winograd": {"resolution": 64, "channel_base": 4160, "channel_max": 65},
     "wide enough for Winograd": {"resolution": 32, "channel_base": 4096, "channel_max": 72, "conv_clamp": 256.0},
 }
 
@@ -51,9 +59,18 @@ def rows_of(model: Model, batch: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+@pytest.fixture
+def executors() -> Iterator[list[CpuExecutor]]:
+    """Executors to close after the test."""
+    opened: list[CpuExecutor] = []
+    yield opened
+    for executor in opened:
+        executor.close()
+
+
 def bind(model: Model, *, batch: int = 1, resolution: int | None = None) -> BoundPlan:
     plan = build_synthesis_plan(model.spec, model.facts.model_id, batch=batch, resolution=resolution)
-    return CpuExecutor(model.weights).bind(plan)
+    return CpuExecutor(model.weights, threads=1).bind(plan)
 
 
 def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-5) -> None:
@@ -65,12 +82,13 @@ def reference(model: Model, ws: np.ndarray, noise: dict[str, torch.Tensor] | Non
     return run_synthesis(model.spec, tensors(model), torch.from_numpy(ws), noise).numpy()
 
 
-@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (3, 1), (2, 2), (1, 3)])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_picture_equals_the_reference(name: str, batch: int) -> None:
+def test_the_picture_equals_the_reference(name: str, batch: int, threads: int, executors: list[CpuExecutor]) -> None:
     model = make_stylegan2(**NETWORKS[name])
     ws = rows_of(model, batch)
-    outputs = bind(model, batch=batch).run({"ws": ws})
+    executors.append(CpuExecutor(model.weights, threads=threads))
+    outputs = executors[0].bind(build_synthesis_plan(model.spec, "id", batch=batch)).run({"ws": ws})
     expected = reference(model, ws)
     assert_near(outputs["image"].transpose(0, 3, 1, 2), expected)
     display = build_synthesis_plan(model.spec, "id").steps[-1].attributes
@@ -94,7 +112,7 @@ def test_the_mapping_equals_the_reference(options: dict[str, Any]) -> None:
     inputs = {"z": generator.standard_normal((3, model.spec.mapping.z_dim)).astype(np.float32)}
     if model.spec.mapping.c_dim:
         inputs["c"] = np.eye(3, dtype=np.float32)
-    w = CpuExecutor(model.weights).bind(build_mapping_plan(model.spec, "id", batch=3)).run(inputs)["w"]
+    w = CpuExecutor(model.weights, threads=1).bind(build_mapping_plan(model.spec, "id", batch=3)).run(inputs)["w"]
     expected = run_mapping(model.spec, tensors(model), *(torch.from_numpy(array) for array in inputs.values()))
     assert_near(w, expected.numpy(), 1e-6)
 
@@ -138,7 +156,7 @@ def test_noise_pictures_and_strengths_are_inputs() -> None:
 def test_a_draft_is_the_full_network_s_partial_picture() -> None:
     model = make_stylegan2(resolution=64, channel_base=4096, channel_max=64)
     ws = rows_of(model, 1)
-    executor = CpuExecutor(model.weights)
+    executor = CpuExecutor(model.weights, threads=1)
     full = executor.bind(build_synthesis_plan(model.spec, "id"))
     full_image = full.run({"ws": ws})["image"].copy()
     observed = full.observe({})
@@ -250,7 +268,7 @@ def test_wrong_inputs_are_refused_with_a_sentence() -> None:
 
 def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
     model = make_stylegan2()
-    executor: Executor = CpuExecutor(model.weights)
+    executor: Executor = CpuExecutor(model.weights, threads=1)
     bound = executor.bind(build_synthesis_plan(model.spec, "id"))
     bound.close()
     executor.close()
@@ -259,6 +277,38 @@ def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
         bound.run({"ws": rows_of(model, 1)})
 
 
+def test_several_threads_leave_torch_s_own_number_and_end_with_the_executor() -> None:
+    model, before, alive = make_stylegan2(), torch.get_num_threads(), set(threading.enumerate())
+    executor = CpuExecutor(model.weights, threads=3)
+    bound = executor.bind(build_synthesis_plan(model.spec, "id"))
+    assert set(threading.enumerate()) == alive
+    bound.run({"ws": rows_of(model, 1)})
+    assert len(set(threading.enumerate()) - alive) == 3
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert found == [before]
+    assert torch.get_num_threads() == before
+    executor.close()
+    executor.close()
+    assert set(threading.enumerate()) == alive
+
+
+def test_closed_plans_are_forgotten() -> None:
+    model = make_stylegan2()
+    executor = CpuExecutor(model.weights, threads=1)
+    plan = build_synthesis_plan(model.spec, "id")
+    first = weakref.ref(executor.bind(plan))
+    bound = first()
+    assert bound is not None
+    bound.close()
+    del bound
+    executor.bind(plan)
+    gc.collect()
+    assert first() is None
+
+
 def test_the_executor_names_itself() -> None:
-    executor: Executor = CpuExecutor(make_stylegan2().weights)
+    executor: Executor = CpuExecutor(make_stylegan2().weights, threads=1)
     assert (executor.device_name, executor.precision) == ("CPU", "fp32")

@@ -34,7 +34,7 @@ def filled(name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def picture(spec: NetworkSpec, c: np.ndarray | None, cutoff: int | None) -> tuple[np.ndarray, np.ndarray]:
     weights = {name: filled(name, shape) for name, shape in tensor_shapes(spec).items()}
-    executor = CpuExecutor(weights)
+    executor = CpuExecutor(weights, threads=1)
     z = np.random.RandomState(0).randn(1, 8).astype(np.float32)
     inputs = {"z": z} if c is None else {"z": z, "c": c}
     w = executor.bind(build_mapping_plan(spec, "filled")).run(inputs)["w"]

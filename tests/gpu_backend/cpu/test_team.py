@@ -1,0 +1,54 @@
+"""A team does every lane's part, raises what a lane raised, and ends its threads."""
+
+import threading
+
+import pytest
+import torch
+
+from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, Team, layer_parts, spans
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 5])
+@pytest.mark.parametrize("total", [0, 1, 3, 4, 17])
+def test_spans_cover_everything_once(total: int, lanes: int) -> None:
+    parts = spans(total, lanes)
+    assert len(parts) == lanes
+    assert [item for first, end in parts for item in range(first, end)] == list(range(total))
+
+
+def test_small_layers_are_split_by_channels_and_large_ones_by_rows_of_tiles() -> None:
+    assert layer_parts(CHANNEL_SPLIT_MAX_SIDE, 7, 2) == [((0, 32), (0, 3)), ((0, 32), (3, 7))]
+    assert layer_parts(64, 7, 3) == [((0, 20), (0, 7)), ((20, 40), (0, 7)), ((40, 64), (0, 7))]
+
+
+def test_one_lane_is_the_calling_thread() -> None:
+    team = Team(1)
+    ran: list[tuple[int, int]] = []
+    team.run(lambda lane: ran.append((lane, threading.get_ident())))
+    assert ran == [(0, threading.get_ident())]
+    team.close()
+
+
+def test_each_lane_runs_once_with_one_torch_thread() -> None:
+    team = Team(3)
+    for _ in range(20):
+        ran: dict[int, int] = {}
+        team.run(lambda lane, ran=ran: ran.update({lane: torch.get_num_threads()}))  # type: ignore[misc]
+        assert ran == {0: 1, 1: 1, 2: 1}
+    team.close()
+
+
+def test_an_error_in_a_lane_is_raised_and_the_team_goes_on() -> None:
+    team = Team(2)
+
+    def fail(lane: int) -> None:
+        if lane == 1:
+            raise RuntimeError("lane 1 fell over")
+
+    with pytest.raises(RuntimeError, match="fell over"):
+        team.run(fail)
+    ran: set[int] = set()
+    team.run(ran.add)
+    assert ran == {0, 1}
+    team.close()
+    team.close()
