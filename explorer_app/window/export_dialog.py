@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QStandardItemModel
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -115,7 +115,7 @@ class ExportDialog(QDialog):
         self.seeds.setPlaceholderText("Seeds, such as 0,1,4-6")
         self.seeds.setAccessibleName("Seeds")
         self.seeds.setToolTip("Whole numbers from 0 to 4294967295 and ranges; Enter adds them.")
-        self.seeds.returnPressed.connect(self._add_seeds)
+        self.seeds.installEventFilter(self)
         self.add_seeds = self._adder("Add", "Add these seeds, with everything else as it is set now.", self._add_seeds)
 
     def _make_form(self) -> None:
@@ -240,6 +240,14 @@ class ExportDialog(QDialog):
             z_dim=self._z_dim,
             overwrite=self.overwrite.isChecked(),
         )
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Enter in the field of seeds adds them, and does not export as it does elsewhere."""
+        is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if watched is self.seeds and is_enter and event.type() == QEvent.Type.KeyPress:
+            self._add_seeds()
+            return True
+        return super().eventFilter(watched, event)
 
     def _kind(self) -> PathKind:
         return cast("PathKind", self.kind.currentData())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QByteArray, Qt
-from PySide6.QtWidgets import QMainWindow, QTabWidget, QWidget
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt
+from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window import theme
 from explorer_app.window.dock import Dock
@@ -51,15 +51,18 @@ class Workspace(QMainWindow):
         return [dock for side in self._sides.values() for dock in side]
 
     def set_docks(self, left: Sequence[Dock], right: Sequence[Dock], bottom: Sequence[Dock]) -> None:
-        """Take the docks in and lay them out as they are first."""
+        """Take the docks in; `reset` or `restore_text` lays them out once the window has its size."""
         self._sides = {_LEFT: list(left), _RIGHT: list(right), _BOTTOM: list(bottom)}
-        self.reset()
+        for area, side in self._sides.items():
+            for dock in side:
+                self.addDockWidget(area, dock, Qt.Orientation.Vertical)
 
     def reset(self) -> None:
         """Put every dock where it was first, at a size that fits the window."""
         for area, side in self._sides.items():
             for dock in side:
-                dock.setFloating(False)
+                if dock.isFloating():
+                    dock.setFloating(False)
                 self.removeDockWidget(dock)
             for dock in side:
                 self.addDockWidget(area, dock, Qt.Orientation.Vertical)
@@ -83,6 +86,13 @@ class Workspace(QMainWindow):
         least = wanted[grows] if grows else theme.px(300)
         wanted[grows] = max(min(least, room // 3), room - sum(wanted) + wanted[grows])
         self.resizeDocks(list(docks), [max(1, height) for height in wanted], Qt.Orientation.Vertical)
+
+    def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
+        """Name the tabs of docks that share a place, which Qt makes when it needs them."""
+        super().childEvent(event)
+        child = event.child()
+        if event.type() == QEvent.Type.ChildPolished and isinstance(child, QTabBar):
+            child.setAccessibleName("Panels that share this place")
 
     def state_text(self) -> str:
         """Return where the docks are, as text."""
