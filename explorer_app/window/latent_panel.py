@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QImage, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import Edit, GoToSeed, MoveTo, SetTruncation
 from explorer_app.session.session import Position, Session
@@ -132,6 +132,7 @@ class LatentPanel(QWidget):
         layout = QVBoxLayout(self)
         margin = theme.MARGIN
         layout.setContentsMargins(margin, margin, margin, margin)
+        self._whole = layout
         layout.setSpacing(6)
         layout.addWidget(self.plane)
         layout.addLayout(seeds)
@@ -157,6 +158,16 @@ class LatentPanel(QWidget):
         self.cutoff.moved.connect(lambda rows, final: self._truncate(None, int(rows), final))
         for row in (self.psi, self.cutoff):
             row.cancelled.connect(self.gesture_cancelled)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Let the scroll bar of the dock stand in the margin, so that nothing moves when it comes."""
+        super().resizeEvent(event)
+        viewport = self.parentWidget()
+        area = viewport.parentWidget() if viewport is not None else None
+        bar = area.verticalScrollBar() if isinstance(area, QScrollArea) else None
+        taken = bar.width() if bar is not None and bar.isVisible() else 0
+        margin = theme.MARGIN
+        self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), margin)
 
     # --- showing ----------------------------------------------------------------------------------------------------
 

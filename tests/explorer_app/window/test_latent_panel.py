@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtWidgets import QScrollArea
 
 from explorer_app.session.edits import GoToSeed, MoveTo
 from explorer_app.session.session import Position, Session
@@ -265,13 +266,26 @@ def test_the_popup_stays_on_the_screen(panel, picker):
     assert area.contains(picker.geometry())
 
 
-def test_the_panel_fits_a_narrow_dock_and_grows_by_the_disclosure_only(panel, qtbot):
+def test_the_panel_fits_a_narrow_dock(panel):
     assert panel.minimumSizeHint().width() <= 300
-    places = [widget.geometry() for widget in (panel.plane, panel.seed, panel.psi, panel.noise.mode)]
-    panel.resize(panel.width(), panel.minimumSizeHint().height())
+
+
+def test_nothing_moves_when_the_layers_open_and_the_dock_begins_to_scroll(qtbot):
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidgetResizable(True)
+    panel = LatentPanel()
+    area.setWidget(panel)
+    panel.show_model(model_facts(), None)
+    area.resize(340, panel.minimumSizeHint().height() + 4)
+    area.show()
+    still = (panel.plane, panel.seed, panel.psi, panel.noise.mode, panel.noise.disclosure)
+    before = [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still]
+    assert not area.verticalScrollBar().isVisible()
     qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
-    panel.resize(panel.width(), panel.minimumSizeHint().height())
-    assert [widget.geometry() for widget in (panel.plane, panel.seed, panel.psi, panel.noise.mode)] == places
+    qtbot.waitUntil(area.verticalScrollBar().isVisible)
+    qtbot.waitUntil(lambda: panel.noise.rows[0].width() > 0)
+    assert [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still] == before
 
 
 def test_every_control_says_what_it_is(panel):
