@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,7 +46,18 @@ def run(words: Sequence[str], console: Console) -> int:
             f"FILE should be a model, a session, a picture or a command (render, inspect, convert, demo), "
             f"but there is no {options.file}."
         )
+    if not _has_display():
+        raise UsageError(
+            "There is no display to open a window on; "
+            "render without one: latentloom demo, or latentloom render (see --help)."
+        )
     # Qt is loaded only when a window is wanted.
     from explorer_app.app import run_window
 
     return run_window(options.file, device=options.device)
+
+
+def _has_display() -> bool:
+    """Tell whether a window could open: without a display Qt would end the program with a message of its own."""
+    needs_server = sys.platform.startswith(("linux", "freebsd"))
+    return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

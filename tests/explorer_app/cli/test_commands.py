@@ -113,6 +113,22 @@ def test_a_file_that_is_not_there_is_told_before_a_window_opens(command: Command
     assert command("--surprise").status == 2
 
 
+def test_without_a_display_the_window_is_not_tried(networks: Path) -> None:
+    code = (
+        "import os, sys; os.environ.pop('QT_QPA_PLATFORM', None); from explorer_app.cli import main\n"
+        "status = main(sys.argv[1:]); assert 'PySide6' not in sys.modules; sys.exit(status)\n"
+    )
+    done = run_fresh(code, networks / "plain.safetensors")
+    if sys.platform.startswith("linux"):
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("latentloom: There is no display to open a window on; render without one: ")
+
+
+def test_the_package_runs_as_a_module(networks: Path) -> None:
+    done = run_fresh("import runpy; runpy.run_module('explorer_app', run_name='__main__')", "--version")
+    assert (done.returncode, done.stdout) == (0, f"Latent Loom {__version__}\n"), done.stderr
+
+
 def test_a_missing_bundled_model_is_one_sentence(command: Command, networks: Path, tmp_path: Path) -> None:
     bundled = networks / "bundled" / "plain.safetensors"
     bundled.unlink()
