@@ -226,8 +226,8 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec(
         "theme-system",
-        "Theme as the &system's",
-        "theme",
+        "&System theme",
+        "",
         ("Ctrl+Alt+S",),
         "theme_system",
         "View",
@@ -300,7 +300,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(
         "drift",
         "&Drift",
-        "drift",
+        "",
         ("D",),
         "drift",
         "Play",
@@ -311,7 +311,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(
         "glide",
         "&Flick glides on",
-        "glide",
+        "",
         ("G",),
         "glide",
         "Play",

@@ -37,7 +37,8 @@ _ARROWS = {
     Qt.Key.Key_Down: (0, 1),
 }
 _EDGE_PX = 14
-_CAPTION_PX = 34
+CAPTION_PX = 34
+"""Height of the line below the picture."""
 
 
 class Canvas(QWidget):
@@ -158,7 +159,7 @@ class Canvas(QWidget):
         """Return where a fitted picture may lie, in device px."""
         ratio = self.devicePixelRatioF()
         edge = theme.px(_EDGE_PX)
-        area = QRectF(self.rect()).adjusted(edge, edge, -edge, -theme.px(_CAPTION_PX))
+        area = QRectF(self.rect()).adjusted(edge, edge, -edge, -theme.px(CAPTION_PX))
         return QRectF(
             round(area.x() * ratio),
             round(area.y() * ratio),
@@ -375,7 +376,7 @@ class Canvas(QWidget):
         painter.setFont(fonts.caption())
         painter.setPen(QColor(tokens.dim))
         line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
-        line.setTop(line.bottom() - theme.px(_CAPTION_PX - 4))
+        line.setTop(line.bottom() - theme.px(CAPTION_PX - 4))
         if self.view.zoom is not None:
             painter.fillRect(line.adjusted(-theme.px(10), 0, theme.px(10), -4), theme.alpha(tokens.well, 0.8))
         metrics = painter.fontMetrics()

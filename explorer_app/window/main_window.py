@@ -24,7 +24,7 @@ from explorer_app.window import actions, theme
 from explorer_app.window.action_button import ActionButton
 from explorer_app.window.action_table import ACTIONS, MENUS
 from explorer_app.window.app_icon import app_icon
-from explorer_app.window.canvas import Canvas
+from explorer_app.window.canvas import CAPTION_PX, Canvas
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.dock import Dock
@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         self.performance = PerformancePanel()
         self.model = ModelPanel()
         self.state = CanvasState(self.canvas)
-        self.message_view = MessageView(self._messages, self.canvas)
+        self.message_view = MessageView(self._messages, self.canvas, theme.px(CAPTION_PX))
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)

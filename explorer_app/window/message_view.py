@@ -28,6 +28,8 @@ class MessageView(QObject):
         The log.
     host
         The widget over whose bottom right corner the toasts lie.
+    below_px
+        Height of what stands at its bottom and stays legible.
     """
 
     message_shown = Signal(object)
@@ -35,8 +37,9 @@ class MessageView(QObject):
 
     _arrived = Signal()
 
-    def __init__(self, messages: MessageLog, host: QWidget) -> None:
+    def __init__(self, messages: MessageLog, host: QWidget, below_px: int = 0) -> None:
         super().__init__(host)
+        self._below_px = below_px
         self._host = host
         self._incoming: deque[Message] = deque()
         self._waiting: deque[Message] = deque()
@@ -106,7 +109,7 @@ class MessageView(QObject):
         """Stack the toasts upwards from the corner."""
         edge = theme.px(12)
         width = min(theme.px(360), self._host.width() - 2 * edge)
-        bottom = self._host.height() - edge
+        bottom = self._host.height() - max(edge, self._below_px)
         for toast in reversed(self._toasts):
             toast.setFixedWidth(max(theme.px(160), width))
             toast.resize(toast.width(), toast.heightForWidth(toast.width()))

@@ -109,7 +109,7 @@ class PerformancePanel(QWidget):
     @Slot()
     def _show_steps(self) -> None:
         steps = self._statistics.steps if self._statistics is not None else ()
-        self.table.steps.show_steps(steps)
+        self.table.show_steps(steps)
         self.table.setVisible(bool(steps))
         self.empty.setVisible(not steps)
 

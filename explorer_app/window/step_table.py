@@ -107,7 +107,7 @@ class StepModel(QAbstractTableModel):
 
 
 class StepTable(QTableView):
-    """The table. It keeps order, selection and scroll position when the figures change."""
+    """The table, costliest step first. It keeps selection and scroll position when the figures change."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -117,7 +117,7 @@ class StepTable(QTableView):
         self._sorted = QSortFilterProxyModel(self)
         self._sorted.setSourceModel(self.steps)
         self._sorted.setSortRole(_SORT_ROLE)
-        self._sorted.setDynamicSortFilter(True)
+        self._sorted.setDynamicSortFilter(False)  # rows move when nobody points at them
         self.setModel(self._sorted)
         self.setItemDelegateForColumn(_SHARE, BarCell(self))
         self.setFont(fonts.table())
@@ -149,7 +149,14 @@ class StepTable(QTableView):
             else:
                 header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         header.setSortIndicatorClearable(True)
-        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        header.setSortIndicator(_SHARE, Qt.SortOrder.DescendingOrder)
+
+    def show_steps(self, steps: Sequence[StepCost]) -> None:
+        """Show other costs; rows find their new places unless the pointer is on them."""
+        self.steps.show_steps(steps)
+        if not self.underMouse():
+            header = self.horizontalHeader()
+            self._sorted.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Where there is little room, the rate gives way to the layer's name."""
