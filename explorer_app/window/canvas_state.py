@@ -20,13 +20,13 @@ class CanvasState(QFrame):
         The person wants to choose a model file.
     cancel_asked()
         The person wants to stop the loading.
-    dismissed()
-        The person has read why it did not work.
+    bundled_asked()
+        The person wants the model that came with the program.
     """
 
     open_asked = Signal()
     cancel_asked = Signal()
-    dismissed = Signal()
+    bundled_asked = Signal()
 
     def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
@@ -57,14 +57,14 @@ class CanvasState(QFrame):
         self.cancel_button = QPushButton("Cancel", self)
         self.cancel_button.setToolTip("Stop reading this file and keep what is open.")
         self.cancel_button.clicked.connect(self.cancel_asked)
-        self.dismiss_button = QPushButton("Close", self)
-        self.dismiss_button.setToolTip("Go back to the picture.")
-        self.dismiss_button.clicked.connect(self.dismissed)
+        self.bundled_button = QPushButton("Open the bundled model", self)
+        self.bundled_button.setToolTip("Open the model that came with the program (Ctrl+B).")
+        self.bundled_button.clicked.connect(self.bundled_asked)
 
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
         buttons.addStretch(1)
-        for button in (self.open_button, self.cancel_button, self.dismiss_button):
+        for button in (self.open_button, self.bundled_button, self.cancel_button):
             buttons.addWidget(button)
         buttons.addStretch(1)
         layout = QVBoxLayout(self)
@@ -91,7 +91,7 @@ class CanvasState(QFrame):
             ("model", "dim"),
             "No model is open",
             "Open a StyleGAN2 file, or drop one here. Nothing in the file is run.",
-            open_button=True,
+            open_buttons=True,
         )
 
     def show_loading(self, name: str, sentence: str, share: float) -> None:
@@ -106,9 +106,9 @@ class CanvasState(QFrame):
         self._compose(("model", "accent"), name, sentence, bar=True)
         self.bar.setRange(0, 0)
 
-    def show_error(self, name: str, sentence: str, *, has_picture: bool) -> None:
-        """Say why a file could not be opened."""
-        self._compose(("error", "bad"), name, sentence, open_button=True, dismiss=has_picture)
+    def show_error(self, title: str, sentence: str) -> None:
+        """Say why a file could not be opened, and offer others."""
+        self._compose(("error", "bad"), title, sentence, open_buttons=True)
 
     def _compose(
         self,
@@ -117,9 +117,8 @@ class CanvasState(QFrame):
         sentence: str,
         *,
         bar: bool = False,
-        open_button: bool = False,
+        open_buttons: bool = False,
         cancel: bool = False,
-        dismiss: bool = False,
     ) -> None:
         self._mark_name = mark
         self._paint_mark()
@@ -127,9 +126,9 @@ class CanvasState(QFrame):
         self.title.setToolTip(title)
         self.sentence.setText(sentence)
         self.bar.setVisible(bar)
-        self.open_button.setVisible(open_button)
+        self.open_button.setVisible(open_buttons)
+        self.bundled_button.setVisible(open_buttons)
         self.cancel_button.setVisible(cancel)
-        self.dismiss_button.setVisible(dismiss)
         self.setAccessibleName(f"{title}: {sentence}")
         self.show()
         self.place()

@@ -200,7 +200,7 @@ class MainWindow(QMainWindow):
         self.model.inspect_asked.connect(self.commands.inspect)
         self.state.open_asked.connect(self.commands.open_model)
         self.state.cancel_asked.connect(controller.cancel_loading)
-        self.state.dismissed.connect(self._error_seen)
+        self.state.bundled_asked.connect(self.commands.open_bundled)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
         self.message_view.message_shown.connect(self._message_shown)
         self.top_bar.device_button.clicked.connect(self._raise_model_dock)
@@ -300,7 +300,7 @@ class MainWindow(QMainWindow):
             self._error = None
             self.state.show_loading(Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share)
         elif self._error is not None and facts is None:
-            self.state.show_error("The model could not be opened", self._error.sentence, has_picture=False)
+            self.state.show_error("The model could not be opened", self._error.sentence)
         elif facts is None:
             self.state.show_no_model()
         elif frame is None:
@@ -325,11 +325,6 @@ class MainWindow(QMainWindow):
         if message.level == Level.ERROR and self._controller.facts is None:
             self._error = message
             self._show_state()
-
-    @Slot()
-    def _error_seen(self) -> None:
-        self._error = None
-        self._show_state()
 
     @Slot(float)
     def _drift_asked(self, speed: float) -> None:

@@ -316,6 +316,13 @@ def test_without_a_model_it_says_how_to_begin(make: Make, qtbot: QtBot) -> None:
     dialog_of(window, QFileDialog).close()
 
 
+def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller)
+    qtbot.mouseClick(window.state.bundled_button, Qt.MouseButton.LeftButton)
+    assert asked(controller, "open_model") == [("open_model", None)]
+
+
 def test_loading_shows_how_far_it_is_and_can_be_cancelled(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
