@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -40,6 +41,8 @@ class Site:
     ----------
     buffers
         Name -> tensor of the buffer's shape, fixed for the life of the binding.
+    team
+        The threads that share each step.
     weights
         Official name -> float32 tensor that shares the model's memory.
     """
@@ -55,7 +58,7 @@ class Site:
         return self.weights[step.weights[role]]
 
 
-class Kernel:
+class Kernel(ABC):
     """One step over fixed memory.
 
     A subclass reads and writes the same tensors at every `run`. It may ask for `scratch_floats` of working memory,
@@ -65,12 +68,12 @@ class Kernel:
 
     scratch_floats: int = 0
 
-    def attach(self, scratch: Tensor) -> None:
+    def attach(self, scratch: Tensor) -> None:  # noqa: B027 - many kernels need none
         """Take (at least `scratch_floats`,) float32 working memory."""
 
+    @abstractmethod
     def run(self) -> None:
         """Do the step."""
-        raise TypeError(f"{type(self).__name__} does not say how to run")
 
     def layer_output(self) -> Tensor | None:
         """What the layer gave in the last run, (batch, channels, height, width); None if it is no layer."""

@@ -27,8 +27,8 @@ from gpu_backend.cpu.kernel import Carver, carved_floats
 
 TILE = 4
 _SIDE = TILE + 2
-_STRIP_NBYTES = 5 << 17
-"""Bytes of transformed input worked on at a time: with its result it fits a core's second-level cache."""
+_STRIP_NBYTES = 5 << 18
+"""Bytes of transformed input worked on at a time: near the size of a core's second-level cache."""
 _MIN_TILES = 64
 """Fewer tiles than this a product would read the weights too often."""
 
