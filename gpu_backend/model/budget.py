@@ -11,8 +11,8 @@ from gpu_backend.model.refusal import Refusal
 class Budget:
     """What one file may still ask for, in all its pickles. A 1024 px snapshot needs about a tenth of it."""
 
-    opcodes: int = 1_000_000
-    containers: int = 300_000
+    opcodes: int = 500_000
+    containers: int = 200_000
     text_bytes: int = 32 << 20
     storages: int = 20_000
 
@@ -20,7 +20,7 @@ class Budget:
         """Pay for one list, tuple, dict, set or record."""
         self.containers -= 1
         if self.containers < 0:
-            raise Refusal("at most 300,000 objects in a model file", "this one asks for more")
+            raise Refusal("at most 200,000 objects in a model file", "this one asks for more")
 
     def take_storages(self) -> None:
         """Pay for one tensor storage."""

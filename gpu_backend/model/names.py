@@ -16,6 +16,8 @@ from gpu_backend.model.refusal import Refusal, shown
 FOREIGN_PREFIXES = ("torch.nn.", "timm.", "pg_modules.", "training.", "feature_networks.")
 """Modules whose classes real files hold in parts that are not needed."""
 
+_MAX_NAMES = 2000
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,127}", re.ASCII)
 
 Known = Mapping[tuple[str, str], Callable[[tuple[object, ...]], object] | None]
@@ -55,4 +57,6 @@ class NameTable:
                 "a network and nothing that runs", f"it asks to import {shown(f'{module} {name}')} (nothing was run)"
             )
         self._requested.add(str(found))
+        if len(self._requested) > _MAX_NAMES:
+            raise Refusal(f"at most {_MAX_NAMES} names to import in a model file", "this one asks for more")
         return found

@@ -110,7 +110,7 @@ class PickleMachine:
             if budget.opcodes % _CHECK_EVERY == 0:
                 self._watch.check()
                 if budget.opcodes <= 0:
-                    raise Refusal("at most 1,000,000 pickle operations in a model file", "this one asks for more")
+                    raise Refusal("at most 500,000 pickle operations in a model file", "this one asks for more")
             if code == _STOP:
                 break
             operation = operations.get(code)

@@ -35,6 +35,6 @@ class Unsupported(Refusal):
 
 
 def shown(text: str) -> str:
-    """A piece of a file's text in one line, quoted, shortened, with nothing unprintable in it."""
-    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    """A piece of a file's text, quoted and shortened, that can neither end a sentence nor steer a terminal."""
+    short = (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…").replace(". ", "._")
     return "'" + "".join(char if char.isprintable() else "�" for char in short) + "'"
