@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_backend.device import DeviceFacts as DeviceFacts
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
         UnsupportedModelError as UnsupportedModelError,
     )
     from gpu_backend.frame import Frame as Frame, FrameTimings as FrameTimings, StepTime as StepTime
+    from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
+    from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics
     from gpu_backend.model import (
         Model as Model,
         ModelFacts as ModelFacts,
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
         RowRange as RowRange,
         Truncation as Truncation,
     )
-    from gpu_backend.renderer import Directions as Directions, Renderer as Renderer, open_renderer as open_renderer
+    from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
     from gpu_backend.request import (
         RenderRequest as RenderRequest,
         latent_from_json as latent_from_json,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "device": ("DeviceFacts",),
     "errors": (
         "CancelledError",
         "DeviceError",
@@ -69,8 +73,10 @@ _HOMES = {
         "UnsupportedModelError",
     ),
     "frame": ("Frame", "FrameTimings", "StepTime"),
+    "latent.directions": ("Directions",),
     "latent.paths": ("PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
+    "layer_statistics": ("LayerStatistics",),
     "model": ("Model", "ModelFacts", "inspect_model", "read_model", "write_safetensors"),
     "recipe": (
         "SEED_COUNT",
@@ -84,7 +90,7 @@ _HOMES = {
         "RowRange",
         "Truncation",
     ),
-    "renderer": ("Directions", "Renderer", "open_renderer"),
+    "renderer": ("Renderer", "open_renderer"),
     "request": (
         "RenderRequest",
         "latent_from_json",

@@ -1,0 +1,146 @@
+"""The two networks of a model on a device: plans for whatever batch and resolution is asked for, and what they hold.
+
+Noise stays in a bound plan's buffers from run to run, so it is copied in only when it differs from what lies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.errors import DeviceError
+from gpu_backend.model.model import Model
+from gpu_backend.noise_inputs import noise_gains, noise_pictures
+from gpu_backend.plan.executor import BoundPlan, Executor
+from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.recipe import Noise
+from gpu_backend.shelf import PlanShelf
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What lies in a bound plan's noise buffers; another binding of the same key starts anew."""
+
+    bound: BoundPlan
+    noise: Noise
+
+
+class Network:
+    """Mapping and synthesis of one model.
+
+    The plans for one latent and one full picture are kept; others, drafts and batches, make room for each other.
+
+    Parameters
+    ----------
+    model
+        The model that the executor was made for.
+    executor
+        Owned by the network from now on.
+    budget_nbytes
+        Memory that all bound plans may take together.
+    """
+
+    def __init__(self, model: Model, executor: Executor, budget_nbytes: int) -> None:
+        self._model = model
+        self._spec = model.spec
+        self._executor = executor
+        self._shelf = PlanShelf(executor, self._build, budget_nbytes)
+        self._held: dict[PlanKey, _Held] = {}
+        self._noise_layers = tuple(layer for layer in model.spec.layers if layer.has_noise)
+        self._is_closed = False
+        self._shelf.fetch(self._mapping_key(1), keep=True)
+        self._shelf.fetch(self.synthesis_key(1), keep=True)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the bound plans hold."""
+        return self._shelf.nbytes
+
+    @property
+    def noise_layer_count(self) -> int:
+        """How many layers take noise."""
+        return len(self._noise_layers)
+
+    def synthesis_key(self, batch: int, resolution: int | None = None) -> PlanKey:
+        """Return the key of a synthesis plan; resolution None means full."""
+        return PlanKey(
+            self._model.facts.model_id,
+            "synthesis",
+            batch,
+            resolution or self._spec.resolution,
+            self._executor.precision,
+        )
+
+    def prepare(self, key: PlanKey) -> None:
+        """Have the plan of a key ready, so that the first run need not build it."""
+        self._fetch(key)
+
+    def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""
+        inputs = {"z": z, "c": labels} if self._spec.mapping.c_dim else {"z": z}
+        return np.array(self._fetch(self._mapping_key(z.shape[0])).run(inputs)["w"])
+
+    def synthesize(
+        self, key: PlanKey, ws: NDArray[np.float32], noise: Noise, *, measure: bool = False
+    ) -> tuple[Mapping[str, NDArray[Any]], BoundPlan]:
+        """Run a synthesis plan on ws (batch, num_ws, w_dim); the outputs are views that the next run overwrites."""
+        bound = self._fetch(key)
+        outputs = bound.run({"ws": ws, **self._noise_news(key, bound, noise)}, measure=measure)
+        self._held[key] = _Held(bound, noise)
+        return outputs, bound
+
+    def observe(self, ws: NDArray[np.float32], noise: Noise) -> Mapping[str, NDArray[np.float32]]:
+        """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
+        key = self.synthesis_key(1)
+        bound = self._fetch(key)
+        observed = bound.observe({"ws": ws, **self._noise_news(key, bound, noise)})
+        self._held[key] = _Held(bound, noise)
+        return observed
+
+    def close(self) -> None:
+        """Close the plans and the executor. May be called twice."""
+        self._is_closed = True
+        self._held.clear()
+        self._shelf.close()
+        self._executor.close()
+
+    def _noise_news(self, key: PlanKey, bound: BoundPlan, noise: Noise) -> dict[str, NDArray[np.float32]]:
+        """Return the noise inputs that differ from what the plan holds."""
+        held = self._held.get(key)
+        before = held.noise if held is not None and held.bound is bound else None
+        if before == noise or not self._noise_layers:
+            return {}
+        layers = tuple(layer for layer in self._noise_layers if layer.resolution <= key.resolution)
+        if not layers:
+            return {}
+        news = {"noise_gain": noise_gains(noise, len(layers))}
+        if before is None or _pictures_differ(before, noise):
+            pictures = noise_pictures(noise, layers, self._model.weights)
+            news |= {f"noise/{layer.name}": picture for layer, picture in zip(layers, pictures, strict=True)}
+        return news
+
+    def _fetch(self, key: PlanKey) -> BoundPlan:
+        if self._is_closed:
+            raise DeviceError("The renderer must be open, but it was closed; open the model again.")
+        bound = self._shelf.fetch(key)
+        if len(self._held) > len(self._shelf.keys):
+            self._held = {key: held for key, held in self._held.items() if key in self._shelf.keys}
+        return bound
+
+    def _mapping_key(self, batch: int) -> PlanKey:
+        return PlanKey(self._model.facts.model_id, "mapping", batch, precision=self._executor.precision)
+
+    def _build(self, key: PlanKey) -> Plan:
+        if key.part == "mapping":
+            return build_mapping_plan(self._spec, key.model_id, batch=key.batch)
+        return build_synthesis_plan(self._spec, key.model_id, batch=key.batch, resolution=key.resolution)
+
+
+def _pictures_differ(before: Noise, after: Noise) -> bool:
+    return before.mode != after.mode or (after.mode == "random" and before.seed != after.seed)
