@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
@@ -14,8 +15,9 @@ from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_desk import ExportDesk
+from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_desk import ModelDesk
-from explorer_app.controller.preview import Preview
+from explorer_app.controller.preview import Preview, thumbnail_request
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.restoring import Restoring, picture_session
 from explorer_app.exporting.picture import read_picture
@@ -23,14 +25,23 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.model_loader import ModelLoader
-from explorer_app.rendering.news import News
+from explorer_app.rendering.news import (
+    ExportAdvanced,
+    ExportEnded,
+    ModelOpened,
+    ModelRefused,
+    News,
+    RenderFailed,
+    ThumbnailFailed,
+    ThumbnailMade,
+)
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
 from explorer_app.session.history import MAX_KEPT, History
 from explorer_app.session.resolve import kept_latent, resolve
-from explorer_app.session.session import ModelReference, Session, Source
+from explorer_app.session.session import ModelReference, Position, Session, Source
 from explorer_app.session.storage import SessionFileError, load_session_file, save_session
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import SEED_COUNT, Frame, LoomError, ModelFacts, RenderRequest
@@ -95,22 +106,26 @@ class Controller(QObject):
         self._editor = Editor()
         self._preview = Preview(renders, clock, parent=self)
         self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
-        self._exports = ExportDesk(renders, messages, clock, parent=self)
-        self._autosave = Autosave(state_folder, messages, parent=self)
+        self._worker = FileWorker(messages)
+        self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
+        self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)
         self._thumbnails = ThumbnailStore()
         self._hopeless_thumbnails: set[Hashable] = set()
+        self._fresh_thumbnails: list[Hashable] = []
         self._restoring: Restoring | None = None
         self._is_closed = False
         self._said: set[str] = set()
+        self._told_history = self._editor.history
+        self._is_session_stale = False
         self._session_timer = QTimer(self)
         self._session_timer.setSingleShot(True)
         self._session_timer.setInterval(_SESSION_INTERVAL_MS)
-        self._session_timer.timeout.connect(self.session_changed)
+        self._session_timer.timeout.connect(self._tell_session)
         self._connect()
 
     def _connect(self) -> None:
-        self._preview.frame_changed.connect(self.frame_changed)
+        self._preview.frame_changed.connect(self._frame_arrived)
         self._preview.statistics_changed.connect(self.statistics_changed)
         self._models.loading_changed.connect(self.loading_changed)
         self._models.failed.connect(self._model_failed)
@@ -129,7 +144,7 @@ class Controller(QObject):
 
     @property
     def frame(self) -> Frame | None:
-        """The newest frame; None before the first and after another model was opened."""
+        """The newest frame; it stays until the next one, another model's too. None before the first."""
         return self._preview.frame
 
     @property
@@ -200,9 +215,10 @@ class Controller(QObject):
         `document` is a session or a picture to open on top of it.
         """
         last = self._autosave.load()
-        self._editor.replace_session(last or Session())
+        self._editor.begin(last or Session())
         self._renders.start()
-        self.session_changed.emit()
+        self._tell()
+        self._preview.set_measuring(self._settings.values.performance_visible)
         if document is not None:
             self.open_file(document)
         if self._models.loading is None:
@@ -215,12 +231,16 @@ class Controller(QObject):
             return
         self._is_closed = True
         self._drift.stop()
-        self._settle()
+        self._editor.finish()
+        self._session_timer.stop()
         self._preview.close()
         self._models.close()
         self._renders.close()
-        self._exports.close()
-        self._autosave.close()
+        if self.facts is not None:
+            self._autosave.remember(self.session)
+        self._autosave.flush()
+        self._worker.close()
+        self._settings.save()
 
     # -- gestures ---------------------------------------------------------------------------------------------------
 
@@ -231,7 +251,10 @@ class Controller(QObject):
         A final edit with no gesture before it (a key, a click) is a step of its own; steps of the same slider within
         600 ms of each other are one.
         """
-        self._editor.edit(edit, final, self._clock())
+        if not isinstance(edit, ReplaceSession) or self.facts is None:
+            self._editor.edit(edit, final, self._clock())
+        else:
+            self._editor.edit(ReplaceSession(self._adapted(edit.session), edit.label), final, self._clock())
         self._show(live=not final)
 
     @Slot()
@@ -260,7 +283,7 @@ class Controller(QObject):
         """Bring back a kept session, as a step of its own."""
         entry = self._editor.history.entry(number)
         if entry is not None:
-            self.edit(ReplaceSession(self._adapted(entry.session), "Kept"))
+            self.edit(ReplaceSession(entry.session, "Kept"))
 
     @Slot(int, bool)
     def set_starred(self, number: int, starred: bool) -> None:
@@ -271,7 +294,7 @@ class Controller(QObject):
             return
         self._editor.star(number, starred)
         self._autosave.keep(self._editor.kept)
-        self.history_changed.emit()
+        self._tell_history()
 
     @Slot()
     def keep_current(self) -> None:
@@ -295,8 +318,7 @@ class Controller(QObject):
         if on:
             self._drift.start(self.drift_speed)
         else:
-            self._drift.stop()
-            self._settle()
+            self._stop_drifting()
             self._show()
         self.drifting_changed.emit()
 
@@ -339,11 +361,11 @@ class Controller(QObject):
             self.open_model(path)
 
     def save_picture(self, path: Path | str) -> None:
-        """Render the picture in full and write it with its recipe, in the background; a message says when it is there."""
+        """Write the picture in full with its recipe, in the background; a message says that it is there."""
         if self.facts is None:
             self._messages.warning("There is no picture to save: open a model first.")
             return
-        self._exports.save_picture(Path(path), resolve(self.session), self.session)
+        self._exports.save_picture(Path(path), resolve(self.session), self.session, self.frame)
 
     def open_picture(self, path: Path | str) -> None:
         """Restore what a saved picture remembers; opens its model if that is known to be at hand, says so if not."""
@@ -359,7 +381,11 @@ class Controller(QObject):
         """Write the session and what was kept to a `.loom` file; a message says that it is there."""
         path = Path(path)
         session, kept = self.session, self._editor.kept
-        self._autosave.submit(lambda: save_session(path, session, kept), f"Saved {path.name}.", f"save {path.name}")
+        self._worker.submit(
+            lambda: save_session(path, session, kept),
+            done=f"Saved {path.name}.",
+            failed=f"{path.name} could not be saved",
+        )
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep what was kept in it; opens its model as `open_picture` does."""
@@ -369,14 +395,16 @@ class Controller(QObject):
         except SessionFileError as error:
             self._messages.exception(error)
             return
-        self._editor.keep(file.kept)
         if file.kept:
+            self._editor.keep(file.kept)
             self._autosave.keep(self._editor.kept)
-            self.history_changed.emit()
         self._restore(Restoring(file.session, file.session.model, f"The session {path.name}"))
 
     def start_export(self, settings: SequenceSettings) -> None:
         """Write a sequence in the background; the preview goes on. One sequence at a time."""
+        if self.facts is None or settings.model.model_id != self.facts.model_id:
+            self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
+            return
         self._exports.start(settings)
 
     @Slot()
@@ -391,9 +419,14 @@ class Controller(QObject):
 
         Asking again for a key that is there or on its way costs nothing, so a widget may ask at every paint.
         """
-        if self.facts is None or key in self._thumbnails or key in self._hopeless_thumbnails:
-            return
-        self._renders.ask_thumbnail(key, lambda: self._preview.thumbnail_request(what, self._adapted))
+        facts = self.facts
+        if facts is not None and key not in self._thumbnails and key not in self._hopeless_thumbnails:
+            self._renders.ask_thumbnail(key, lambda: thumbnail_request(what, facts))
+
+    def take_fresh_thumbnails(self) -> tuple[Hashable, ...]:
+        """Return the keys of the thumbnails that were made since this was asked last."""
+        fresh, self._fresh_thumbnails = tuple(self._fresh_thumbnails), []
+        return fresh
 
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
@@ -405,3 +438,186 @@ class Controller(QObject):
         """Have steps measured about twice a second while pictures change: the performance panel is visible."""
         self._settings.change(performance_visible=on)
         self._preview.set_measuring(on)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _step(self, move: Callable[[], bool]) -> None:
+        """Undo, redo or go somewhere: what is under way becomes a step first, so that it can be taken back too."""
+        if self._drift.is_on:
+            self._stop_drifting()
+            self.drifting_changed.emit()
+        self._editor.finish()
+        if move():
+            self._editor.wander(self._adapted(self.session))
+        self._show()
+
+    def _stop_drifting(self) -> None:
+        self._drift.stop()
+        self._editor.finish()
+        self._editor.settle("Drift")
+
+    def _drifted(self, seeds: float) -> None:
+        if self._editor.is_walking:
+            return  # the hand has it
+        session = self.session
+        place = Position(session.position.x + seeds, session.position.y)
+        self._editor.wander(replace(session, position=place, held=()))
+        self._show(live=True)
+
+    def _adapted(self, session: Session) -> Session:
+        return session if self.facts is None else adapt(session, self.facts).session
+
+    def _show(self, *, live: bool = False) -> None:
+        """Ask for the picture and tell the window."""
+        live = live or self._drift.is_on
+        self._preview.ask(self.session, live=live)
+        if live:
+            self._is_session_stale = True
+            if not self._session_timer.isActive():
+                self._tell_session()
+        else:
+            self._tell()
+            self._autosave.remember(self.session)
+
+    def _tell(self) -> None:
+        """Tell the window at once what a person did."""
+        self._session_timer.stop()
+        self._is_session_stale = False
+        self.session_changed.emit()
+        self._tell_history()
+
+    def _tell_session(self) -> None:
+        """Tell the window what goes on changing, and not again too soon."""
+        if self._is_session_stale:
+            self._is_session_stale = False
+            self._session_timer.start()
+            self.session_changed.emit()
+
+    def _tell_history(self) -> None:
+        if self._editor.history is not self._told_history:
+            self._told_history = self._editor.history
+            self.history_changed.emit()
+
+    @Slot()
+    def _take_kept(self) -> None:
+        self._editor.keep(self._autosave.take_kept())
+        self._autosave.keep(self._editor.kept)
+        self._tell_history()
+
+    @Slot()
+    def _frame_arrived(self) -> None:
+        frame = self.frame
+        if frame is not None:
+            self._said.discard("render")
+            for warning in frame.warnings:
+                self._say_once(warning)
+        self.frame_changed.emit()
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._messages.warning(sentence)
+
+    @Slot()
+    def _take_news(self) -> None:
+        if self._is_closed:
+            return
+        thumbnails = len(self._fresh_thumbnails)
+        for news in self._renders.take_news():
+            self._take(news)
+        if len(self._fresh_thumbnails) > thumbnails:
+            self.thumbnails_changed.emit()
+
+    def _take(self, news: News) -> None:
+        match news:
+            case ModelOpened():
+                self._model_opened(news)
+            case ModelRefused():
+                self._models.take_refused(news)
+            case RenderFailed(error=error):
+                self._preview.render_failed()
+                # A gesture asks a hundred times for what cannot be rendered; once is enough to be told.
+                if "render" not in self._said:
+                    self._said.add("render")
+                    self._messages.exception(error)
+            case ExportAdvanced():
+                self._exports.take_advanced(news)
+            case ExportEnded():
+                self._exports.take_ended(news)
+            case ThumbnailMade(key=key, frame=frame):
+                self._thumbnails.put(key, frame)
+                self._fresh_thumbnails.append(key)
+            case ThumbnailFailed(key=key, error=error):
+                self._hopeless_thumbnails.add(key)
+                self._messages.note("A small picture could not be made.", f"{key}: {error}")
+
+    def _model_opened(self, news: ModelOpened) -> None:
+        self._renders.forget_thumbnails()
+        self._thumbnails.clear()
+        self._hopeless_thumbnails.clear()
+        self._fresh_thumbnails.clear()
+        self._said.clear()
+        self._models.take_opened(news)
+        self._preview.show_model(news.facts)
+        self.model_changed.emit()
+        for warning in news.facts.warnings:
+            self._say_once(warning)
+        restoring, self._restoring = self._restoring, None
+        if restoring is not None:
+            self._apply(restoring)
+            return
+        self._editor.finish()
+        former = self.session
+        fitted = adapt(former, news.facts)
+        if former.model.model_id in ("", news.facts.model_id):
+            self._editor.adopt(fitted.session)
+        else:
+            self._editor.wander(fitted.session)
+            self._editor.settle(f"Open {news.facts.name}")
+        if fitted.changes:
+            self._messages.info(f"The session was fitted to {news.facts.name}: {', '.join(fitted.changes)}.")
+        self._show()
+
+    @Slot()
+    def _model_failed(self) -> None:
+        restoring, self._restoring = self._restoring, None
+        if restoring is not None and self.facts is not None:
+            self._apply(restoring)
+
+    def _restore(self, restoring: Restoring) -> None:
+        """Bring back a session: with its model if that is open or at hand, else with the one that is open."""
+        self._restoring = None
+        facts = self.facts
+        if facts is not None and self.loading is None and restoring.model.model_id == facts.model_id:
+            self._apply(restoring)
+            return
+        path = None if self._exports.progress is not None else self._models.known_path(restoring.model)
+        if path is not None:
+            self._restoring = restoring
+            if facts is not None:
+                self._messages.info(f"{restoring.what} was made with {restoring.model.name}, which is being opened.")
+            self._models.open(path)
+        elif facts is None or self.loading is not None:
+            self._restoring = restoring
+        else:
+            self._apply(restoring)
+
+    def _apply(self, restoring: Restoring) -> None:
+        """Bring back a session with the model that is open, and say so if it is another one."""
+        facts = self.facts
+        assert facts is not None
+        if self._drift.is_on:
+            self._stop_drifting()
+            self.drifting_changed.emit()
+        fitted = adapt(restoring.session, facts)
+        if restoring.model.model_id != facts.model_id:
+            name = restoring.model.name or "a model without a name"
+            self._messages.warning(
+                f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently.",
+                f"Its model has the SHA-256 {restoring.model.model_id or '(unknown)'}; {facts.name} has "
+                f"{facts.model_id}.\n" + "\n".join(fitted.changes),
+            )
+        self._editor.finish()
+        self._editor.wander(fitted.session)
+        self._editor.settle("Restore")
+        self._show()

@@ -1,0 +1,113 @@
+"""Fitting a session to a model: pure. What had to change is said in phrases, so that nothing changes silently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider, Source
+from gpu_backend import Latent, ModelFacts, Recipe, RowRange, Truncation
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A session that suits a model. `changes` are phrases such as "the class was reset"."""
+
+    session: Session
+    changes: tuple[str, ...] = ()
+
+
+def adapt(session: Session, facts: ModelFacts) -> Fitted:
+    """Return the session with everything that the model does not have cut, padded or reset.
+
+    Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
+    way to its first one, axes of w and noise layers that it does not have go.
+    """
+    is_other = session.model.model_id != facts.model_id
+    fitted = replace(
+        session,
+        model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
+        held=tuple((_fit_recipe(recipe, facts), weight) for recipe, weight in session.held),
+        classes=_fit_classes(session.classes, facts, is_other),
+        truncation=_fit_truncation(session.truncation, facts),
+        noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
+        sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
+        mix=tuple(_fit_source(source, facts) for source in session.mix),
+    )
+    was_something = bool(session.model.model_id)
+    changes = (
+        ("the class was reset", was_something and fitted.classes != session.classes),
+        ("the cutoff was lowered", fitted.truncation != session.truncation),
+        ("mix strengths were fitted to its rows", fitted.mix != session.mix),
+        ("directions it does not have were taken away", len(fitted.sliders) != len(session.sliders)),
+        ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
+        ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
+    )
+    return Fitted(fitted, tuple(phrase for phrase, is_so in changes if is_so))
+
+
+def _fit_classes(
+    classes: tuple[tuple[int, float], ...], facts: ModelFacts, is_other: bool
+) -> tuple[tuple[int, float], ...]:
+    first = ((0, 1.0),) if facts.c_dim else ()
+    if any(index >= facts.c_dim for index, _ in classes):
+        return first
+    # No class at all is a choice with the model it was made for; with another one it only means that there were none.
+    return first if is_other and not classes else classes
+
+
+def _fit_truncation(truncation: Truncation, facts: ModelFacts) -> Truncation:
+    if truncation.cutoff is None or truncation.cutoff <= facts.num_ws:
+        return truncation
+    return replace(truncation, cutoff=facts.num_ws)
+
+
+def _has_direction(slider: Slider, facts: ModelFacts) -> bool:
+    """Return whether the model has a slider's direction: an axis a dimension of w, and no more of SeFa's than those."""
+    kind, _, number = slider.direction.partition("/")
+    limit = {"axis": facts.w_dim, "sefa": min(facts.w_dim, SLIDER_COUNT)}.get(kind, 0)
+    return number.isascii() and number.isdecimal() and int(number[:9]) < limit
+
+
+def _fit_slider(slider: Slider, facts: ModelFacts) -> Slider:
+    return replace(slider, rows=_fit_rows(slider.rows, facts))
+
+
+def _fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
+    if rows.first >= facts.num_ws:
+        return RowRange()
+    if rows.last is None or rows.last < facts.num_ws:
+        return rows
+    return RowRange(rows.first, facts.num_ws - 1)
+
+
+def _ranges(session: Session) -> dict[str, RowRange]:
+    return {slider.direction: slider.rows for slider in session.sliders}
+
+
+def _fit_strengths(strengths: tuple[float, ...], facts: ModelFacts) -> tuple[float, ...]:
+    return (*strengths[: facts.num_ws], *(0.0,) * (facts.num_ws - len(strengths)))
+
+
+def _fit_source(source: Source, facts: ModelFacts) -> Source:
+    return replace(source, latent=_fit_latent(source.latent, facts), strengths=_fit_strengths(source.strengths, facts))
+
+
+def _fit_recipe(recipe: Recipe, facts: ModelFacts) -> Recipe:
+    return Recipe(_fit_latent(recipe.latent, facts), _fit_truncation(recipe.truncation, facts))
+
+
+def _fit_latent(latent: Latent, facts: ModelFacts) -> Latent:
+    """Return a latent without what the model lacks; short strengths stay short, a missing one counts as 0."""
+    return replace(
+        latent,
+        classes=_fit_classes(latent.classes, facts, is_other=False),
+        mix=tuple(
+            replace(source, latent=_fit_latent(source.latent, facts), strengths=source.strengths[: facts.num_ws])
+            for source in latent.mix
+        ),
+        directions=tuple(
+            replace(item, rows=_fit_rows(item.rows, facts))
+            for item in latent.directions
+            if _has_direction(Slider(item.name), facts)
+        ),
+    )

@@ -1,0 +1,106 @@
+"""One sequence on its way out, and single pictures that pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.jobs import PictureJob, PlannedSequenceJob
+from explorer_app.controller.progress import ExportProgress
+from explorer_app.exporting.picture import write_picture
+from explorer_app.exporting.progress import ProgressMeter
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.news import ExportAdvanced, ExportEnded
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.session import Session
+from gpu_backend import Frame, RenderRequest
+
+
+class ExportDesk(QObject):
+    """Starts and stops what the rendering thread renders for files, and knows how far it is."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        worker: FileWorker,
+        messages: MessageLog,
+        clock: Callable[[], float],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._worker = worker
+        self._messages = messages
+        self._clock = clock
+        self._job: PlannedSequenceJob | None = None
+        self._meter = ProgressMeter(0)
+        self._progress: ExportProgress | None = None
+
+    @property
+    def progress(self) -> ExportProgress | None:
+        """The sequence on its way out."""
+        return self._progress
+
+    def save_picture(self, path: Path, request: RenderRequest, session: Session, shown: Frame | None) -> None:
+        """Write a picture in full; `shown` is the newest frame, which saves rendering if it is just that picture."""
+
+        def write(frame: Frame) -> None:
+            self._worker.submit(
+                lambda: write_picture(path, frame, model_name=session.model.name, session=session),
+                done=f"Saved {path.name}.",
+                failed=f"{path.name} could not be saved",
+            )
+
+        if shown is not None and replace(shown.request, measure_steps=False) == request:
+            write(shown)
+        else:
+            self._renders.export(PictureJob(request, write), urgent=True)
+
+    def start(self, settings: SequenceSettings) -> None:
+        """Begin a sequence, unless one is on its way."""
+        if self._job is not None:
+            self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
+            return
+        self._job = PlannedSequenceJob(settings)
+        self._meter = ProgressMeter(self._job.total)
+        self._show(ExportProgress(settings.name, 0, self._job.total))
+        self._renders.export(self._job)
+
+    def cancel(self) -> None:
+        """Stop the sequence after the frame that is being made."""
+        if self._job is not None and self._progress is not None:
+            self._renders.cancel_export(self._job)
+            self._show(replace(self._progress, is_stopping=True))
+
+    def take_advanced(self, news: ExportAdvanced) -> None:
+        """A job got a frame."""
+        if news.job is self._job and self._job is not None and self._progress is not None:
+            progress = self._meter.update(self._job.done, self._job.found, self._clock())
+            self._show(replace(self._progress, done=progress.done, seconds_left=progress.seconds_left))
+
+    def take_ended(self, news: ExportEnded) -> None:
+        """A job is closed."""
+        if news.error is not None:
+            self._messages.exception(news.error)
+        if news.job is not self._job or self._job is None:
+            return
+        job, self._job = self._job, None
+        if news.error is None and news.is_cancelled:
+            self._messages.info(
+                f"The export was stopped after {job.done:,} of {job.total:,} frames; the same export goes on there."
+            )
+        elif news.error is None:
+            self._messages.info(f"Exported {job.total:,} frames to {job.settings.folder}.")
+        self._show(None)
+
+    def _show(self, progress: ExportProgress | None) -> None:
+        if progress != self._progress:
+            self._progress = progress
+            self.changed.emit()

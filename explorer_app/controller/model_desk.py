@@ -1,0 +1,170 @@
+"""Opening models: a file is read, a renderer is prepared, and the former model answers until then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from explorer_app.controller.progress import Loading
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
+from explorer_app.rendering.news import ModelOpened, ModelRefused
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
+from explorer_app.session.session import ModelReference
+from explorer_app.settings import RecentModel, Settings
+from gpu_backend import ModelFacts
+
+
+class ModelDesk(QObject):
+    """Knows which model is open and which one is on its way in.
+
+    ::
+
+        open() ──► Reading ──► Preparing ──► opened
+                      └──────────┴─ refused ──► the bundled one, if nothing is open yet
+    """
+
+    loading_changed = Signal()
+    failed = Signal()
+    """A model was refused; what is open stays."""
+    recent_models_changed = Signal()
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        loader: ModelLoader,
+        settings: Settings,
+        messages: MessageLog,
+        bundled_model: Path | None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._loader = loader
+        self._settings = settings
+        self._messages = messages
+        self._bundled = bundled_model
+        self._loading: Loading | None = None
+        self._opened: ModelOpened | None = None
+        loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def loading(self) -> Loading | None:
+        """The model on its way in."""
+        return self._loading
+
+    @property
+    def facts(self) -> ModelFacts | None:
+        """The model that is open."""
+        return self._opened.facts if self._opened else None
+
+    @property
+    def directions(self) -> DirectionsLike | None:
+        """Its directions."""
+        return self._opened.directions if self._opened else None
+
+    @property
+    def device(self) -> DeviceLike | None:
+        """On what it runs."""
+        return self._opened.device if self._opened else None
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the model that is open came with the program."""
+        return self.facts is not None and self._is_bundled_path(self.facts.path)
+
+    def open(self, path: Path | None) -> None:
+        """Begin to open a file, None for the bundled model; another one on its way in is given up."""
+        path = path or self._bundled
+        if path is None:
+            self._messages.warning("No model came with this installation; choose a model file with Model > Open.")
+            return
+        self._renders.cancel_opening()
+        self._show(Loading(str(path), 0, 0, "Reading"))
+        self._loader.start(path)
+
+    def open_first(self, path: Path | None, last: ModelReference) -> None:
+        """Open the model to start with: the one asked for, the last one, or the bundled one with a word about why."""
+        if path is None and last.path and not self._is_bundled_path(last.path):
+            if Path(last.path).is_file():
+                path = Path(last.path)
+            elif self._bundled is None or Path(last.path).name != self._bundled.name:
+                self._messages.warning(
+                    f"The model {last.name or Path(last.path).name} is not where it was, so another is shown; "
+                    "open it from where it is now.",
+                    f"It was {last.path}.",
+                )
+        self.open(path)
+
+    def known_path(self, model: ModelReference) -> Path | None:
+        """Return where a model may be found by what is known of it; its SHA-256 is certain only once it is read."""
+        places = [item.path for item in self._settings.values.recent_models if item.model_id == model.model_id]
+        places.append(model.path)
+        for place in places:
+            if place and Path(place).is_file():
+                return Path(place)
+        if self._bundled is not None and model.name == self._bundled.stem and not self.is_bundled:
+            return self._bundled
+        return None
+
+    def cancel(self) -> None:
+        """Give up what is on its way in."""
+        self._loader.cancel()
+        self._renders.cancel_opening()
+        self._show(None)
+
+    def close(self) -> None:
+        """Give up what is on its way in and wait for the reader to end. May be called twice."""
+        self._renders.cancel_opening()
+        self._loader.close()
+        self._loading = None
+
+    def take_opened(self, news: ModelOpened) -> None:
+        """A renderer is ready."""
+        self._opened = news
+        facts = news.facts
+        bundled = self._is_bundled_path(facts.path)
+        self._settings.change(last_model="" if bundled else facts.path)
+        if not bundled:
+            self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
+            self.recent_models_changed.emit()
+        self._show(None)
+
+    def take_refused(self, news: ModelRefused) -> None:
+        """No renderer could be made."""
+        self._refuse(Path(news.path), news.error)
+
+    @Slot()
+    def _take_reading(self) -> None:
+        news = self._loader.take()
+        if self._loading is None:
+            return
+        if isinstance(news, ReadingProgress):
+            self._show(Loading(self._loading.path, news.done, news.total, "Reading"))
+        elif isinstance(news, ReadingEnded) and news.model is not None:
+            total = news.model.facts.nbytes
+            self._show(Loading(self._loading.path, total, total, "Preparing"))
+            self._renders.open(news.model)
+        elif isinstance(news, ReadingEnded) and news.error is not None:
+            self._refuse(news.path, news.error)
+
+    def _refuse(self, path: Path, error: BaseException) -> None:
+        self._messages.exception(error)
+        if not path.exists():
+            self._settings.forget_model(str(path))
+            self.recent_models_changed.emit()
+        if self._opened is None and self._bundled is not None and not self._is_bundled_path(str(path)):
+            self.open(self._bundled)
+        else:
+            self._show(None)
+            self.failed.emit()
+
+    def _show(self, loading: Loading | None) -> None:
+        if loading != self._loading:
+            self._loading = loading
+            self.loading_changed.emit()
+
+    def _is_bundled_path(self, path: str) -> bool:
+        return self._bundled is not None and bool(path) and Path(path).absolute() == self._bundled.absolute()

@@ -1,0 +1,156 @@
+"""The picture that follows the hand: requests down, frames up, drafts while something moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from explorer_app.controller.adapting import adapt
+from explorer_app.controller.drafts import DraftPolicy
+from explorer_app.rendering.frame_statistics import FrameStatistics
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.thumbnails import THUMBNAIL_PX
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Session
+from gpu_backend import Frame, ModelFacts, RenderRequest
+
+REST_MS = 120
+"""A picture that did not change for this long rests, and gets its full resolution."""
+
+MEASURE_MS = 500
+"""How often steps are measured while the performance panel is visible."""
+
+_STATISTICS_MS = 200
+
+
+class Preview(QObject):
+    """Asks for pictures of the session and shows the newest frame."""
+
+    frame_changed = Signal()
+    statistics_changed = Signal()
+
+    def __init__(self, renders: RenderThread, clock: Callable[[], float], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._clock = clock
+        self._policy = DraftPolicy()
+        self._facts: ModelFacts | None = None
+        self._session: Session | None = None
+        self._frame: Frame | None = None
+        self._asked: RenderRequest | None = None
+        self._measured: RenderRequest | None = None
+        self._measure_next = False
+        self._asked_s: float | None = None
+        self._dropped_before = 0
+        self.statistics = FrameStatistics()
+        self._rest = self._timer(REST_MS, self._settle, single=True)
+        self._measure = self._timer(MEASURE_MS, self._measure_soon)
+        self._tell = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
+        renders.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
+
+    def _timer(self, interval_ms: int, call: Callable[[], object], *, single: bool = False) -> QTimer:
+        timer = QTimer(self)
+        timer.setInterval(interval_ms)
+        timer.setSingleShot(single)
+        timer.timeout.connect(call)
+        return timer
+
+    @property
+    def frame(self) -> Frame | None:
+        """The newest frame."""
+        return self._frame
+
+    def show_model(self, facts: ModelFacts) -> None:
+        """Ask for pictures of another model from now on; the last frame stays until its first."""
+        self._facts = facts
+        self._asked = self._measured = None
+        self._policy.clear()
+        self.statistics.clear()
+        self._dropped_before = self._renders.frames_dropped
+        self.statistics_changed.emit()
+
+    def ask(self, session: Session, *, live: bool) -> None:
+        """Ask for the picture of a session: at once, and small enough to follow the hand while it is live."""
+        self._session = session
+        if self._facts is None or session.model.model_id != self._facts.model_id:
+            return
+        resolution = self._policy.resolution(self._facts) if live else None
+        request = resolve(session, resolution=resolution)
+        if resolution is None:
+            self._rest.stop()
+        else:
+            self._rest.start()
+        if request == self._asked:
+            return  # on its way, or on the screen
+        self._asked = request
+        if self._measure_next:
+            self._measure_next = False
+            self._measured = request
+            request = replace(request, measure_steps=True)
+        self._renders.ask(request, self._clock())
+
+    def render_failed(self) -> None:
+        """Forget what was asked for, so that it can be asked for again."""
+        self._asked = None
+
+    def frame_painted(self, frame: Frame) -> None:
+        """Take note that a frame is on the screen; only the first time counts."""
+        if frame is self._frame and self._asked_s is not None:
+            self.statistics.frame_painted(self._asked_s, self._clock())
+            self._asked_s = None
+
+    def set_measuring(self, on: bool) -> None:
+        """Measure the steps of a frame twice a second while pictures change, and of the last one when they rest."""
+        if on:
+            self._measure.start()
+            self._measure_soon()
+        else:
+            self._measure.stop()
+            self._measure_next = False
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        for timer in (self._rest, self._measure, self._tell):
+            timer.stop()
+        self._facts = None
+
+    @Slot()
+    def _take_frame(self) -> None:
+        shown = self._renders.take_frame()
+        if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
+            return
+        self._frame = shown.frame
+        self._asked_s = shown.asked_s
+        self._policy.frame_arrived(shown.frame, self._facts)
+        self.statistics.frame_arrived(shown.frame, self._clock())
+        self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
+        self.frame_changed.emit()
+        if not self._tell.isActive():
+            self._tell.start()
+
+    def _settle(self) -> None:
+        """Nothing changed for a while: the full picture."""
+        if self._session is not None:
+            self.ask(self._session, live=False)
+
+    def _measure_soon(self) -> None:
+        """Measure the next picture; the one on the screen if none comes and its steps are not known."""
+        if self._asked is None:
+            self._measure_next = True
+        elif self._asked != self._measured:
+            self._measure_next = True
+            if self._session is not None and not self._rest.isActive():
+                self._asked = None
+                self.ask(self._session, live=False)
+
+
+def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> RenderRequest:
+    """Return the request for a small picture of a session or a request: the earliest exit that is large enough."""
+    if isinstance(what, Session):
+        request = resolve(adapt(what, facts).session)
+    else:
+        request = replace(what, model_id=facts.model_id)
+    large_enough = [side for side in facts.draft_resolutions if side >= THUMBNAIL_PX]
+    return replace(request, resolution=min(large_enough, default=None), measure_steps=False)

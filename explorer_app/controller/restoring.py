@@ -1,0 +1,32 @@
+"""Bringing back what a session file or a saved picture remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.session.session import ModelReference, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """A session to bring back once its model is open. `what` names it in messages: "The picture walk.png"."""
+
+    session: Session
+    model: ModelReference
+    what: str
+
+
+def picture_session(document: PictureDocument) -> Session:
+    """Return the session that a picture shows: its own, or one that holds the recipes of a sequence's frame."""
+    if document.session is not None:
+        return document.session
+    blend = document.request.blend
+    first = blend[0][0]
+    return Session(
+        model=document.model,
+        held=blend,
+        classes=first.latent.classes,
+        truncation=first.truncation,
+        noise=document.request.noise,
+    )

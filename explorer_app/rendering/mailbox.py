@@ -1,0 +1,80 @@
+"""A mailbox of one: newest wins. What nobody took before the next came is dropped and counted.
+
+Requests go down and frames come up through mailboxes, so that a gesture never queues: a signal that carried frames
+would be an unbounded queue. No Qt.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Mailbox(Generic[Item]):
+    """Holds at most one item. Safe to use from every thread.
+
+    Parameters
+    ----------
+    condition
+        Notified whenever something is put or the mailbox closes; several mailboxes may share one, so that one thread
+        can wait for all of them.
+    """
+
+    def __init__(self, condition: threading.Condition | None = None) -> None:
+        self._condition = condition or threading.Condition()
+        self._item: Item | None = None
+        self._dropped = 0
+        self._is_closed = False
+
+    @property
+    def dropped(self) -> int:
+        """How many items were replaced before anybody took them."""
+        with self._condition:
+            return self._dropped
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take."""
+        with self._condition:
+            return self._item is None
+
+    def put(self, item: Item) -> bool:
+        """Leave an item in place of what is there.
+
+        Returns
+        -------
+        Whether the mailbox was empty: only then does the receiver need to be told. A closed one takes nothing.
+        """
+        with self._condition:
+            if self._is_closed:
+                return False
+            was_empty = self._item is None
+            self._dropped += not was_empty
+            self._item = item
+            self._condition.notify_all()
+            return was_empty
+
+    def take(self) -> Item | None:
+        """Take what is there, None if nothing is."""
+        with self._condition:
+            item, self._item = self._item, None
+            return item
+
+    def wait(self, timeout_s: float | None = None) -> Item | None:
+        """Wait for an item and take it; None if the mailbox was closed or the time is over."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._item is not None or self._is_closed, timeout_s)
+            return self.take()
+
+    def clear(self) -> None:
+        """Throw away what is there, without counting it as dropped."""
+        self.take()
+
+    def close(self) -> None:
+        """Throw away what is there and take nothing more; whoever waits is woken. May be called twice."""
+        with self._condition:
+            self._is_closed = True
+            self._item = None
+            self._condition.notify_all()

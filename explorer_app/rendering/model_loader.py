@@ -1,0 +1,133 @@
+"""Reads model files beside everything else, so that the model that is open goes on answering."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.rendering.mailbox import Mailbox
+from gpu_backend import CancelledError, Model
+
+
+class ReadModel(Protocol):
+    """Reads a model file: `gpu_backend.read_model`, or a test's fake."""
+
+    def __call__(self, path: Path, *, progress: Progressed, cancelled: Cancelled) -> Model:
+        """Return the model, telling how far it is and asking whether to stop."""
+        ...
+
+
+class Progressed(Protocol):
+    """Told how many bytes of how many are read."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Take note."""
+        ...
+
+
+class Cancelled(Protocol):
+    """Asked whether to stop."""
+
+    def __call__(self) -> bool:
+        """Return whether to stop."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingProgress:
+    """How far it is, in bytes."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingEnded:
+    """A file was read, or was not. A reading that was cancelled ends without a word."""
+
+    path: Path
+    model: Model | None
+    error: BaseException | None
+
+
+class _Reading:
+    """One file being read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cancelled = threading.Event()
+
+
+class ModelLoader(QObject):
+    """Reads one file at a time; starting another cancels the one before.
+
+    `ready` is bare and emitted only if there was nothing new to take: connect it queued.
+    """
+
+    ready = Signal()
+
+    def __init__(self, read: ReadModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._read = read
+        self._news: Mailbox[ReadingProgress | ReadingEnded] = Mailbox()
+        self._lock = threading.Lock()
+        self._reading: _Reading | None = None
+        self._threads: list[threading.Thread] = []
+        self._is_closed = False
+
+    def start(self, path: Path) -> None:
+        """Begin to read a file."""
+        self.cancel()
+        if self._is_closed:
+            return
+        reading = _Reading(path)
+        with self._lock:
+            self._reading = reading
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=self._run, args=(reading,), name="reading a model")
+        self._threads.append(thread)
+        thread.start()
+
+    def cancel(self) -> None:
+        """Stop reading; nothing more is heard of it. Does nothing if nothing is read."""
+        with self._lock:
+            if self._reading is not None:
+                self._reading.cancelled.set()
+                self._reading = None
+            self._news.clear()
+
+    def take(self) -> ReadingProgress | ReadingEnded | None:
+        """Take the newest there is to know: how far it is, or how it ended."""
+        return self._news.take()
+
+    def close(self) -> None:
+        """Stop reading and wait until every thread has ended. May be called twice."""
+        self._is_closed = True
+        self.cancel()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+
+    def _run(self, reading: _Reading) -> None:
+        try:
+            model = self._read(
+                reading.path,
+                progress=lambda done, total: self._tell(reading, ReadingProgress(done, total)),
+                cancelled=reading.cancelled.is_set,
+            )
+        except CancelledError:
+            return
+        except Exception as error:
+            self._tell(reading, ReadingEnded(reading.path, None, error))
+        else:
+            self._tell(reading, ReadingEnded(reading.path, model, None))
+
+    def _tell(self, reading: _Reading, news: ReadingProgress | ReadingEnded) -> None:
+        with self._lock:
+            is_new = reading is self._reading and self._news.put(news)
+        if is_new:
+            self.ready.emit()
