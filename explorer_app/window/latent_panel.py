@@ -164,8 +164,8 @@ class LatentPanel(QWidget):
         super().resizeEvent(event)
         viewport = self.parentWidget()
         area = viewport.parentWidget() if viewport is not None else None
-        bar = area.verticalScrollBar() if isinstance(area, QScrollArea) else None
-        taken = bar.width() if bar is not None and bar.isVisible() else 0
+        # The bar itself still counts as visible while the room that it gives back is being laid out.
+        taken = max(0, area.width() - self.width()) if isinstance(area, QScrollArea) else 0
         margin = theme.MARGIN
         self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), margin)
 

@@ -520,6 +520,14 @@ def test_everything_has_its_room(make: Make, controller: FakeController, width: 
             assert button.width() >= button.minimumSizeHint().width(), button.text()
 
 
+def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 720)  # type: ignore[call-arg]
+    window.workspace.reset()
+    QApplication.processEvents()
+    panel = window.latent
+    assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
+
+
 def test_docks_lie_six_px_apart(window: MainWindow) -> None:
     left = dock(window, "latent")
     gap = window.canvas.mapTo(window, QPoint(0, 0)).x() - left.mapTo(window, QPoint(left.width(), 0)).x()
