@@ -1,0 +1,38 @@
+# Each target sets up what it needs by itself; a second call finds it done.
+
+.DEFAULT_GOAL := run
+.PHONY: run test check bench package model clean
+
+PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
+LINUX := $(filter Linux,$(shell uname -s))
+
+run:  ## open the window on the bundled model (without a display: render the demo sequence)
+	@packaging/environment.sh run
+	@packaging/run.sh
+
+test:  ## all tests, without a display
+	@packaging/environment.sh test
+	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
+	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto $(ARGS)
+
+check:  ## formatting, lint, types, layers
+	@packaging/environment.sh test
+	@$(PYTHON_IN_VENV) -m ruff format --check .
+	@$(PYTHON_IN_VENV) -m ruff check .
+	@$(PYTHON_IN_VENV) -m mypy
+	@$(dir $(PYTHON_IN_VENV))lint-imports
+
+bench:  ## what a frame costs on the processor, beside the plain network
+	@packaging/environment.sh run
+	@$(PYTHON_IN_VENV) -m gpu_backend.bench.cpu_frame $(ARGS)
+
+package:  ## wheel and sdist in dist/, tried out in an environment of their own
+	@packaging/environment.sh test
+	@PYTHON="$(PYTHON_IN_VENV)" packaging/package.sh
+
+model:  ## make the bundled model again
+	@packaging/environment.sh run
+	@$(PYTHON_IN_VENV) packaging/make_model.py
+
+clean:  ## remove what these targets made, .venv included
+	rm -rf .venv dist build latentloom-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
