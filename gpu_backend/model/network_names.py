@@ -98,7 +98,7 @@ class NetworkNames:
             raise Refusal("tensors with data of their own", "two share the same bytes")
         if place >= 0:
             self._used.add(place)
-        held = content_of(self._source, content)
+        held = content_of(self._source, content, self._watch)
         record = read_storage_stream(BytesSource(held), 0, len(held), **reading)  # type: ignore[arg-type]
         record.held = content
         return record
@@ -108,7 +108,7 @@ class NetworkNames:
             raise Refusal("a NumPy scalar of a plain number", "something else came")
         if not isinstance(arguments[1], Span | bytes):
             raise Refusal("a NumPy scalar of a plain number", "something else came")
-        return scalar(arguments[0], content_of(self._source, arguments[1]))
+        return scalar(arguments[0], content_of(self._source, arguments[1], self._watch))
 
 
 def _empty_table(arguments: tuple[object, ...]) -> Table:

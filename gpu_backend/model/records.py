@@ -6,11 +6,13 @@ one slot, so that a file can set no attribute.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import Source
+from gpu_backend.model.watch import Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,12 @@ class Latin1:
 
 ByteString = Span | Latin1 | bytes
 
+_CHUNK = 1 << 20
 _MOST_WRAPPED = 128 << 20
 """Longest text that is unwrapped, in bytes: a convolution of 1024 to 1024 channels takes half of it."""
 
 
-def content_of(source: Source, value: object) -> bytes:
+def content_of(source: Source, value: object, watch: Watch) -> bytes:
     """Read a byte string of a pickle."""
     if isinstance(value, bytes):
         return value
@@ -51,12 +54,22 @@ def content_of(source: Source, value: object) -> bytes:
     if isinstance(value, Latin1):
         if value.text.stop - value.text.start > _MOST_WRAPPED:
             raise Refusal("bytes wrapped in at most 128 MiB of text", "there are more")
-        try:
-            text = source.read(value.text.start, value.text.stop - value.text.start).decode("utf-8")
-            return text.encode("latin-1")
-        except UnicodeError:
-            raise Refusal("bytes wrapped in Latin-1 text", "the text has other characters") from None
+        return _unwrapped(source, value.text, watch)
     raise Refusal("a byte string", "something else came")
+
+
+def _unwrapped(source: Source, text: TextSpan, watch: Watch) -> bytes:
+    """Undo the wrapping piece by piece: it is slow work, and a person may want to stop it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    content = bytearray()
+    try:
+        for start in range(text.start, text.stop, _CHUNK):
+            watch.check()
+            stop = min(start + _CHUNK, text.stop)
+            content += decoder.decode(source.read(start, stop - start), final=stop == text.stop).encode("latin-1")
+    except UnicodeError:
+        raise Refusal("bytes wrapped in Latin-1 text", "the text has other characters") from None
+    return bytes(content)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,9 +50,9 @@ def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Wat
             start = record.storage.start + record.offset * dtype.itemsize
             wanted.append(Wanted(start, raw[name].data.cast("B")))
         else:
-            watch.check()
-            raw[name] = _held(source, record)
+            raw[name] = _held(source, record, watch)
     digest = read_through(source, [piece for piece in wanted if len(piece.target)], watch)
+    wanted.clear()  # its views would keep every raw array alive
     weights: dict[str, NDArray[np.float32]] = {}
     for name, record in records.items():
         watch.check()
@@ -72,7 +72,7 @@ def small_values(source: Source, record: TensorRecord, name: str, most: int = 10
         start = record.storage.start + record.offset * dtype.itemsize
         raw: NDArray[Any] = np.frombuffer(source.read(start, record.extent * dtype.itemsize), dtype)
     else:
-        raw = _held(source, record)
+        raw = _held(source, record, Watch())
     return [float(value) for value in _shaped(raw, record).ravel()]
 
 
@@ -89,8 +89,8 @@ def _check_sizes(source: Source, records: Mapping[str, TensorRecord]) -> None:
         raise Refusal("tensors with data of their own", f"{total} bytes of them stand in {source.size} bytes")
 
 
-def _held(source: Source, record: TensorRecord) -> NDArray[Any]:
-    content = content_of(source, record.storage.held)
+def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:
+    content = content_of(source, record.storage.held, watch)
     dtype = _FLOATS[record.storage.dtype]
     start = record.storage.start + record.offset * dtype.itemsize
     return np.frombuffer(content[start : start + record.extent * dtype.itemsize], dtype).copy()

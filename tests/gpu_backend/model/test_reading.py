@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,36 @@ def test_the_content_decides_and_not_the_ending(name: str, tmp_path: Path) -> No
 def test_a_tensorflow_pickle_is_recognised_and_said_not_to_run() -> None:
     with pytest.raises(UnsupportedModelError, match="TensorFlow"):
         read_model(GOLDEN.parent / "hostile" / "b08_tf_build_module_src.pkl")
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2(resolution=128, channel_base=8192, channel_max=96))
+    size = path.stat().st_size
+
+    def shrink(done: int, total: int) -> None:
+        os.truncate(path, size // 2)
+
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path, progress=shrink)
+    assert_one_sentence(caught.value, "it became shorter")
+
+
+def test_reading_takes_little_more_memory_than_the_weights(tmp_path: Path) -> None:
+    made = make_stylegan2(resolution=64, channel_base=16384, channel_max=256)
+    path = write_nvidia_pickle(tmp_path / "n.pkl", made, channels_last=True, other=made)
+    nbytes = sum(array.nbytes for array in made.weights.values())
+    tracemalloc.start()
+    try:
+        model = read_model(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(array.nbytes for array in model.weights.values()) == nbytes
+    # One pass: the weights, one tensor being laid out, and the piece of the file that is at hand.
+    largest = max(array.nbytes for array in made.weights.values())
+    assert peak < nbytes + 2 * largest + (6 << 20)
+
+
+def test_inspecting_gives_the_facts_that_reading_gives() -> None:
+    path = GOLDEN / f"{S2}.pkl"
+    assert inspect_model(path) == read_model(path).facts
