@@ -112,7 +112,6 @@ class Controller(QObject):
         self._drift = Drift(clock, parent=self)
         self._thumbnails = ThumbnailStore()
         self._hopeless_thumbnails: set[Hashable] = set()
-        self._fresh_thumbnails: list[Hashable] = []
         self._restoring: Restoring | None = None
         self._is_closed = False
         self._said: set[str] = set()
@@ -423,11 +422,6 @@ class Controller(QObject):
         if facts is not None and key not in self._thumbnails and key not in self._hopeless_thumbnails:
             self._renders.ask_thumbnail(key, lambda: thumbnail_request(what, facts))
 
-    def take_fresh_thumbnails(self) -> tuple[Hashable, ...]:
-        """Return the keys of the thumbnails that were made since this was asked last."""
-        fresh, self._fresh_thumbnails = tuple(self._fresh_thumbnails), []
-        return fresh
-
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
         """Tell that a frame is on the screen: this is where gesture-to-screen latency is measured."""
@@ -522,10 +516,10 @@ class Controller(QObject):
     def _take_news(self) -> None:
         if self._is_closed:
             return
-        thumbnails = len(self._fresh_thumbnails)
-        for news in self._renders.take_news():
+        all_news = self._renders.take_news()
+        for news in all_news:
             self._take(news)
-        if len(self._fresh_thumbnails) > thumbnails:
+        if any(isinstance(news, ThumbnailMade) for news in all_news):
             self.thumbnails_changed.emit()
 
     def _take(self, news: News) -> None:
@@ -546,7 +540,6 @@ class Controller(QObject):
                 self._exports.take_ended(news)
             case ThumbnailMade(key=key, frame=frame):
                 self._thumbnails.put(key, frame)
-                self._fresh_thumbnails.append(key)
             case ThumbnailFailed(key=key, error=error):
                 self._hopeless_thumbnails.add(key)
                 self._messages.note("A small picture could not be made.", f"{key}: {error}")
@@ -555,7 +548,6 @@ class Controller(QObject):
         self._renders.forget_thumbnails()
         self._thumbnails.clear()
         self._hopeless_thumbnails.clear()
-        self._fresh_thumbnails.clear()
         self._said.clear()
         self._models.take_opened(news)
         self._preview.show_model(news.facts)

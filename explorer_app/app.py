@@ -1,0 +1,289 @@
+"""Builds the parts, connects them, closes them in reverse.
+
+The story of a start::
+
+    MessageLog           so that whatever happens from here on can be told
+    Settings             read field by field; cannot fail
+    RenderThread         made, not running; nothing heavy is imported
+    Controller           joins them
+    MainWindow           on the screen, where it was, with a word that the model is on its way
+    Controller.start     the last session; a thread reads the model's file; the rendering thread imports what it
+                         needs, makes the renderer, and the first picture comes
+
+and of an end: the window closes, the controller waits for threads and writes what is to be kept, the log's road is
+taken down. Every `close` may be called twice.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+import gpu_backend
+from explorer_app.assets import bundled_model
+from explorer_app.messages import MessageBridge, MessageLog
+from explorer_app.settings import Settings
+from explorer_app.version import __version__
+from gpu_backend import LoomError
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QMessageLogContext, QtMsgType
+    from PySide6.QtWidgets import QApplication
+
+    from explorer_app.rendering.model_loader import ReadModel
+    from explorer_app.rendering.renderer_like import RendererLike
+    from gpu_backend import Model
+
+_DOCUMENTS = (".png", ".loom")
+
+EXIT_NO_WINDOW = 2
+
+
+class WindowError(LoomError):
+    """The window cannot open on this machine as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a person's files are: preferences, and the last session. None keeps nothing."""
+
+    settings: Path | None
+    state: Path | None
+
+    @staticmethod
+    def of_this_system() -> Places:
+        """Return where this system wants them; no folder is made."""
+        return Places(Settings.default_path(), platformdirs.user_data_path("latentloom", appauthor=False))
+
+
+def run_window(file: Path | None = None, *, device: str = "auto") -> int:
+    """Open the window, stay until it is closed, and return the exit status.
+
+    Parameters
+    ----------
+    file
+        A model, a session or a picture to open.
+    device
+        Which device renders, as for `gpu_backend.Renderer`.
+
+    Raises
+    ------
+    WindowError
+        If a library of the system is missing; the sentence names it.
+    """
+    try:
+        from PySide6.QtWidgets import QApplication
+    except ImportError as error:
+        raise WindowError(
+            f"The window needs a library that this system lacks ({error}); "
+            "on Linux packaging/linux/system-libs.sh installs it, and latentloom render needs none.",
+            str(error),
+        ) from error
+    messages = MessageLog()
+    qt_road = QtMessageRoad(messages)
+    qt_road.install()
+    qt = QApplication.instance()
+    if not isinstance(qt, QApplication):
+        qt = QApplication(sys.argv[:1])
+    qt_road.is_open = True
+    app = App(qt, messages, Places.of_this_system(), device=device)
+    interrupt = Interrupt(qt.quit)
+    try:
+        app.start(file)
+        return qt.exec()
+    finally:
+        interrupt.close()
+        app.close()
+        qt_road.remove()
+
+
+class App:
+    """The parts of the program, from the first to the last.
+
+    Parameters
+    ----------
+    qt
+        The Qt application.
+    messages
+        Where everything is told.
+    places
+        Where files are kept.
+    device
+        Which device renders.
+    read, make_renderer, bundled
+        How models are read and rendered and which one came along; a test brings its own.
+    """
+
+    def __init__(
+        self,
+        qt: QApplication,
+        messages: MessageLog,
+        places: Places,
+        *,
+        device: str = "auto",
+        read: ReadModel | None = None,
+        make_renderer: Callable[[Model], RendererLike] | None = None,
+        bundled: Path | None = None,
+    ) -> None:
+        from explorer_app.controller import Controller
+        from explorer_app.rendering.model_loader import ModelLoader
+        from explorer_app.rendering.render_thread import RenderThread
+        from explorer_app.window import theme
+        from explorer_app.window.main_window import MainWindow
+
+        self._is_closed = False
+        self.messages = messages
+        self._bridge = MessageBridge(messages)
+        self._bridge.install()
+        self.settings = Settings(places.settings, messages)
+        qt.setApplicationName("latentloom")
+        qt.setApplicationDisplayName("Latent Loom")
+        qt.setApplicationVersion(__version__)
+        qt.setDesktopFileName("latentloom")
+        theme.apply(qt, self.settings.values.theme)
+        # Names of the front door are looked up where they are called: that is when their modules are imported.
+        self._renders = RenderThread(make_renderer or (lambda model: gpu_backend.Renderer(model, device)))
+        self.controller = Controller(
+            self._renders,
+            ModelLoader(read or _read_model),
+            self.settings,
+            messages,
+            state_folder=places.state,
+            bundled_model=bundled or _bundled(messages),
+        )
+        self.window = MainWindow(self.controller, self.settings, messages)
+
+    def start(self, file: Path | None = None) -> None:
+        """Show the window, then begin with everything that takes time."""
+        from PySide6.QtCore import QTimer
+
+        self.window.show_restored()
+        QTimer.singleShot(0, self.window, lambda: self._begin(file))
+
+    def close(self) -> None:
+        """Close the parts in reverse. May be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.window.close()
+        self.controller.close()
+        self.settings.save()
+        self._bridge.remove()
+
+    def _begin(self, file: Path | None) -> None:
+        if self._is_closed:
+            return
+        is_document = file is not None and file.suffix.lower() in _DOCUMENTS
+        self.controller.start(model=None if is_document else file, document=file if is_document else None)
+
+
+class QtMessageRoad:
+    """Carries what Qt says into the message log: as notes, since they are for a report and not for the person.
+
+    Attributes
+    ----------
+    is_open
+        Whether Qt has found its display. Before, its last words end the program with a sentence instead of a crash.
+    """
+
+    def __init__(self, messages: MessageLog) -> None:
+        self._messages = messages
+        self._former: Any = None
+        self._is_installed = False
+        self.is_open = False
+
+    def install(self) -> None:
+        """Take over from Qt's own handler."""
+        from PySide6.QtCore import qInstallMessageHandler
+
+        if not self._is_installed:
+            self._is_installed = True
+            self._former = qInstallMessageHandler(self._take)
+
+    def remove(self) -> None:
+        """Give the handler back. May be called twice."""
+        from PySide6.QtCore import qInstallMessageHandler
+
+        if self._is_installed:
+            self._is_installed = False
+            qInstallMessageHandler(self._former)
+
+    def _take(self, kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+        from PySide6.QtCore import QtMsgType
+
+        if kind == QtMsgType.QtFatalMsg:
+            if not self.is_open:
+                sys.stderr.write(
+                    "latentloom: The window cannot open because Qt found no display or lacks a system library; "
+                    "on Linux packaging/linux/system-libs.sh installs those, and latentloom demo renders without.\n"
+                    f"{text}\n"
+                )
+                sys.stderr.flush()
+                os._exit(EXIT_NO_WINDOW)  # Qt would abort with a core dump next
+            sys.stderr.write(f"{text}\n")
+        elif kind == QtMsgType.QtCriticalMsg:
+            self._messages.warning("Qt, which draws the window, met a problem; the details have its words.", text)
+        else:
+            self._messages.note(f"Qt: {text}", context.category or "")
+
+
+class Interrupt:
+    """Calls a function on Ctrl-C.
+
+    Python looks at signals between two of its own instructions, and there are none while Qt waits: the signal also
+    writes a byte into a socket that Qt watches.
+    """
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        from PySide6.QtCore import QSocketNotifier
+
+        self._call = call
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read)
+        self._notifier.activated.connect(self._drain)
+        self._former_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._former = signal.signal(signal.SIGINT, self._interrupted)
+
+    def close(self) -> None:
+        """Give the signal back. May be called twice."""
+        if self._reader.fileno() < 0:
+            return
+        signal.signal(signal.SIGINT, self._former)
+        signal.set_wakeup_fd(self._former_fd)
+        self._notifier.setEnabled(False)
+        self._notifier.deleteLater()
+        self._reader.close()
+        self._writer.close()
+
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        self._call()
+
+    def _drain(self) -> None:
+        """Take the byte away; Python has called `_interrupted` on the way here."""
+        try:
+            self._reader.recv(64)
+        except OSError:
+            return
+
+
+def _read_model(path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Model:
+    return gpu_backend.read_model(path, progress=progress, cancelled=cancelled)
+
+
+def _bundled(messages: MessageLog) -> Path | None:
+    try:
+        return bundled_model()
+    except LoomError as error:
+        messages.warning(error.sentence, error.details)
+        return None
