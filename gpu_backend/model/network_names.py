@@ -63,6 +63,7 @@ class NetworkNames:
             ("numpy", "ndarray"): None,
             ("builtins", "set"): _set,
             ("__builtin__", "set"): _set,
+            ("__builtin__", "bytes"): _empty_bytes,
             ("_codecs", "encode"): _encoded,
             ("dill._dill", "_create_array"): _dill_array,
             ("dill._dill", "_load_type"): _dill_type,
@@ -85,12 +86,11 @@ class NetworkNames:
 
     def _storage(self, arguments: tuple[object, ...]) -> StorageRecord:
         content = arguments[0] if len(arguments) == 1 else None
-        reading = {"budget": self._budget, "watch": self._watch, "requested": self._requested}
         if isinstance(content, Span):
             if content.start in self._used:
                 raise Refusal("tensors with data of their own", "two share the same bytes")
             self._used.add(content.start)
-            return read_storage_stream(self._source, content.start, content.stop, **reading)  # type: ignore[arg-type]
+            return self._stream(self._source, content.start, content.stop)
         if not isinstance(content, Latin1 | bytes):
             raise Refusal("tensor data in a byte string", "something else came")
         place = content.text.start if isinstance(content, Latin1) else -1
@@ -99,9 +99,14 @@ class NetworkNames:
         if place >= 0:
             self._used.add(place)
         held = content_of(self._source, content, self._watch)
-        record = read_storage_stream(BytesSource(held), 0, len(held), **reading)  # type: ignore[arg-type]
+        record = self._stream(BytesSource(held), 0, len(held))
         record.held = content
         return record
+
+    def _stream(self, source: Source, start: int, stop: int) -> StorageRecord:
+        return read_storage_stream(
+            source, start, stop, budget=self._budget, watch=self._watch, requested=self._requested
+        )
 
     def _scalar(self, arguments: tuple[object, ...]) -> object:
         if len(arguments) != 2 or (isinstance(arguments[1], Span) and arguments[1].stop - arguments[1].start > 8):
@@ -128,6 +133,12 @@ def _set(arguments: tuple[object, ...]) -> set[object]:
     if not isinstance(items, list):
         raise Refusal("a set made of a list", "something else came")
     return {plain_key(item) for item in items}
+
+
+def _empty_bytes(arguments: tuple[object, ...]) -> bytes:
+    if arguments:
+        raise Refusal("bytes in a byte string", "others came")
+    return b""  # how protocol 2 writes the empty byte string
 
 
 def _encoded(arguments: tuple[object, ...]) -> Latin1 | bytes:
