@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+)
+from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
@@ -28,7 +35,7 @@ class _Column:
 
 _COLUMNS = (
     _Column("layer", "Where in the network the step is.", ""),
-    _Column("kernel", "Which operation ran.", "modulated_conv"),
+    _Column("kernel", "Which operation ran.", "modulated_up_conv"),
     _Column("ms", "How long it took, in milliseconds.", "1000.00 "),
     _Column("share", "Its part of the time of all steps, in percent.", "100 %   "),
     _Column("GF/s", "Floating-point operations it got done, in thousand millions a second.", "1000.0"),
@@ -113,6 +120,7 @@ class StepTable(QTableView):
         super().__init__(parent)
         self.setObjectName("steps")
         self.setAccessibleName("Steps of the plan")
+        self._chosen: tuple[str, str] | None = None
         self.steps = StepModel(self)
         self._sorted = QSortFilterProxyModel(self)
         self._sorted.setSourceModel(self.steps)
@@ -152,11 +160,36 @@ class StepTable(QTableView):
         header.setSortIndicator(_SHARE, Qt.SortOrder.DescendingOrder)
 
     def show_steps(self, steps: Sequence[StepCost]) -> None:
-        """Show other costs; rows find their new places unless the pointer is on them."""
+        """Show other costs; rows find their new places unless the pointer is on them.
+
+        A draft has fewer steps than the full picture: what is selected stays selected as long as it is among them.
+        """
+        scrolled = self.verticalScrollBar().value()
+        selected = [self._sorted.mapToSource(index).row() for index in self.selectionModel().selectedRows()]
+        if selected:
+            step = self.steps.steps[selected[0]]
+            self._chosen = (step.layer, step.kernel)
         self.steps.show_steps(steps)
         if not self.underMouse():
             header = self.horizontalHeader()
             self._sorted.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
+        if not self.selectionModel().hasSelection():
+            self._choose_again()
+        self.verticalScrollBar().setValue(scrolled)
+
+    def _choose_again(self) -> None:
+        for row, step in enumerate(self.steps.steps):
+            if (step.layer, step.kernel) == self._chosen:
+                index = self._sorted.mapFromSource(self.steps.index(row, 0))
+                rows = QItemSelectionModel.SelectionFlag.Rows
+                self.selectionModel().select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows)
+                break
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Choose a row; a press beside the rows chooses none."""
+        super().mousePressEvent(event)
+        if not self.selectionModel().hasSelection():
+            self._chosen = None
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Where there is little room, the rate gives way to the layer's name."""

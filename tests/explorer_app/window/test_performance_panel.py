@@ -174,6 +174,16 @@ def test_new_figures_keep_order_selection_and_scroll(table: StepTable, qtbot: Qt
     assert column(table, 2)[0].strip() == "0.20"
 
 
+def test_a_draft_with_fewer_steps_and_the_full_picture_after_it_keep_what_is_selected(table: StepTable) -> None:
+    full = steps()
+    row = column(table, 0).index("b16.conv0")
+    table.selectRow(row)
+    for shown in (full[:2], full[:1], full):
+        table.show_steps(shown)
+    chosen = table.selectionModel().selectedRows()
+    assert [index.data() for index in chosen] == ["b16.conv0"]
+
+
 def test_the_bar_is_as_long_as_the_share_compared_to_the_largest(table: StepTable) -> None:
     shot = table.viewport().grab().toImage()
     ratio = shot.devicePixelRatio()
