@@ -15,21 +15,23 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeySequence,
 )
-from PySide6.QtWidgets import QMainWindow, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.messages import Level, Message, MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window import actions, theme
 from explorer_app.window.action_button import ActionButton
-from explorer_app.window.action_table import ACTIONS, MENUS
+from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
 from explorer_app.window.canvas import CAPTION_PX, Canvas
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.dock import Dock
+from explorer_app.window.file_drop import drop_text, dropped
 from explorer_app.window.history_strip import HistoryStrip
 from explorer_app.window.latent_panel import LatentPanel
+from explorer_app.window.menu_bar import fill_menu_bar
 from explorer_app.window.message_view import MessageView
 from explorer_app.window.mix_panel import MixPanel
 from explorer_app.window.model_panel import ModelPanel
@@ -147,22 +149,8 @@ class MainWindow(QMainWindow):
         inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
         self.top_bar.set_menu(self._recent_menu(inspect))
         self.model.set_recent_menu(self._recent_menu(()))
-        self.menus: dict[str, QMenu] = {}
-        for name in MENUS:
-            menu = self.menuBar().addMenu(f"&{name}")
-            menu.setToolTipsVisible(True)
-            self.menus[name] = menu
-            for spec in ACTIONS:
-                if name not in (spec.menu, spec.also):
-                    continue
-                if spec.starts_section and not menu.isEmpty():
-                    menu.addSeparator()
-                if spec.key == "theme-system":
-                    menu.addActions([dock.toggleViewAction() for dock in self.workspace.docks])
-                    menu.addSeparator()
-                menu.addAction(self.actions_by_key[spec.key])
-                if spec.key == "open-model" and name == "File":
-                    menu.addMenu(self.recent_menu)
+        docks = [dock.toggleViewAction() for dock in self.workspace.docks]
+        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, docks, self.recent_menu)
         self.menuBar().setCornerWidget(self.top_bar)
 
     def _recent_menu(self, below: Any) -> RecentMenu:
@@ -354,11 +342,11 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
         """Take files, and say what dropping them would do."""
-        path = _dropped(event)
+        path = dropped(event)
         if path is None:
             event.ignore()
             return
-        self.canvas.show_drop(_drop_text(path))
+        self.canvas.show_drop(drop_text(path))
         event.acceptProposedAction()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
@@ -369,7 +357,7 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
         """Open what was dropped, by its name."""
         self.canvas.show_drop("")
-        path = _dropped(event)
+        path = dropped(event)
         if path is not None:
             event.acceptProposedAction()
             self._controller.open_file(path)
@@ -408,20 +396,3 @@ class MainWindow(QMainWindow):
 def loading_text(stage: str, share: float) -> str:
     """Return how far a loading is: "Reading 42 %"."""
     return f"{stage} {100 * share:.0f} %" if 0 < share < 1 else f"{stage}…"
-
-
-def _dropped(event: QDropEvent) -> Path | None:
-    """Return the first file of a drop."""
-    for url in event.mimeData().urls():
-        if url.isLocalFile():
-            return Path(url.toLocalFile())
-    return None
-
-
-def _drop_text(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix == ".png":
-        return f"Drop to restore what {path.name} remembers"
-    if suffix == ".loom":
-        return f"Drop to open the session {path.name}"
-    return f"Drop to open the model {path.name}"

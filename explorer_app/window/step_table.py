@@ -36,8 +36,8 @@ class _Column:
 _COLUMNS = (
     _Column("layer", "Where in the network the step is.", ""),
     _Column("kernel", "Which operation ran.", "modulated_up_conv"),
-    _Column("ms", "How long it took, in milliseconds.", "1000.00 "),
-    _Column("share", "Its part of the time of all steps, in percent.", "100 %   "),
+    _Column("ms", "How long it took, in milliseconds.", "100.00 "),
+    _Column("share", "Its part of the time of all steps, in percent.", "100 %  "),
     _Column("GF/s", "Floating-point operations it got done, in thousand millions a second.", "1000.0"),
 )
 _ROOMY_PX = 350
@@ -192,9 +192,12 @@ class StepTable(QTableView):
             self._chosen = None
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where there is little room, the rate gives way to the layer's name."""
+        """Where there is little room, rate and kernel give way to the layer's name."""
         super().resizeEvent(event)
-        self.setColumnHidden(_RATE, self.viewport().width() < theme.px(_ROOMY_PX))
+        width = self.viewport().width()
+        self.setColumnHidden(_RATE, width < theme.px(_ROOMY_PX))
+        widest = self.fontMetrics().horizontalAdvance(_COLUMNS[_KERNEL].sample) + theme.px(14)
+        self.setColumnWidth(_KERNEL, min(widest, width * 35 // 100))
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

@@ -1,0 +1,25 @@
+"""Files that are dragged over the window: which one it is, and what dropping it would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtGui import QDropEvent
+
+
+def dropped(event: QDropEvent) -> Path | None:
+    """Return the first file of a drop."""
+    for url in event.mimeData().urls():
+        if url.isLocalFile():
+            return Path(url.toLocalFile())
+    return None
+
+
+def drop_text(path: Path) -> str:
+    """Return what dropping a file would do."""
+    suffix = path.suffix.lower()
+    if suffix == ".png":
+        return f"Drop to restore what {path.name} remembers"
+    if suffix == ".loom":
+        return f"Drop to open the session {path.name}"
+    return f"Drop to open the model {path.name}"
