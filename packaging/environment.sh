@@ -44,8 +44,14 @@ make_venv() {
 }
 
 case $want in
-    run) installed run && exit 0 || true; installed test && exit 0 || true; extra="" ;;
-    test) installed test && exit 0 || true; extra="[dev]" ;;
+    run)
+        if installed run || installed test; then exit 0; fi
+        extra=""
+        ;;
+    test)
+        if installed test; then exit 0; fi
+        extra="[dev]"
+        ;;
     *) say "environment.sh: expected 'run' or 'test', but '$want' came."; exit 2 ;;
 esac
 

@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "packaging")]
 from bundled_model.mapping import LAYERS, LR_MULTIPLIER, W_DIM, Z_DIM  # noqa: E402
 from bundled_model.network import tensors  # noqa: E402
 from bundled_model.scene import CLAMP, WIDTHS  # noqa: E402
+
 from gpu_backend.model.facts import FileFacts, facts_of  # noqa: E402
 from gpu_backend.model.model import Model  # noqa: E402
 from gpu_backend.model.safetensors_file import write_safetensors  # noqa: E402

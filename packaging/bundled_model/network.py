@@ -55,7 +55,7 @@ def _controls(rng: np.random.Generator, styles: dict[str, list[Style]], samples:
 
 
 def _weave(resolution: int) -> Array:
-    """Return a plain weave, (resolution, resolution) with mean 0: threads that go over and under each other."""
+    """Return a plain weave, threads that go over and under each other: (resolution, resolution) with mean 0."""
     y, x = np.mgrid[0:resolution, 0:resolution]
     over = np.where((x // 4 + y // 4) % 2 == 0, np.sin(math.pi * (x + 0.5) / 4.0), np.sin(math.pi * (y + 0.5) / 4.0))
     weave: Array = np.abs(over) - np.abs(over).mean()

@@ -2,9 +2,9 @@
 
 Coordinates are x to the right and y downwards, -1 .. 1. A hill is where its field g is positive: g = y minus the
 height of its ridge, which is a smooth wave plus tents, each folded out of the last one at twice the resolution (the
-way Takagi's curve is made). The sun is where radius - distance is positive. Until 64 x 64 all fields are homogeneous of degree one
-in the constant, so that the loss at the zero-padded borders leaves their zero lines where they are; there they are
-clamped into flat shapes, sharpened again at each doubling of the resolution.
+way Takagi's curve is made). The sun is where radius - distance is positive. Until 64 x 64 all fields are homogeneous
+of degree one in the constant, so that the loss at the zero-padded borders leaves their zero lines where they are;
+there they are clamped into flat shapes, sharpened again at each doubling of the resolution.
 """
 
 from __future__ import annotations
@@ -233,8 +233,8 @@ def _difference(copies: int, *, last: bool) -> Callable[[Layer], None]:
             before = Term("flat.old", -LIFT / (OLD * GAIN))
             layer.outputs[f"flat.more{copy}"] = [Term("flat", 2.0 * LIFT), before]
             layer.flat(f"flat.{copy}", FLAT)
-        # The border lost a quarter of the sky's gradient: whole - inner is what there is of it at the border, nearly, and
-        # nothing elsewhere.
+        # The border lost a quarter of the sky's gradient: whole - inner is what there is of it at the border, nearly,
+        # and nothing elsewhere.
         size = EDGE[256 if last else 128]
         whole = Term("dusk.old", size / (GAIN * GAIN * DUSK_OLD[256 if last else 128]))
         shade = size * 0.75 * FLAT / (GAIN * 0.25 * FLAT)
