@@ -105,7 +105,6 @@ class Preview(QObject):
         """Measure the steps of a frame twice a second while pictures change, and of the last one when they rest."""
         if on:
             self._measure.start()
-            self._measure_soon()
         else:
             self._measure.stop()
             self._measure_next = False
@@ -135,13 +134,15 @@ class Preview(QObject):
         if self._session is not None:
             self.ask(self._session, live=False)
 
+    def _frame_answers(self, request: RenderRequest) -> bool:
+        """Return whether the picture of a request is on the screen."""
+        return self._frame is not None and replace(self._frame.request, measure_steps=False) == request
+
     def _measure_soon(self) -> None:
         """Measure the next picture; the one on the screen if none comes and its steps are not known."""
-        if self._asked is None:
+        if self._asked is not None and self._asked != self._measured:
             self._measure_next = True
-        elif self._asked != self._measured:
-            self._measure_next = True
-            if self._session is not None and not self._rest.isActive():
+            if self._session is not None and not self._rest.isActive() and self._frame_answers(self._asked):
                 self._asked = None
                 self.ask(self._session, live=False)
 

@@ -1,0 +1,70 @@
+"""Every test: no display, none of the person's own folders, and quiet.
+
+A log at WARNING or above, a Qt message or a thread that goes on fails the test; Python's warnings do so by the
+configuration. A test that expects a log clears it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+
+_FOLDERS = {
+    "HOME": "home",
+    "USERPROFILE": "home",
+    "APPDATA": "home/roaming",
+    "LOCALAPPDATA": "home/local",
+    "XDG_CONFIG_HOME": "home/.config",
+    "XDG_DATA_HOME": "home/.local/share",
+    "XDG_CACHE_HOME": "home/.cache",
+    "XDG_STATE_HOME": "home/.local/state",
+}
+
+_UNAVOIDABLE = "This plugin does not support "
+"""Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
+
+_THREAD_END_S = 5.0
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders of a person who exists for one test only; made when something writes there."""
+    root = tmp_path_factory.getbasetemp() / "person"
+    for name, folder in _FOLDERS.items():
+        monkeypatch.setenv(name, str(root / folder))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def quiet_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No log at WARNING or above."""
+    yield
+    said = [record for record in caplog.get_records("call") if record.levelno >= logging.WARNING]
+    assert not said, f"logged: {[record.getMessage() for record in said]}"
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """Every thread that the test started has ended."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before and not thread.daemon]
+    for thread in left:
+        thread.join(_THREAD_END_S)
+    assert not any(thread.is_alive() for thread in left), f"still running: {left}"
+
+
+@pytest.fixture
+def quiet_qt(qtlog: Any) -> Iterator[None]:
+    """No Qt message."""
+    yield
+    said = [record.message for record in qtlog.records if not record.message.startswith(_UNAVOIDABLE)]
+    assert not said, f"Qt said: {said}"

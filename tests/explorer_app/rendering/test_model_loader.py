@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+
+from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
+from gpu_backend import ModelFileError
+from tests.helpers.fake_renderer import Library
+
+
+class Ear:
+    def __init__(self, loader: ModelLoader) -> None:
+        self.heard: list[Any] = []
+        self._loader = loader
+        loader.ready.connect(self._take, Qt.ConnectionType.QueuedConnection)
+
+    def _take(self) -> None:
+        news = self._loader.take()
+        if news is not None:
+            self.heard.append(news)
+
+    @property
+    def ends(self) -> list[ReadingEnded]:
+        return [news for news in self.heard if isinstance(news, ReadingEnded)]
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library()
+
+
+@pytest.fixture
+def loader(library: Library, qapp: Any) -> Iterator[ModelLoader]:
+    loader = ModelLoader(library)
+    yield loader
+    loader.close()
+
+
+@pytest.fixture
+def ear(loader: ModelLoader) -> Ear:
+    return Ear(loader)
+
+
+def file(tmp_path: Path, name: str, text: str = "a model") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_read_beside_and_tells_how_far_it_is(
+    loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
+):
+    library.gate.shut()
+    loader.start(file(tmp_path, "cats.pkl"))
+    qtbot.waitUntil(lambda: ear.heard == [ReadingProgress(1, 2)])
+    library.gate.open()
+    qtbot.waitUntil(lambda: bool(ear.ends))
+    assert ear.ends[0].model is not None
+    assert ear.ends[0].model.facts.name == "cats"
+
+
+def test_what_is_wrong_with_a_file_is_handed_on(loader: ModelLoader, ear: Ear, tmp_path: Path, qtbot: Any):
+    loader.start(file(tmp_path, "cats.pkl", "broken"))
+    qtbot.waitUntil(lambda: bool(ear.ends))
+    assert isinstance(ear.ends[0].error, ModelFileError)
+
+
+def test_a_reading_that_was_cancelled_ends_without_a_word(
+    loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
+):
+    library.gate.shut()
+    loader.start(file(tmp_path, "cats.pkl"))
+    qtbot.waitUntil(lambda: bool(ear.heard))
+    loader.cancel()
+    library.gate.open()
+    loader.close()
+    qtbot.wait(1)
+    assert ear.ends == []
+
+
+def test_starting_another_file_gives_the_first_one_up(
+    loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
+):
+    library.gate.shut()
+    loader.start(file(tmp_path, "cats.pkl"))
+    loader.start(file(tmp_path, "dogs.pkl"))
+    library.gate.open()
+    qtbot.waitUntil(lambda: bool(ear.ends))
+    loader.close()
+    qtbot.wait(1)
+    assert [end.path.name for end in ear.ends] == ["dogs.pkl"]
+
+
+def test_closing_while_a_file_is_read_leaves_no_thread(loader: ModelLoader, library: Library, tmp_path: Path):
+    library.gate.shut()
+    loader.start(file(tmp_path, "cats.pkl"))
+    loader.close()
+    loader.close()
+    loader.start(file(tmp_path, "dogs.pkl"))
+    assert len(library.read) <= 1

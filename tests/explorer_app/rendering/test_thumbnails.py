@@ -1,0 +1,60 @@
+from dataclasses import replace
+
+import numpy as np
+
+from explorer_app.rendering.thumbnail_orders import MAX_WAITING, ThumbnailOrder, ThumbnailOrders
+from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
+from gpu_backend import Frame, FrameTimings, RenderRequest
+from tests.helpers.fake_engine import fake_frame
+
+FRAME = fake_frame(RenderRequest("model"))
+
+
+def frame_of(pixels: np.ndarray) -> Frame:
+    return Frame(RenderRequest("model"), pixels, FrameTimings(1, 0, 1))
+
+
+def test_the_thumbnail_that_was_not_used_for_longest_makes_room():
+    store = ThumbnailStore(3)
+    for key in "abc":
+        store.put(key, FRAME)
+    assert store.get("a") is FRAME
+    store.put("d", FRAME)
+    assert [key in store for key in "abcd"] == [True, False, True, True]
+    assert len(store) == 3
+
+
+def test_clearing_forgets_all():
+    store = ThumbnailStore()
+    store.put("a", FRAME)
+    store.clear()
+    assert store.get("a") is None
+
+
+def test_a_large_frame_shrinks_to_the_mean_of_its_blocks():
+    pixels = np.zeros((256, 256, 4), np.uint8)
+    pixels[:, ::2] = 200
+    small = shrink(frame_of(pixels))
+    assert (small.width, small.height) == (64, 64)
+    assert (small.pixels == 100).all()
+    assert small.pixels.flags.c_contiguous
+
+
+def test_a_frame_that_is_small_already_stays_as_it_is():
+    assert shrink(FRAME) is FRAME
+    assert shrink(replace(FRAME), 6).width == 6
+
+
+def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once():
+    orders = ThumbnailOrders()
+    for key in ("a", "b", "c", "a"):
+        orders.put(ThumbnailOrder(key, lambda: RenderRequest("model")))
+    assert [orders.take().key for _ in range(3)] == ["a", "c", "b"]
+    assert orders.take() is None
+
+
+def test_orders_that_nobody_will_look_at_are_forgotten():
+    orders = ThumbnailOrders()
+    for key in range(MAX_WAITING + 5):
+        orders.put(ThumbnailOrder(key, lambda: RenderRequest("model")))
+    assert len(orders) == MAX_WAITING

@@ -1,0 +1,152 @@
+"""A renderer without a network: paints a flat colour, and waits where a test wants it to."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_backend import CancelledError, Frame, FrameTimings, Model, ModelFileError, RenderRequest, StepTime
+from tests.helpers.networks import make_stylegan2
+
+
+@dataclass(frozen=True)
+class FakeDevice:
+    name: str = "CPU"
+    precision: str = "fp32"
+    reason: str = "CPU: for a test."
+
+
+@dataclass(frozen=True)
+class FakeDirections:
+    names: tuple[str, ...] = ("sefa/0", "sefa/1")
+    reach: tuple[float, ...] = (5.0, 5.0)
+    vectors: Any = None
+
+
+class Gate:
+    """Lets renders through one by one; open from the start until `shut` is called."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._permits = 0
+        self._is_open = True
+        self._waiting = 0
+
+    def shut(self) -> None:
+        with self._condition:
+            self._is_open = False
+
+    def open(self) -> None:
+        with self._condition:
+            self._is_open = True
+            self._condition.notify_all()
+
+    def let_through(self, count: int = 1) -> None:
+        with self._condition:
+            self._permits += count
+            self._condition.notify_all()
+
+    def wait_for_knock(self) -> None:
+        """Wait until somebody stands at the gate."""
+        with self._condition:
+            assert self._condition.wait_for(lambda: self._waiting > 0, 10)
+
+    def pass_soon(self) -> bool:
+        """Wait a moment; return whether one may go through."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self._is_open, 0.01)
+
+    def pass_through(self) -> None:
+        with self._condition:
+            self._waiting += 1
+            self._condition.notify_all()
+            assert self._condition.wait_for(lambda: self._is_open or self._permits > 0, 30)
+            self._waiting -= 1
+            if not self._is_open:
+                self._permits -= 1
+
+
+@dataclass
+class Engine:
+    """Makes renderers and remembers what they did. `full_ms` is what a frame claims to have taken at full size."""
+
+    full_ms: float = 5.0
+    gate: Gate = field(default_factory=Gate)
+    requests: list[RenderRequest] = field(default_factory=list)
+    threads: set[str] = field(default_factory=set)
+    made: list[FakeRenderer] = field(default_factory=list)
+    failing: BaseException | None = None
+    refusing: BaseException | None = None
+
+    def make(self, model: Model) -> FakeRenderer:
+        self.threads.add(threading.current_thread().name)
+        if self.refusing is not None:
+            raise self.refusing
+        renderer = FakeRenderer(model, self)
+        self.made.append(renderer)
+        return renderer
+
+
+class FakeRenderer:
+    """Keeps `explorer_app.rendering.renderer_like.RendererLike`."""
+
+    def __init__(self, model: Model, engine: Engine) -> None:
+        self.facts = model.facts
+        self.device = FakeDevice()
+        self.directions = FakeDirections()
+        self.closed = 0
+        self._engine = engine
+
+    def render(self, request: RenderRequest) -> Frame:
+        engine = self._engine
+        engine.threads.add(threading.current_thread().name)
+        engine.gate.pass_through()
+        assert request.model_id == self.facts.model_id
+        assert not self.closed
+        engine.requests.append(request)
+        if engine.failing is not None:
+            raise engine.failing
+        side = request.resolution or self.facts.resolution
+        pixels = np.full((side, side, 4), 255, np.uint8)
+        pixels[..., 0] = int(request.blend[0][0].latent.point.seeds[0][0]) % 256
+        pixels.flags.writeable = False
+        total_ms = engine.full_ms * (side / self.facts.resolution) ** 2
+        steps = (StepTime("synthesis.b4.conv1", "modulated_conv", 750.0, 10, 10),) if request.measure_steps else ()
+        timings = FrameTimings(total_ms, 0.1, total_ms - 0.1, steps)
+        return Frame(request, pixels, timings, is_draft=request.resolution is not None)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def fake_model(path: Path, **options: Any) -> Model:
+    """A small network that says it came from this path; other paths give other models."""
+    model = make_stylegan2(**{"resolution": 128, "channel_max": 2, **options})
+    facts = replace(model.facts, path=str(path), name=path.stem, model_id=f"sha of {path.name}")
+    return replace(model, facts=facts)
+
+
+class Library:
+    """Reads fake models: every file that exists is one. `options` by file stem choose what network it holds."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, dict[str, Any]] = {}
+        self.gate = Gate()
+        self.read: list[Path] = []
+
+    def __call__(self, path: Path, *, progress: Any, cancelled: Any) -> Model:
+        self.read.append(path)
+        if not path.is_file():
+            raise ModelFileError(f"There is no model {path.name}.")
+        if path.read_text() == "broken":
+            raise ModelFileError(f"{path.name} is broken.")
+        progress(1, 2)
+        while not self.gate.pass_soon():
+            if cancelled():
+                raise CancelledError("Cancelled.")
+        progress(2, 2)
+        return fake_model(path, **self.options.get(path.stem, {}))
