@@ -13,6 +13,9 @@ from bundled_model.scene import WIDTHS, constant, layers
 
 SEED = 3
 
+NOISE = {"b256.conv1": 0.02}
+"""Strength of the noise inputs: a trace of cloth in the last layer, nothing elsewhere."""
+
 
 def tensors() -> dict[str, Array]:
     """Return every tensor in float64."""
@@ -26,7 +29,7 @@ def tensors() -> dict[str, Array]:
         width = WIDTHS[resolution]
         made[f"synthesis.{name}.weight"], made[f"synthesis.{name}.bias"] = layer.weights(width)
         made[f"synthesis.{name}.noise_const"] = _weave(resolution)
-        made[f"synthesis.{name}.noise_strength"] = np.array(0.0)
+        made[f"synthesis.{name}.noise_strength"] = np.array(NOISE.get(name, 0.0))
         styles[name] = [layer.styles.get(source, Style()) for source in layer.sources]
         if name.endswith("conv1"):
             outputs = layer.names(width)
@@ -48,7 +51,7 @@ def tensors() -> dict[str, Array]:
 
 
 def _controls(rng: np.random.Generator, styles: dict[str, list[Style]], samples: Array) -> dict[str, Array]:
-    """Give each control a direction in w of its own, at right angles to the others, scaled to one standard deviation."""
+    """Give each control a direction of its own in w, at right angles to the others and one standard deviation long."""
     wanted = sorted({control for inputs in styles.values() for style in inputs for control in style.slopes})
     basis = np.linalg.qr(rng.standard_normal((W_DIM, W_DIM)))[0]
     return {control: axis / (samples @ axis).std() for control, axis in zip(wanted, basis, strict=False)}

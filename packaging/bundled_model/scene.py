@@ -18,17 +18,21 @@ from bundled_model.layers import BOX, GAIN, NULL, POINT, SOFT, Array, Layer, Sty
 from bundled_model.palette import AXES
 
 HILLS = 4
-HEIGHTS = (-0.02, 0.2, 0.4, 0.58)
+HEIGHTS = (-0.03, 0.16, 0.34, 0.5)
 """Height of each ridge in y, the farthest first."""
 
 WAVES = 3
 RAYS = 6
+SIDES = np.array([1.6, 1.0, 1.0, 1.6])
+"""The constant is brighter at the sides, because the zero-padded border takes light away there."""
 CLAMP = 2.0
 FLAT = CLAMP
 SHAPES = ("ring", "sun", *(f"hill{k}" for k in range(HILLS)))
 SUN, RING, GLOW = 0.10, 0.16, 0.5
+WIDE = 8.0
+"""Directions are ranked by how far they move styles: this lets a ridge weigh about as much as a colour."""
 OLD, LIFT = 0.35, 0.3
-LEVEL = 0.15
+LEVEL = 0.14
 """Where in a soft edge the sharp one is put, of FLAT."""
 LEAK = 0.2 * GAIN * LEVEL * SOFT.sum() / math.sqrt(np.square(SOFT).sum() * (1.0 + LEVEL**2))
 SHARE = 1.0 / (1.0 + LEAK)
@@ -36,15 +40,18 @@ SHARE = 1.0 / (1.0 + LEAK)
 DUSK_OLD = {128: 0.35, 256: 0.1}
 EDGE = {128: 0.18, 256: 0.12}
 EACH = 0.9999 / (3.0 * math.sqrt(len(SHAPES)))
-WIDTHS = {4: 48, 8: 48, 16: 48, 32: 48, 64: 48, 128: 44, 256: 20}
+WIDTHS = {4: 48, 8: 48, 16: 48, 32: 48, 64: 48, 128: 32, 256: 16}
+SHARP = {128: (SHAPES, SHAPES, SHAPES), 256: (SHAPES, SHAPES[2:])}
+"""Shapes that are sharpened in the mean colours, then along the first, second ... axis of the palette."""
 
 
 def constant(rng: np.random.Generator) -> tuple[list[str], Array]:
     """Return names and values (width, 4, 4) of the learned constant."""
-    x, y = _controls(lambda t: t)[None, :] * np.ones((4, 1)), _controls(lambda t: t)[:, None] * np.ones((1, 4))
+    level = np.ones((4, 4))
+    x, y = level * _controls(lambda t: t, sides=True), level * _controls(lambda t: t)[:, None]
     fields: dict[str, Array] = {"one": np.ones((4, 4)), "y": y, "x.sun": x, "y.sun": y}
     # More than the border takes away at the sides and, behind the hills, at the bottom.
-    fields["dusk"] = np.outer([0.05, 0.38, 0.75, 1.6], [1.45, 1.0, 1.0, 1.45])
+    fields["dusk"] = np.outer([0.05, 0.38, 0.8, 2.0], [1.0, 1.0, 1.0, 1.0])
     fields |= {"one.x": np.ones((4, 4)), "one.y": np.ones((4, 4))}
     for k in range(HILLS):
         fields[f"one.{k}"] = np.ones((4, 4))
@@ -55,11 +62,11 @@ def constant(rng: np.random.Generator) -> tuple[list[str], Array]:
         fields[f"fold{k}"] = np.sin(math.pi * 1.2 * x + rng.uniform(0.0, 2.0 * math.pi)) + 0.4 * y
     values = np.zeros((WIDTHS[4], 4, 4))
     for index, value in enumerate(fields.values()):
-        values[index] = value
+        values[index] = value * SIDES
     return [*fields, *[NULL] * (WIDTHS[4] - len(fields))], values
 
 
-def _controls(target: Callable[[Array], Array]) -> Array:
+def _controls(target: Callable[[Array], Array], *, sides: bool = False) -> Array:
     """Return the four values that, upsampled, come nearest to `target` times what becomes of four ones."""
     spread = np.eye(4)
     while len(spread) < 256:
@@ -67,7 +74,10 @@ def _controls(target: Callable[[Array], Array]) -> Array:
         even, odd = 0.75 * padded[1:-1] + 0.25 * padded[:-2], 0.75 * padded[1:-1] + 0.25 * padded[2:]
         spread = np.stack([even, odd], axis=1).reshape(-1, 4)
     place = (np.arange(256) + 0.5) / 128.0 - 1.0
-    values: Array = np.linalg.lstsq(spread, spread.sum(axis=1) * target(place), rcond=None)[0]
+    if sides:
+        spread = spread * SIDES
+    care = np.where(np.abs(place) < 0.65, 1.0, 0.15)
+    values: Array = np.linalg.lstsq(care[:, None] * spread, care * spread.sum(axis=1) * target(place), rcond=None)[0]
     return values
 
 
@@ -85,9 +95,9 @@ def layers(names: list[str]) -> dict[str, Layer]:
         ("b64.conv0", _sharpen),
         ("b64.conv1", _overlap),
         ("b128.conv0", _again),
-        ("b128.conv1", _difference(AXES + 1, last=False)),
+        ("b128.conv1", _difference(128)),
         ("b256.conv0", _again),
-        ("b256.conv1", _difference(2, last=True)),
+        ("b256.conv1", _difference(256)),
     ):
         layer = Layer(names, {})
         write(layer)
@@ -99,22 +109,27 @@ def layers(names: list[str]) -> dict[str, Layer]:
 def _place(layer: Layer) -> None:
     """4 x 4: where the ridges and the sun stand."""
     styles: dict[str, Style] = {
-        "one.x": Style(0.0, {"sun across": 0.34}),
-        "one.y": Style(-0.30, {"sun height": 0.11}),
+        "one.x": _wide(0.0, {"sun across": 0.34}),
+        "one.y": _wide(-0.30, {"sun height": 0.11}),
     }
-    layer.keep("one")
-    layer.keep("dusk")
-    layer.signed("xs", [Term("x.sun", 0.6), Term("one.x", -0.6)])
-    layer.signed("ys", [Term("y.sun", 0.6), Term("one.y", -0.6)])
+    layer.keep("one", "dusk")
+    layer.signed("xs", [Term("x.sun", 0.6), Term("one.x", -0.6 / WIDE)])
+    layer.signed("ys", [Term("y.sun", 0.6), Term("one.y", -0.6 / WIDE)])
     for k in range(HILLS):
-        styles[f"one.{k}"] = Style(HEIGHTS[k], {f"ridge {k}": 0.07, "horizon": 0.1 if k < 3 else 0.06})
+        styles[f"one.{k}"] = _wide(HEIGHTS[k], {f"ridge {k}": 0.07, "horizon": 0.1 if k < 3 else 0.06})
         swing = 0.16 + 0.03 * k
         for j in range(WAVES):
-            styles[f"wave{k}.{j}"] = Style(0.0, {f"wave {k}.{j}": swing / (1 + 0.4 * j)})
-        terms = [Term("y", 0.5), Term(f"one.{k}", -0.5), *(Term(f"wave{k}.{j}", 0.5) for j in range(WAVES))]
-        layer.signed(f"g{k}", terms, loud=True)
-        layer.signed(f"f{k}", [Term(f"fold{k}", 0.5), Term(f"wave{k}.0", 0.6), Term(f"wave{k}.1", 0.6)], loud=True)
+            styles[f"wave{k}.{j}"] = _wide(0.0, {f"wave {k}.{j}": swing / (1 + 0.4 * j)})
+        waves = [Term(f"wave{k}.{j}", 0.5 / WIDE) for j in range(WAVES)]
+        layer.signed(f"g{k}", [Term("y", 0.5), Term(f"one.{k}", -0.5 / WIDE), *waves], loud=True)
+        folds = [Term(f"fold{k}", 0.5), Term(f"wave{k}.0", 0.6 / WIDE), Term(f"wave{k}.1", 0.6 / WIDE)]
+        layer.signed(f"f{k}", folds, loud=True)
     layer.styles = styles
+
+
+def _wide(mean: float, slopes: dict[str, float]) -> Style:
+    """Return a style that is `WIDE` times as large; its weights are as much smaller, so that nothing else changes."""
+    return Style(WIDE * mean, {control: WIDE * slope for control, slope in slopes.items()})
 
 
 def _carry(layer: Layer) -> None:
@@ -200,10 +215,15 @@ def _overlap(layer: Layer) -> None:
             name = f"{shape}.{copy}"
             layer.outputs[name] = [Term(front, EACH, BOX) for front in SHAPES[index:]]
         layer.flat(f"flat.{copy}", FLAT)
-        layer.outputs[f"dusk.{copy}"] = [Term("dusk", 1.0 / GAIN)]
+        layer.outputs[f"dusk.{copy}"] = [Term("dusk", 1.0 / GAIN), *_behind(range(HILLS))]
     for k in range(HILLS):
-        layer.keep(f"mist{k}")
+        layer.outputs[f"mist{k}"] = [Term(f"mist{k}", 1.0 / GAIN), *_behind(range(k + 1, HILLS))]
     layer.keep("glow")
+
+
+def _behind(hills: range) -> list[Term]:
+    """Return terms that bring a soft field to its full value behind hills, where the border may have dimmed it."""
+    return [Term(f"hill{k}", 0.09, SOFT) for k in hills]
 
 
 def _again(layer: Layer) -> None:
@@ -221,28 +241,26 @@ def _again(layer: Layer) -> None:
     layer.flat("flat", FLAT)
 
 
-def _difference(copies: int, *, last: bool) -> Callable[[Layer], None]:
+def _difference(resolution: int) -> Callable[[Layer], None]:
     """Write what the sharp shapes have more than the upsampled ones, lifted above zero, for toRGB to add."""
 
     def write(layer: Layer) -> None:
-        for copy in range(copies):
-            for shape in SHAPES:
+        for copy, shapes in enumerate(SHARP[resolution]):
+            for shape in shapes:
                 before = Term(f"{shape}.old", -LIFT / (OLD * GAIN))
                 after = [Term(shape, LIFT * SHARE), Term("flat", LIFT * (1.0 - SHARE))]
                 layer.outputs[f"{shape}.more{copy}"] = [*after, before, Term("flat", LIFT)]
-            before = Term("flat.old", -LIFT / (OLD * GAIN))
-            layer.outputs[f"flat.more{copy}"] = [Term("flat", 2.0 * LIFT), before]
             layer.flat(f"flat.{copy}", FLAT)
+        layer.outputs["flat.more0"] = [Term("flat", 2.0 * LIFT), Term("flat.old", -LIFT / (OLD * GAIN))]
         # The border lost a quarter of the sky's gradient: whole - inner is what there is of it at the border, nearly,
         # and nothing elsewhere.
-        size = EDGE[256 if last else 128]
-        whole = Term("dusk.old", size / (GAIN * GAIN * DUSK_OLD[256 if last else 128]))
-        shade = size * 0.75 * FLAT / (GAIN * 0.25 * FLAT)
-        for copy in range(1 if last else 2):
-            layer.outputs[f"dusk.whole{copy}"] = [whole]
-            edge = [Term("flat", -shade), Term("flat.old", shade / (GAIN * OLD))]
-            layer.outputs[f"dusk.inner{copy}"] = [whole, *edge]
-        if not last:
+        size = EDGE[resolution]
+        whole = Term("dusk.old", size / (GAIN * GAIN * DUSK_OLD[resolution]))
+        shade = 3.0 * size / GAIN
+        edge = [Term("flat", -shade), Term("flat.old", shade / (GAIN * OLD))]
+        layer.outputs["dusk.whole0"] = [whole]
+        layer.outputs["dusk.inner0"] = [whole, *edge]
+        if resolution < max(WIDTHS):
             for shape in SHAPES:
                 layer.outputs[f"{shape}.0"] = [Term(shape, SHARE / GAIN), Term("flat", (1.0 - SHARE) / GAIN)]
 
