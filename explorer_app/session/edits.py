@@ -62,8 +62,9 @@ class SetTruncation:
     label: str = "Truncation"
 
     def apply(self, session: Session) -> Session:
-        """Return the session with the new truncation."""
-        return replace(session, truncation=self.truncation)
+        """Return the session with the new truncation; a held latent gets it too."""
+        held = tuple((replace(recipe, truncation=self.truncation), weight) for recipe, weight in session.held)
+        return replace(session, truncation=self.truncation, held=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,12 @@ class SetClasses:
     label: str = "Class"
 
     def apply(self, session: Session) -> Session:
-        """Return the session with the new classes."""
-        return replace(session, classes=self.classes)
+        """Return the session with the new classes; a held latent gets them too."""
+        held = tuple(
+            (replace(recipe, latent=replace(recipe.latent, classes=self.classes)), weight)
+            for recipe, weight in session.held
+        )
+        return replace(session, classes=self.classes, held=held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,5 +62,9 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
 
 
 def kept_latent(session: Session) -> Latent:
-    """Return the latent that "Keep current" stores as a mix source: point, classes, mix and directions."""
-    return resolve_blend(replace(session, held=()))[0][0].latent
+    """Return the latent that "Keep current" stores as a mix source: point, classes, mix and directions.
+
+    A held latent may lie between several recipes, which one latent cannot say: the heaviest of them is kept.
+    """
+    recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])
+    return recipe.latent

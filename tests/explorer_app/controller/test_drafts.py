@@ -1,0 +1,59 @@
+from dataclasses import replace
+
+import pytest
+
+from explorer_app.controller.drafts import DraftPolicy
+from gpu_backend import Frame, FrameTimings, RenderRequest, StepTime
+from tests.helpers.fake_engine import fake_frame
+from tests.helpers.networks import make_stylegan2
+
+FACTS = replace(make_stylegan2().facts, resolution=1024, draft_resolutions=(4, 8, 16, 32, 64, 128, 256, 512))
+
+
+def frame(total_ms: float, resolution: int | None = None, measured: bool = False) -> Frame:
+    steps = (StepTime("a", "b", 1.0, 0, 0),) if measured else ()
+    pixels = fake_frame(RenderRequest("x")).pixels
+    return Frame(RenderRequest("x", resolution=resolution), pixels, FrameTimings(total_ms, 0, total_ms, steps))
+
+
+def policy(*frames: Frame) -> DraftPolicy:
+    made = DraftPolicy(33.0)
+    for item in frames:
+        made.frame_arrived(item, FACTS)
+    return made
+
+
+def test_without_a_measured_time_the_picture_is_full():
+    assert policy().resolution(FACTS) is None
+
+
+def test_a_full_picture_within_the_budget_needs_no_draft():
+    assert policy(frame(33.0)).resolution(FACTS) is None
+
+
+@pytest.mark.parametrize(("full_ms", "draft"), [(50.0, 512), (90.0, 256), (150.0, 128), (1e6, 32)])
+def test_the_largest_draft_that_is_expected_in_time_is_chosen(full_ms: float, draft: int):
+    assert policy(frame(full_ms)).resolution(FACTS) == draft
+
+
+def test_what_was_measured_counts_more_than_what_was_expected():
+    assert policy(frame(50.0), frame(40.0, 512)).resolution(FACTS) == 256
+    assert policy(frame(500.0), frame(20.0, 512)).resolution(FACTS) == 512
+
+
+def test_the_first_frame_which_pays_for_its_plan_does_not_count_for_good():
+    assert policy(frame(900.0), frame(20.0)).resolution(FACTS) is None
+
+
+def test_frames_that_were_slowed_by_measuring_do_not_count():
+    assert policy(frame(20.0), frame(90.0, measured=True)).resolution(FACTS) is None
+
+
+def test_a_network_without_early_exits_is_always_full():
+    assert policy(frame(500.0)).resolution(replace(FACTS, draft_resolutions=())) is None
+
+
+def test_another_model_begins_without_times():
+    made = policy(frame(500.0))
+    made.clear()
+    assert made.resolution(FACTS) is None

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from explorer_app.messages import Level
+from explorer_app.session.edits import AddSource, SetClasses, SetTruncation
+from explorer_app.session.session import Source
+from gpu_backend import DeviceError, Latent, Truncation
+from tests.helpers.desk import Desk
+
+
+def test_a_start_opens_the_bundled_model(open_desk: Desk):
+    controller = open_desk.controller
+    assert controller.facts is not None
+    assert (controller.facts.name, controller.is_bundled) == ("cats", True)
+    assert controller.device is not None
+    assert controller.device.name == "CPU"
+    assert controller.directions is not None
+    assert controller.loading is None
+    assert controller.recent_models == ()
+    assert open_desk.said() == []
+
+
+def test_a_start_with_a_file_opens_that_model(desk: Desk):
+    desk.start(model=desk.path("dogs"))
+    assert desk.controller.facts is not None
+    assert (desk.controller.facts.name, desk.controller.is_bundled) == ("dogs", False)
+
+
+def test_the_last_model_comes_back_at_the_next_start(open_desk: Desk):
+    open_desk.open("dogs")
+    again = open_desk.reopened()
+    again.start()
+    assert again.controller.facts is not None
+    assert again.controller.facts.name == "dogs"
+    again.close()
+
+
+def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(open_desk: Desk):
+    open_desk.open("dogs")
+    again = open_desk.reopened()
+    again.path("dogs").unlink()
+    again.start()
+    assert again.controller.is_bundled
+    assert any("dogs is not where it was" in sentence for sentence in again.said(Level.WARNING))
+    again.close()
+
+
+def test_a_first_model_that_is_broken_gives_way_to_the_bundled_one(desk: Desk):
+    desk.path("dogs").write_text("broken")
+    desk.start(model=desk.path("dogs"))
+    assert desk.controller.is_bundled
+    assert desk.said(Level.ERROR) == ["dogs.pkl is broken."]
+
+
+def test_without_any_model_the_program_starts_and_says_so(desk: Desk):
+    desk.bundled = None
+    desk.controller.start()
+    assert desk.controller.facts is None
+    assert desk.controller.loading is None
+    assert "No model came with this installation" in desk.said(Level.WARNING)[0]
+    desk.walk(1.0)
+    desk.controller.keep_current()
+    desk.controller.request_thumbnail("key", desk.controller.session)
+    desk.open("dogs")
+    desk.rest()
+
+
+def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_desk: Desk):
+    desk = open_desk
+    desk.path("dogs").write_text("broken")
+    desk.controller.open_model(desk.path("dogs"))
+    desk.until(lambda: desk.controller.loading is None)
+    assert desk.said(Level.ERROR) == ["dogs.pkl is broken."]
+    desk.walk(1.0)
+    desk.rest()
+    assert desk.controller.facts is not None
+    assert desk.controller.facts.name == "cats"
+
+
+def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_desk: Desk):
+    desk = open_desk
+    desk.engine.refusing = DeviceError("There is not enough memory for dogs.")
+    desk.controller.open_model(desk.path("dogs"))
+    desk.until(lambda: desk.said(Level.ERROR))
+    assert desk.controller.loading is None
+    desk.walk(1.0)
+    desk.rest()
+
+
+def test_the_open_model_answers_while_another_one_is_read(open_desk: Desk):
+    desk = open_desk
+    desk.library.gate.shut()
+    desk.controller.open_model(desk.path("dogs"))
+    desk.until(lambda: desk.controller.loading and desk.controller.loading.done == 1)
+    assert desk.controller.loading is not None
+    assert (desk.controller.loading.share, desk.controller.loading.stage) == (0.5, "Reading")
+    desk.walk(1.0)
+    desk.rest()
+    desk.library.gate.open()
+    desk.until(lambda: desk.controller.loading is None)
+    assert desk.controller.facts is not None
+    assert desk.controller.facts.name == "dogs"
+
+
+def test_a_loading_that_is_cancelled_leaves_the_open_model(open_desk: Desk):
+    desk = open_desk
+    desk.library.gate.shut()
+    desk.controller.open_model(desk.path("dogs"))
+    desk.controller.cancel_loading()
+    assert desk.controller.loading is None
+    desk.library.gate.open()
+    desk.walk(1.0)
+    desk.rest()
+    assert desk.controller.facts is not None
+    assert desk.controller.facts.name == "cats"
+
+
+def test_of_two_models_opened_in_a_row_the_second_one_stays(open_desk: Desk):
+    desk = open_desk
+    desk.controller.open_model(desk.path("dogs"))
+    desk.controller.open_model(desk.path("birds"))
+    desk.until(lambda: desk.controller.facts and desk.controller.facts.name == "birds")
+    desk.rest()
+    assert [item.name for item in desk.controller.recent_models] == ["birds"]
+
+
+def test_opened_models_are_remembered_newest_first_and_once(open_desk: Desk):
+    desk = open_desk
+    for name in ("dogs", "birds", "dogs"):
+        desk.open(name)
+    assert [item.name for item in desk.controller.recent_models] == ["dogs", "birds"]
+
+
+def test_a_recent_model_that_has_gone_is_forgotten(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.open("birds")
+    desk.path("dogs").unlink()
+    desk.controller.open_model(desk.path("dogs"))
+    desk.until(lambda: desk.said(Level.ERROR))
+    assert [item.name for item in desk.controller.recent_models] == ["birds"]
+
+
+def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_desk: Desk):
+    desk = open_desk
+    desk.library.options["dogs"] = {"resolution": 32}
+    desk.controller.edit(SetTruncation(Truncation(0.5, 11)))
+    desk.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    desk.open("dogs")
+    desk.rest()
+    session = desk.controller.session
+    assert session.truncation == Truncation(0.5, 8)
+    assert session.mix[0].strengths == (0.5,) * 8
+    assert "fitted to dogs: the cutoff was lowered, mix strengths were fitted" in desk.said()[-1]
+    assert desk.labels[-1] == "Open dogs"
+    desk.controller.undo()
+    desk.rest()
+    assert len(desk.controller.session.mix[0].strengths) == 8
+
+
+def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_desk: Desk):
+    desk = open_desk
+    desk.library.options["dogs"] = {"c_dim": 5}
+    desk.library.options["birds"] = {"c_dim": 2}
+    desk.open("dogs")
+    assert desk.controller.session.classes == ((0, 1.0),)
+    desk.controller.edit(SetClasses(((4, 1.0),)))
+    desk.open("birds")
+    assert desk.controller.session.classes == ((0, 1.0),)
+    assert "the class was reset" in desk.said()[-1]
+    desk.open("cats")
+    assert desk.controller.session.classes == ()
+
+
+def test_small_pictures_of_the_former_model_are_forgotten(open_desk: Desk):
+    desk = open_desk
+    desk.controller.request_thumbnail("key", desk.controller.session)
+    desk.until(lambda: len(desk.controller.thumbnails))
+    desk.open("dogs")
+    assert len(desk.controller.thumbnails) == 0
+
+
+def test_warnings_about_a_model_are_told(open_desk: Desk, monkeypatch):
+    desk = open_desk
+    from dataclasses import replace
+
+    make = desk.engine.make
+
+    def warned(model):
+        renderer = make(model)
+        renderer.facts = replace(renderer.facts, warnings=("w_avg holds NaN.",))
+        return renderer
+
+    monkeypatch.setattr(desk.controller._renders, "_make_renderer", warned)
+    desk.open("dogs")
+    assert desk.said(Level.WARNING) == ["w_avg holds NaN."]
+
+
+def test_closing_while_a_model_is_read_leaves_no_thread(open_desk: Desk):
+    open_desk.library.gate.shut()
+    open_desk.controller.open_model(open_desk.path("dogs"))
+    open_desk.controller.close()
+    open_desk.controller.close()
+    assert open_desk.controller.loading is None

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer_app.messages import Level
+from explorer_app.session.resolve import resolve
+from gpu_backend import DeviceError, RenderRequest
+from tests.helpers.desk import Desk
+
+
+def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(desk: Desk):
+    desk.engine.full_ms = 50.0
+    desk.start()
+    desk.walk(0.5, release=False)
+    desk.until(lambda: desk.frames[-1].is_draft)
+    assert desk.frames[-1].request.resolution == 64
+    desk.walk(0.6)
+    desk.rest()
+    assert not desk.frames[-1].is_draft
+
+
+def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(desk: Desk):
+    desk.engine.full_ms = 50.0
+    desk.start()
+    desk.walk(0.5, release=False)
+    desk.rest()
+    assert not desk.frames[-1].is_draft
+    assert desk.labels == ["Start"]
+
+
+def test_a_model_that_is_fast_enough_is_never_drafted(open_desk: Desk):
+    open_desk.walk(0.5, release=False)
+    open_desk.rest()
+    open_desk.walk(0.5)
+    assert not any(frame.is_draft for frame in open_desk.frames)
+
+
+def test_the_same_picture_is_not_rendered_twice(open_desk: Desk):
+    desk = open_desk
+    desk.walk(0.5, release=False)
+    desk.rest()
+    count = len(desk.engine.requests)
+    desk.walk(0.5)
+    desk.walk(0.7)
+    desk.rest()
+    assert len(desk.engine.requests) == count + 1
+
+
+def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_desk: Desk):
+    desk = open_desk
+    desk.controller.frame_painted(desk.frames[-1])
+    first = desk.controller.statistics.gesture_to_screen_ms
+    desk.now_s = 10.0
+    desk.walk(0.5)
+    desk.rest()
+    desk.now_s = 10.04
+    desk.controller.frame_painted(desk.frames[-1])
+    desk.now_s = 99.0
+    desk.controller.frame_painted(desk.frames[-1])
+    assert first == 0.0
+    assert round(desk.controller.statistics.gesture_to_screen_ms) == 20  # the median of 0 and 40
+
+
+def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(open_desk: Desk):
+    desk = open_desk
+    assert desk.controller.statistics.steps == ()
+    desk.controller.set_measuring(True)
+    desk.until(lambda: desk.controller.statistics.steps)
+    measured = [item for item in desk.engine.requests if item.measure_steps]
+    assert len(measured) == 1
+    assert desk.settings.values.performance_visible
+    desk.controller.set_measuring(False)
+    desk.walk(0.5)
+    desk.rest()
+    assert len([item for item in desk.engine.requests if item.measure_steps]) == 1
+
+
+def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_desk: Desk):
+    desk = open_desk
+    desk.engine.failing = DeviceError("Out of memory.")
+    for x in (1.0, 2.0, 3.0):
+        count = len(desk.engine.requests)
+        desk.walk(x)
+        desk.until(lambda count=count: len(desk.engine.requests) > count)
+    desk.until(lambda: "Out of memory." in desk.said())
+    desk.engine.failing = None
+    desk.walk(3.0)
+    desk.walk(3.5)
+    desk.rest()
+    assert desk.said().count("Out of memory.") == 1
+
+
+def test_small_pictures_are_made_at_the_earliest_exit_that_is_large_enough(open_desk: Desk):
+    desk = open_desk
+    session = desk.controller.session
+    desk.controller.request_thumbnail("here", session)
+    desk.controller.request_thumbnail("there", replace(resolve(session), model_id="some other model"))
+    desk.until(lambda: len(desk.controller.thumbnails) == 2)
+    assert {item.resolution for item in desk.engine.requests[-2:]} == {64}
+    assert "thumbnails" in desk.heard
+    count = len(desk.engine.requests)
+    desk.controller.request_thumbnail("here", session)
+    desk.walk(1.0)
+    desk.rest()
+    assert len(desk.engine.requests) == count + 1
+
+
+def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_desk: Desk):
+    desk = open_desk
+    desk.engine.failing = DeviceError("No.")
+    desk.controller.request_thumbnail("key", RenderRequest("x"))
+    desk.until(lambda: desk.said(Level.NOTE))
+    count = len(desk.engine.requests)
+    desk.engine.failing = None
+    desk.controller.request_thumbnail("key", RenderRequest("x"))
+    desk.walk(1.0)
+    desk.rest()
+    assert len(desk.engine.requests) == count + 1
+    assert desk.said() == []
+
+
+def test_drifting_walks_by_itself_and_is_one_step_of_undo(open_desk: Desk):
+    desk = open_desk
+    desk.controller.set_drift_speed(2.0)
+    desk.controller.set_drifting(True)
+    for _ in range(5):
+        desk.now_s += 0.05
+        count = len(desk.frames)
+        desk.until(lambda count=count: len(desk.frames) > count)
+    assert desk.controller.drifting
+    assert desk.labels == ["Start"]
+    desk.controller.set_drifting(False)
+    assert round(desk.x, 6) == 0.5
+    assert desk.labels == ["Start", "Drift"]
+    desk.controller.undo()
+    assert desk.x == 0.0
+    desk.rest()
+
+
+def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_desk: Desk):
+    desk = open_desk
+    desk.controller.set_drifting(True)
+    desk.now_s += 0.05
+    desk.until(lambda: desk.x > 0)
+    desk.controller.undo()
+    assert not desk.controller.drifting
+    assert desk.x == 0.0
+
+
+def test_the_drift_speed_is_kept_within_what_one_can_follow(open_desk: Desk):
+    open_desk.controller.set_drift_speed(100.0)
+    assert open_desk.controller.drift_speed == 4.0

@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+from explorer_app.session.edits import (
+    AddSource,
+    GoToSeed,
+    MoveTo,
+    RemoveSource,
+    ReplaceSession,
+    SetClasses,
+    SetNoise,
+    SetRowRange,
+    SetSlider,
+    SetSource,
+    SetStrengths,
+    SetTruncation,
+    ZeroSliders,
+)
+from explorer_app.session.resolve import kept_latent, resolve
+from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Truncation, plane_point
+
+PLAIN = Session(model=ModelReference("/m", "m", "id"))
+HELD = replace(PLAIN, held=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75)))
+
+
+def source(seed: int) -> Source:
+    return Source(Latent(Point(((seed, 1.0),))), (0.5, 0.5), f"seed {seed}")
+
+
+def test_walking_and_seeds_let_go_of_a_held_latent():
+    assert MoveTo(Position(1.5, 2.0)).apply(HELD) == replace(PLAIN, position=Position(1.5, 2.0))
+    assert GoToSeed(1207).apply(HELD) == replace(PLAIN, position=Position(7.0, 12.0))
+
+
+def test_a_seed_past_the_end_begins_again():
+    assert GoToSeed(2**32 + 3).apply(PLAIN).position == Position(3.0, 0.0)
+
+
+def test_truncation_and_classes_reach_a_held_latent_too():
+    session = SetClasses(((2, 1.0),)).apply(SetTruncation(Truncation(0.2)).apply(HELD))
+    assert [recipe.truncation.psi for recipe, _ in resolve(session).blend] == [0.2, 0.2]
+    assert [recipe.latent.classes for recipe, _ in resolve(session).blend] == [((2, 1.0),)] * 2
+
+
+def test_a_slider_back_at_its_default_leaves_no_trace():
+    session = SetSlider(Slider("sefa/0", 2.0)).apply(PLAIN)
+    assert resolve(session).blend[0][0].latent.directions[0].amount == 2.0
+    assert SetSlider(Slider("sefa/0")).apply(session) == PLAIN
+
+
+def test_zeroing_keeps_names_stars_and_ranges():
+    session = SetSlider(Slider("sefa/0", 2.0, label="sun")).apply(SetSlider(Slider("sefa/1", 1.0)).apply(PLAIN))
+    assert ZeroSliders().apply(session).sliders == (Slider("sefa/0", label="sun"),)
+
+
+def test_a_range_goes_to_its_direction_alone():
+    session = SetRowRange("sefa/3", RowRange(1, 2)).apply(PLAIN)
+    assert session.slider("sefa/3").rows == RowRange(1, 2)
+    assert session.slider("sefa/2") == Slider("sefa/2")
+
+
+def test_sources_are_added_changed_and_taken_away():
+    session = AddSource(source(2)).apply(AddSource(source(1)).apply(PLAIN))
+    session = SetStrengths(0, (1.0,)).apply(session)
+    session = SetSource(1, source(3)).apply(session)
+    assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]
+    assert [item.label for item in RemoveSource(0).apply(session).mix] == ["seed 3"]
+    assert [item.latent for item in resolve(session).blend[0][0].latent.mix] == [source(1).latent, source(3).latent]
+
+
+def test_a_whole_session_comes_back_with_the_model_that_is_open():
+    other = Session(model=ModelReference("/o", "o", "other"), noise=Noise("none"))
+    assert ReplaceSession(other).apply(PLAIN) == replace(other, model=PLAIN.model)
+
+
+def test_a_session_resolves_to_its_plane_point_with_everything_on_top():
+    session = SetNoise(Noise("random", 3)).apply(MoveTo(Position(0.25, 0.5)).apply(PLAIN))
+    request = resolve(session, resolution=64, measure_steps=True)
+    assert (request.model_id, request.noise, request.resolution, request.measure_steps) == (
+        "id",
+        Noise("random", 3),
+        64,
+        True,
+    )
+    assert request.blend[0][0].latent.point == plane_point(0.25, 0.5)
+    assert request.blend[0][0].truncation == session.truncation
+
+
+def test_what_is_kept_of_a_held_latent_is_its_heaviest_part():
+    assert kept_latent(HELD).point.seeds == ((6, 1.0),)
+    assert kept_latent(PLAIN).point.seeds == ((0, 1.0),)

@@ -1,0 +1,71 @@
+import pytest
+
+from explorer_app.session.history import MAX_KEPT, MAX_STEPS, History
+from explorer_app.session.session import Position, Session
+
+
+def at(x: float) -> Session:
+    return Session(position=Position(float(x), 0.0))
+
+
+def history(*xs: float) -> History:
+    made = History()
+    for x in xs:
+        made = made.added(at(x), f"Step {x}")
+    return made
+
+
+def test_a_new_history_has_nothing_to_take_back():
+    made = History()
+    assert made.current is None
+    assert not made.can_undo
+    assert not made.can_redo
+    assert (made.undo_label, made.redo_label) == ("", "")
+
+
+def test_labels_say_what_undo_and_redo_would_do():
+    made = history(0, 1, 2).moved(1)
+    assert (made.undo_label, made.redo_label) == ("Step 1", "Step 2")
+
+
+def test_a_step_after_going_back_replaces_what_came_then():
+    made = history(0, 1, 2).moved(0).added(at(9), "New")
+    assert [entry.session.position.x for entry in made.entries] == [0, 9]
+
+
+def test_the_oldest_steps_are_forgotten_but_what_was_kept_stays():
+    made = history(0).starred(1, True)
+    for x in range(MAX_STEPS + 20):
+        made = made.added(at(x), "Walk")
+    assert len(made.entries) == MAX_STEPS
+    assert made.position == MAX_STEPS - 1
+    assert [entry.number for entry in made.kept] == [1]
+    assert made.entry(1) is not None
+
+
+def test_numbers_are_never_given_twice():
+    made = history(0, 1, 2).moved(0).added(at(3), "New").amended(at(4))
+    numbers = [entry.number for entry in made.entries]
+    assert numbers == [1, 5]
+    assert made.entries[-1].label == "New"
+
+
+def test_going_where_no_step_is_is_refused():
+    with pytest.raises(IndexError, match=r"0\.\.1"):
+        history(0, 1).moved(2)
+
+
+def test_five_thousand_kept_latents_are_kept_and_no_star_is_lost():
+    made = History().with_kept(tuple((at(x), f"kept {x}") for x in range(5000)))
+    assert len(made.kept) == 5000
+    assert made.kept[4999].number == 5000
+    full = made.with_kept(tuple((at(x), "more") for x in range(MAX_KEPT)))
+    assert len(full.kept) == MAX_KEPT
+    assert full.added(at(1), "Walk").starred(full.next_number, True).kept == full.kept
+
+
+def test_a_star_is_set_once_and_taken_away():
+    made = history(0, 1).starred(2, True).starred(2, True).starred(77, True)
+    assert [entry.number for entry in made.kept] == [2]
+    assert made.is_kept(2)
+    assert made.starred(2, False).kept == ()

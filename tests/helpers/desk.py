@@ -1,0 +1,114 @@
+"""A controller over a fake renderer and fake model files, with a clock that a test winds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from explorer_app.controller import Controller
+from explorer_app.messages import Level, MessageLog
+from explorer_app.rendering.model_loader import ModelLoader
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.edits import MoveTo
+from explorer_app.session.session import Position
+from explorer_app.settings import Settings
+from gpu_backend import Frame
+from tests.helpers.fake_renderer import Engine, Library
+
+
+class Desk:
+    """Everything that a controller needs, and what it was heard to say."""
+
+    def __init__(self, folder: Path, qtbot: Any, messages: MessageLog) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.engine = Engine()
+        self.library = Library()
+        self.messages = messages
+        self.now_s = 0.0
+        self._qtbot = qtbot
+        for name in ("cats", "dogs", "birds"):
+            (folder / f"{name}.pkl").write_text("a model")
+        self.bundled: Path | None = self.path("cats")
+        self.settings = Settings(folder / "settings.json", messages)
+        self.frames: list[Frame] = []
+        self.heard: list[str] = []
+        self._controller: Controller | None = None
+
+    @property
+    def controller(self) -> Controller:
+        if self._controller is None:
+            self._controller = Controller(
+                RenderThread(self.engine.make, thumbnail_rest_s=0.0),
+                ModelLoader(self.library),
+                self.settings,
+                self.messages,
+                state_folder=self.state,
+                bundled_model=self.bundled,
+                clock=lambda: self.now_s,
+            )
+            for name in ("session", "history", "model", "loading", "export", "thumbnails", "drifting"):
+                signal = getattr(self._controller, f"{name}_changed")
+                signal.connect(lambda name=name: self.heard.append(name))
+            self._controller.frame_changed.connect(self._take_frame)
+        return self._controller
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.pkl"
+
+    def start(self, **arguments: Any) -> None:
+        self.settings.change(performance_visible=False)
+        self.controller.start(**arguments)
+        self.until(lambda: self.frames)
+        self.rest()
+
+    def close(self) -> None:
+        self.engine.gate.open()
+        self.library.gate.open()
+        self.controller.close()
+
+    def reopened(self) -> Desk:
+        """Close, and return a desk over the same files."""
+        self.close()
+        desk = Desk(self.folder, self._qtbot, self.messages)
+        desk.engine, desk.library, desk.bundled = Engine(), self.library, self.bundled
+        return desk
+
+    def _take_frame(self) -> None:
+        assert self.controller.frame is not None
+        self.frames.append(self.controller.frame)
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+
+    def rest(self) -> None:
+        """Wait until the picture of the session is on the screen in full."""
+        from explorer_app.session.resolve import resolve
+
+        wanted = resolve(self.controller.session)
+        self.until(lambda: self.frames and self.frames[-1].request == wanted)
+
+    def open(self, name: str) -> None:
+        self.controller.open_model(self.path(name))
+        self.until(lambda: self.controller.facts and self.controller.facts.name == name)
+
+    def walk(self, *xs: float, release: bool = True) -> None:
+        """Drag along the plane."""
+        for x in xs[:-1] if release else xs:
+            self.controller.edit(MoveTo(Position(x, 0.0)), False)
+        if release:
+            self.controller.edit(MoveTo(Position(xs[-1], 0.0)), True)
+
+    @property
+    def x(self) -> float:
+        return self.controller.session.position.x
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the history."""
+        return [entry.label for entry in self.controller.history.entries]
+
+    def said(self, level: Level = Level.INFO) -> list[str]:
+        """Sentences at a level or above."""
+        return [message.sentence for message in self.messages.messages if message.level >= level]
