@@ -13,7 +13,7 @@ from bundled_model.scene import WIDTHS, constant, layers
 
 SEED = 3
 
-NOISE = {"b256.conv1": 0.02}
+NOISE = {"b256.conv1": 0.008}
 """Strength of the noise inputs: a trace of cloth in the last layer, nothing elsewhere."""
 
 
