@@ -82,6 +82,8 @@ class Team:
 
     def _work(self, lane: int, tasks: queue.SimpleQueue[Task | None]) -> None:
         torch.set_num_threads(1)
+        # A thread takes over the process's number at its first look; looking now makes it keep the one just set.
+        torch.get_num_threads()
         with torch.inference_mode():
             while (task := tasks.get()) is not None:
                 try:
