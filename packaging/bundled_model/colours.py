@@ -59,7 +59,7 @@ def picture_layer(resolution: int, names: list[str]) -> tuple[Array, Array, Mapp
             add(f"{name}.more{copy}", unit * added[name], style)
         if sharp:
             if copy == 0:
-                style = Style(1.0, {f"exposure {resolution}": 0.025})
+                style = Style(1.0, {f"exposure {resolution}": 0.012})
             add(f"flat.{copy}", -size / FLAT * np.sum([added[name] for name in sharp], axis=0), style)
         if copy == 0:
             edge = added["dusk"] / (3.0 * FLAT * EDGE[resolution])
