@@ -2,10 +2,13 @@
 
 ::
 
-    Controller      what the window may ask for and is told                       controller.py
+    Controller      what the window may ask for                                   controller.py
+    ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
     Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
     ModelDesk       opening models: reading, preparing, falling back              model_desk.py, adapting.py
+    ThumbnailDesk   small pictures                                                thumbnail_desk.py
+    Documents       sessions and pictures from files and into files               documents.py, restoring.py
     ExportDesk      one sequence on its way out, pictures in between              export_desk.py
     Autosave        the last session comes back                                   autosave.py
 """

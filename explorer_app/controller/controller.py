@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 
 from explorer_app.controller.adapting import adapt
-from explorer_app.controller.autosave import Autosave
-from explorer_app.controller.drift import Drift
-from explorer_app.controller.editor import Editor
-from explorer_app.controller.export_desk import ExportDesk
-from explorer_app.controller.file_worker import FileWorker
-from explorer_app.controller.model_desk import ModelDesk
-from explorer_app.controller.preview import Preview, thumbnail_request
-from explorer_app.controller.progress import ExportProgress, Loading
-from explorer_app.controller.restoring import Restoring, picture_session
-from explorer_app.exporting.picture import read_picture
+from explorer_app.controller.documents import Documents
+from explorer_app.controller.restoring import Restoring, difference
+from explorer_app.controller.state import ControllerState
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.messages import MessageLog
-from explorer_app.rendering.frame_statistics import FrameStatistics
-from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.news import (
     ExportAdvanced,
     ExportEnded,
@@ -35,22 +24,14 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
-from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
-from explorer_app.session.history import MAX_KEPT, History
+from explorer_app.session.history import MAX_KEPT
 from explorer_app.session.resolve import kept_latent, resolve
 from explorer_app.session.session import ModelReference, Position, Session, Source
-from explorer_app.session.storage import SessionFileError, load_session_file, save_session
-from explorer_app.settings import RecentModel, Settings
-from gpu_backend import SEED_COUNT, Frame, LoomError, ModelFacts, RenderRequest
-
-_SESSION_INTERVAL_MS = 16
-"""The window hears of a session that changes all the time this often; requests go out at once."""
+from gpu_backend import SEED_COUNT, Frame, RenderRequest
 
 
-class Controller(QObject):
+class Controller(ControllerState):
     """Decides; the window asks and obeys. Lives on the thread of the window.
 
     Signals carry nothing: whoever hears one reads the property of the same name. `session_changed` comes at once for
@@ -72,139 +53,18 @@ class Controller(QObject):
         Seconds from anywhere, for latencies and merging.
     """
 
-    session_changed = Signal()
-    frame_changed = Signal()
-    model_changed = Signal()
-    """facts, directions, device."""
-    history_changed = Signal()
-    statistics_changed = Signal()
-    loading_changed = Signal()
-    export_changed = Signal()
-    thumbnails_changed = Signal()
-    drifting_changed = Signal()
-    """drifting, drift_speed."""
-    recent_models_changed = Signal()
-
-    def __init__(
-        self,
-        renders: RenderThread,
-        loader: ModelLoader,
-        settings: Settings,
-        messages: MessageLog,
-        *,
-        state_folder: Path | None = None,
-        bundled_model: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._renders = renders
-        self._settings = settings
-        self._messages = messages
-        self._clock = clock
-        self._random = random.Random()
-        self._editor = Editor()
-        self._preview = Preview(renders, clock, parent=self)
-        self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
-        self._worker = FileWorker(messages)
-        self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
-        self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
-        self._drift = Drift(clock, parent=self)
-        self._thumbnails = ThumbnailStore()
-        self._hopeless_thumbnails: set[Hashable] = set()
-        self._restoring: Restoring | None = None
-        self._is_closed = False
-        self._said: set[str] = set()
-        self._told_history = self._editor.history
-        self._is_session_stale = False
-        self._session_timer = QTimer(self)
-        self._session_timer.setSingleShot(True)
-        self._session_timer.setInterval(_SESSION_INTERVAL_MS)
-        self._session_timer.timeout.connect(self._tell_session)
-        self._connect()
-
     def _connect(self) -> None:
+        self._random = random.Random()
+        self._said: set[str] = set()
+        self._is_closed = False
+        self._documents = Documents(
+            self._editor, self._models, self._exports, self._autosave, self._worker, self._messages, self._apply
+        )
         self._preview.frame_changed.connect(self._frame_arrived)
-        self._preview.statistics_changed.connect(self.statistics_changed)
-        self._models.loading_changed.connect(self.loading_changed)
         self._models.failed.connect(self._model_failed)
-        self._models.recent_models_changed.connect(self.recent_models_changed)
-        self._exports.changed.connect(self.export_changed)
         self._autosave.kept_loaded.connect(self._take_kept)
         self._drift.moved.connect(self._drifted)
         self._renders.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
-
-    # -- what there is ----------------------------------------------------------------------------------------------
-
-    @property
-    def session(self) -> Session:
-        """Everything that the person has set, as it is now."""
-        return self._editor.session
-
-    @property
-    def frame(self) -> Frame | None:
-        """The newest frame; it stays until the next one, another model's too. None before the first."""
-        return self._preview.frame
-
-    @property
-    def facts(self) -> ModelFacts | None:
-        """The model that is open."""
-        return self._models.facts
-
-    @property
-    def directions(self) -> DirectionsLike | None:
-        """Its directions."""
-        return self._models.directions
-
-    @property
-    def device(self) -> DeviceLike | None:
-        """On what it runs, and why."""
-        return self._models.device
-
-    @property
-    def is_bundled(self) -> bool:
-        """Whether the model that is open is the one that came with the program."""
-        return self._models.is_bundled
-
-    @property
-    def loading(self) -> Loading | None:
-        """The model on its way in."""
-        return self._models.loading
-
-    @property
-    def history(self) -> History:
-        """Steps for undo and the strip, and what was kept."""
-        return self._editor.history
-
-    @property
-    def statistics(self) -> FrameStatistics:
-        """What frames cost; the same object for good, its figures change."""
-        return self._preview.statistics
-
-    @property
-    def export(self) -> ExportProgress | None:
-        """The sequence on its way out."""
-        return self._exports.progress
-
-    @property
-    def recent_models(self) -> tuple[RecentModel, ...]:
-        """Models that were opened, newest first."""
-        return self._settings.values.recent_models
-
-    @property
-    def thumbnails(self) -> ThumbnailStore:
-        """Small frames by the keys they were requested with."""
-        return self._thumbnails
-
-    @property
-    def drifting(self) -> bool:
-        """Whether the picture walks the plane by itself."""
-        return self._drift.is_on
-
-    @property
-    def drift_speed(self) -> float:
-        """Seeds a second along the plane while drifting, -4..4."""
-        return self._settings.values.drift_speed
 
     # -- start and end ----------------------------------------------------------------------------------------------
 
@@ -250,10 +110,9 @@ class Controller(QObject):
         A final edit with no gesture before it (a key, a click) is a step of its own; steps of the same slider within
         600 ms of each other are one.
         """
-        if not isinstance(edit, ReplaceSession) or self.facts is None:
-            self._editor.edit(edit, final, self._clock())
-        else:
-            self._editor.edit(ReplaceSession(self._adapted(edit.session), edit.label), final, self._clock())
+        if isinstance(edit, ReplaceSession):
+            edit = replace(edit, session=self._adapted(edit.session))
+        self._editor.edit(edit, final, self._clock())
         self._show(live=not final)
 
     @Slot()
@@ -316,10 +175,10 @@ class Controller(QObject):
             return
         if on:
             self._drift.start(self.drift_speed)
+            self.drifting_changed.emit()
         else:
             self._stop_drifting()
             self._show()
-        self.drifting_changed.emit()
 
     @Slot(float)
     def set_drift_speed(self, speed: float) -> None:
@@ -338,13 +197,13 @@ class Controller(QObject):
         if self._exports.progress is not None:
             self._messages.warning("An export is running with this model; wait for its end or cancel it, then open.")
             return
-        self._restoring = None
+        self._documents.take_waiting()
         self._models.open(None if path is None else Path(path))
 
     @Slot()
     def cancel_loading(self) -> None:
         """Stop opening; the model that is open stays."""
-        self._restoring = None
+        self._documents.take_waiting()
         self._models.cancel()
 
     # -- files ------------------------------------------------------------------------------------------------------
@@ -368,43 +227,19 @@ class Controller(QObject):
 
     def open_picture(self, path: Path | str) -> None:
         """Restore what a saved picture remembers; opens its model if that is known to be at hand, says so if not."""
-        path = Path(path)
-        try:
-            document = read_picture(path)
-        except LoomError as error:
-            self._messages.exception(error)
-            return
-        self._restore(Restoring(picture_session(document), document.model, f"The picture {path.name}"))
+        self._documents.open_picture(Path(path))
 
     def save_session(self, path: Path | str) -> None:
         """Write the session and what was kept to a `.loom` file; a message says that it is there."""
-        path = Path(path)
-        session, kept = self.session, self._editor.kept
-        self._worker.submit(
-            lambda: save_session(path, session, kept),
-            done=f"Saved {path.name}.",
-            failed=f"{path.name} could not be saved",
-        )
+        self._documents.save_session(Path(path))
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep what was kept in it; opens its model as `open_picture` does."""
-        path = Path(path)
-        try:
-            file = load_session_file(path)
-        except SessionFileError as error:
-            self._messages.exception(error)
-            return
-        if file.kept:
-            self._editor.keep(file.kept)
-            self._autosave.keep(self._editor.kept)
-        self._restore(Restoring(file.session, file.session.model, f"The session {path.name}"))
+        self._documents.open_session(Path(path))
 
     def start_export(self, settings: SequenceSettings) -> None:
         """Write a sequence in the background; the preview goes on. One sequence at a time."""
-        if self.facts is None or settings.model.model_id != self.facts.model_id:
-            self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
-            return
-        self._exports.start(settings)
+        self._exports.start(settings, self.facts)
 
     @Slot()
     def cancel_export(self) -> None:
@@ -418,9 +253,8 @@ class Controller(QObject):
 
         Asking again for a key that is there or on its way costs nothing, so a widget may ask at every paint.
         """
-        facts = self.facts
-        if facts is not None and key not in self._thumbnails and key not in self._hopeless_thumbnails:
-            self._renders.ask_thumbnail(key, lambda: thumbnail_request(what, facts))
+        if self.facts is not None:
+            self._thumbnails.ask(key, what, self.facts)
 
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
@@ -437,18 +271,18 @@ class Controller(QObject):
 
     def _step(self, move: Callable[[], bool]) -> None:
         """Undo, redo or go somewhere: what is under way becomes a step first, so that it can be taken back too."""
-        if self._drift.is_on:
-            self._stop_drifting()
-            self.drifting_changed.emit()
+        self._stop_drifting()
         self._editor.finish()
         if move():
             self._editor.wander(self._adapted(self.session))
         self._show()
 
     def _stop_drifting(self) -> None:
-        self._drift.stop()
-        self._editor.finish()
-        self._editor.settle("Drift")
+        if self._drift.is_on:
+            self._drift.stop()
+            self._editor.finish()
+            self._editor.settle("Drift")
+            self.drifting_changed.emit()
 
     def _drifted(self, seeds: float) -> None:
         if self._editor.is_walking:
@@ -472,25 +306,6 @@ class Controller(QObject):
         else:
             self._tell()
             self._autosave.remember(self.session)
-
-    def _tell(self) -> None:
-        """Tell the window at once what a person did."""
-        self._session_timer.stop()
-        self._is_session_stale = False
-        self.session_changed.emit()
-        self._tell_history()
-
-    def _tell_session(self) -> None:
-        """Tell the window what goes on changing, and not again too soon."""
-        if self._is_session_stale:
-            self._is_session_stale = False
-            self._session_timer.start()
-            self.session_changed.emit()
-
-    def _tell_history(self) -> None:
-        if self._editor.history is not self._told_history:
-            self._told_history = self._editor.history
-            self.history_changed.emit()
 
     @Slot()
     def _take_kept(self) -> None:
@@ -538,23 +353,20 @@ class Controller(QObject):
                 self._exports.take_advanced(news)
             case ExportEnded():
                 self._exports.take_ended(news)
-            case ThumbnailMade(key=key, frame=frame):
-                self._thumbnails.put(key, frame)
-            case ThumbnailFailed(key=key, error=error):
-                self._hopeless_thumbnails.add(key)
-                self._messages.note("A small picture could not be made.", f"{key}: {error}")
+            case ThumbnailMade():
+                self._thumbnails.take_made(news)
+            case ThumbnailFailed():
+                self._thumbnails.take_failed(news)
 
     def _model_opened(self, news: ModelOpened) -> None:
-        self._renders.forget_thumbnails()
         self._thumbnails.clear()
-        self._hopeless_thumbnails.clear()
         self._said.clear()
         self._models.take_opened(news)
         self._preview.show_model(news.facts)
         self.model_changed.emit()
         for warning in news.facts.warnings:
             self._say_once(warning)
-        restoring, self._restoring = self._restoring, None
+        restoring = self._documents.take_waiting()
         if restoring is not None:
             self._apply(restoring)
             return
@@ -572,43 +384,18 @@ class Controller(QObject):
 
     @Slot()
     def _model_failed(self) -> None:
-        restoring, self._restoring = self._restoring, None
+        restoring = self._documents.take_waiting()
         if restoring is not None and self.facts is not None:
-            self._apply(restoring)
-
-    def _restore(self, restoring: Restoring) -> None:
-        """Bring back a session: with its model if that is open or at hand, else with the one that is open."""
-        self._restoring = None
-        facts = self.facts
-        if facts is not None and self.loading is None and restoring.model.model_id == facts.model_id:
-            self._apply(restoring)
-            return
-        path = None if self._exports.progress is not None else self._models.known_path(restoring.model)
-        if path is not None:
-            self._restoring = restoring
-            if facts is not None:
-                self._messages.info(f"{restoring.what} was made with {restoring.model.name}, which is being opened.")
-            self._models.open(path)
-        elif facts is None or self.loading is not None:
-            self._restoring = restoring
-        else:
             self._apply(restoring)
 
     def _apply(self, restoring: Restoring) -> None:
         """Bring back a session with the model that is open, and say so if it is another one."""
         facts = self.facts
         assert facts is not None
-        if self._drift.is_on:
-            self._stop_drifting()
-            self.drifting_changed.emit()
+        self._stop_drifting()
         fitted = adapt(restoring.session, facts)
         if restoring.model.model_id != facts.model_id:
-            name = restoring.model.name or "a model without a name"
-            self._messages.warning(
-                f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently.",
-                f"Its model has the SHA-256 {restoring.model.model_id or '(unknown)'}; {facts.name} has "
-                f"{facts.model_id}.\n" + "\n".join(fitted.changes),
-            )
+            self._messages.warning(*difference(restoring, facts, fitted.changes))
         self._editor.finish()
         self._editor.wander(fitted.session)
         self._editor.settle("Restore")

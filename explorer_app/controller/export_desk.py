@@ -18,7 +18,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.news import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.session import Session
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Frame, ModelFacts, RenderRequest
 
 
 class ExportDesk(QObject):
@@ -63,8 +63,11 @@ class ExportDesk(QObject):
         else:
             self._renders.export(PictureJob(request, write), urgent=True)
 
-    def start(self, settings: SequenceSettings) -> None:
-        """Begin a sequence, unless one is on its way."""
+    def start(self, settings: SequenceSettings, facts: ModelFacts | None) -> None:
+        """Begin a sequence with the model that is open, unless one is on its way."""
+        if facts is None or settings.model.model_id != facts.model_id:
+            self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
+            return
         if self._job is not None:
             self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
             return

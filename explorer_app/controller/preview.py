@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.drafts import DraftPolicy
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.rendering.thumbnails import THUMBNAIL_PX
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
@@ -145,13 +143,3 @@ class Preview(QObject):
             if self._session is not None and not self._rest.isActive() and self._frame_answers(self._asked):
                 self._asked = None
                 self.ask(self._session, live=False)
-
-
-def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> RenderRequest:
-    """Return the request for a small picture of a session or a request: the earliest exit that is large enough."""
-    if isinstance(what, Session):
-        request = resolve(adapt(what, facts).session)
-    else:
-        request = replace(what, model_id=facts.model_id)
-    large_enough = [side for side in facts.draft_resolutions if side >= THUMBNAIL_PX]
-    return replace(request, resolution=min(large_enough, default=None), measure_steps=False)

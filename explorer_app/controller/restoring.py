@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference, Session
+from gpu_backend import ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +30,14 @@ def picture_session(document: PictureDocument) -> Session:
         classes=first.latent.classes,
         truncation=first.truncation,
         noise=document.request.noise,
+    )
+
+
+def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]) -> tuple[str, str]:
+    """Return what to tell, and the details, when another model shows what is restored."""
+    name = restoring.model.name or "a model without a name"
+    model_id = restoring.model.model_id or "(unknown)"
+    return (
+        f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently.",
+        "\n".join((f"Its model has the SHA-256 {model_id}; {facts.name} has {facts.model_id}.", *changes)),
     )

@@ -79,6 +79,11 @@ class ExportQueue:
             queue = self._urgent or self._jobs
             return ExportTurn(queue[0], False) if queue else None
 
+    def last_turn(self) -> ExportTurn | None:
+        """Return what is still to do before the end: single pictures, which a person has just saved."""
+        with self._condition:
+            return ExportTurn(self._urgent[0], False) if self._urgent else None
+
     def finish(self, job: ExportJob) -> None:
         """Take a job out: it is done, cancelled or has failed."""
         with self._condition:

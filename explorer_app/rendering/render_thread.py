@@ -2,7 +2,7 @@
 
 What it does next, in this order::
 
-    close                 end everything and go
+    close                 finish pictures that were saved, end everything else and go
     a model to open       make its renderer, then close the former one
     an export's turn      if the last thing done was a preview: neither starves the other
     a preview request     the newest; older ones were replaced in the mailbox
@@ -205,7 +205,7 @@ class RenderThread(QObject):
         with self._condition:
             while True:
                 if self._state is not Lifecycle.RUNNING:
-                    return None
+                    return self._last_work()
                 model = self._models.take()
                 if model is not None:
                     return lambda: self._open(model)
@@ -213,6 +213,10 @@ class RenderThread(QObject):
                 if work is not None:
                     return work
                 self._condition.wait(self._seconds_to_thumbnail())
+
+    def _last_work(self) -> Callable[[], None] | None:
+        turn = self._exports.last_turn() if self._renderer is not None else None
+        return None if turn is None else lambda: self._export(turn)
 
     def _rendering_work(self) -> Callable[[], None] | None:
         turn = self._exports.turn()

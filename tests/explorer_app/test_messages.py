@@ -10,26 +10,26 @@ from gpu_backend import RequestError
 
 
 @pytest.fixture
-def log() -> MessageLog:
+def told() -> MessageLog:
     return MessageLog()
 
 
 @pytest.fixture
-def bridge(log: MessageLog) -> Iterator[MessageBridge]:
-    bridge = MessageBridge(log)
+def bridge(told: MessageLog) -> Iterator[MessageBridge]:
+    bridge = MessageBridge(told)
     bridge.install()
     yield bridge
     bridge.remove()
 
 
-def test_who_subscribes_late_hears_what_was_said_before(log: MessageLog):
-    log.warning("Before.")
+def test_who_subscribes_late_hears_what_was_said_before(told: MessageLog):
+    told.warning("Before.")
     heard: list[Message] = []
-    unsubscribe = log.subscribe(heard.append)
-    log.info("Then.", "details")
+    unsubscribe = told.subscribe(heard.append)
+    told.info("Then.", "details")
     unsubscribe()
     unsubscribe()
-    log.info("After.")
+    told.info("After.")
     assert [(message.number, message.level, message.sentence) for message in heard] == [
         (1, Level.WARNING, "Before."),
         (2, Level.INFO, "Then."),
@@ -38,23 +38,23 @@ def test_who_subscribes_late_hears_what_was_said_before(log: MessageLog):
 
 
 def test_only_the_newest_messages_are_remembered():
-    log = MessageLog(3)
+    told = MessageLog(3)
     for number in range(5):
-        log.note(str(number))
-    assert [message.sentence for message in log.messages] == ["2", "3", "4"]
+        told.note(str(number))
+    assert [message.sentence for message in told.messages] == ["2", "3", "4"]
 
 
-def test_messages_of_many_threads_all_arrive(log: MessageLog):
-    threads = [threading.Thread(target=lambda: [log.note("x") for _ in range(20)]) for _ in range(8)]
+def test_messages_of_many_threads_all_arrive(told: MessageLog):
+    threads = [threading.Thread(target=lambda: [told.note("x") for _ in range(20)]) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [message.number for message in log.messages] == list(range(1, 161))
+    assert [message.number for message in told.messages] == list(range(1, 161))
 
 
-def test_an_error_of_ours_is_told_in_its_own_sentence(log: MessageLog):
-    message = log.exception(RequestError("It has no row 14.", "rows 0..13"))
+def test_an_error_of_ours_is_told_in_its_own_sentence(told: MessageLog):
+    message = told.exception(RequestError("It has no row 14.", "rows 0..13"))
     assert (message.sentence, message.details) == ("It has no row 14.", "rows 0..13")
 
 
@@ -69,19 +69,19 @@ def test_any_other_error_gets_a_sentence_and_its_traceback_as_details():
         assert type(error).__name__ in details
 
 
-def test_warnings_of_the_log_reach_the_user(log: MessageLog, bridge: MessageBridge, caplog: pytest.LogCaptureFixture):
+def test_warnings_of_the_log_reach_the_user(told: MessageLog, bridge: MessageBridge, caplog: pytest.LogCaptureFixture):
     logging.getLogger("some.library").warning("Odd: %s", 7)
     logging.getLogger("some.library").error("Bad.")
     logging.getLogger("some.library").info("Quiet.")
     caplog.clear()
-    assert [(message.level, message.sentence) for message in log.messages] == [
+    assert [(message.level, message.sentence) for message in told.messages] == [
         (Level.WARNING, "Odd: 7"),
         (Level.ERROR, "Bad."),
     ]
-    assert "some.library" in log.messages[0].details
+    assert "some.library" in told.messages[0].details
 
 
-def test_exceptions_that_nobody_caught_reach_the_user(log: MessageLog, bridge: MessageBridge):
+def test_exceptions_that_nobody_caught_reach_the_user(told: MessageLog, bridge: MessageBridge):
     try:
         raise ValueError("inside")
     except ValueError as error:
@@ -94,14 +94,14 @@ def test_exceptions_that_nobody_caught_reach_the_user(log: MessageLog, bridge: M
     thread.start()
     thread.join()
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert [message.level for message in log.messages] == [Level.ERROR, Level.ERROR]
-    assert "inside" in log.messages[0].details
-    assert log.messages[1].sentence == "From a thread."
+    assert [message.level for message in told.messages] == [Level.ERROR, Level.ERROR]
+    assert "inside" in told.messages[0].details
+    assert told.messages[1].sentence == "From a thread."
 
 
-def test_the_road_is_taken_down_as_it_was_found(log: MessageLog):
+def test_the_road_is_taken_down_as_it_was_found(told: MessageLog):
     before = (sys.excepthook, threading.excepthook, list(logging.getLogger().handlers))
-    bridge = MessageBridge(log)
+    bridge = MessageBridge(told)
     bridge.install()
     bridge.install()
     bridge.remove()

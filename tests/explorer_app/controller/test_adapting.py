@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+from explorer_app.controller.adapting import adapt
+from explorer_app.session.session import ModelReference, Session, Slider, Source
+from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Truncation
+from tests.helpers.networks import make_stylegan2
+
+FACTS = make_stylegan2(resolution=32, w_dim=8, c_dim=2).facts
+HERE = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
+ELSEWHERE = ModelReference("/other", "other", "other")
+
+
+def test_a_session_of_this_model_that_fits_is_left_as_it_is():
+    session = Session(
+        model=HERE,
+        truncation=Truncation(0.5, FACTS.num_ws),
+        sliders=(Slider("sefa/7", 1.0, RowRange(0, FACTS.num_ws - 1)), Slider("axis/3", 1.0)),
+        mix=(Source(Latent(), (1.0,) * FACTS.num_ws, "seed 0"),),
+    )
+    assert adapt(session, FACTS).session == session
+    assert adapt(session, FACTS).changes == ()
+
+
+def test_strengths_are_cut_or_filled_up_with_zeros():
+    for count in (3, 40):
+        source = Source(Latent(), (1.0,) * count, "seed 0")
+        fitted = adapt(Session(model=ELSEWHERE, mix=(source,)), FACTS)
+        kept = min(count, FACTS.num_ws)
+        assert fitted.session.mix[0].strengths == (1.0,) * kept + (0.0,) * (FACTS.num_ws - kept)
+        assert "mix strengths were fitted to its rows" in fitted.changes
+
+
+def test_directions_and_ranges_that_it_lacks_go():
+    sliders = (
+        Slider("sefa/8", 1.0),
+        Slider("axis/8", 1.0),
+        Slider("axis/x", 1.0),
+        Slider("sefa/1", 1.0, RowRange(2, 99)),
+        Slider("sefa/2", 1.0, RowRange(50, 60)),
+    )
+    fitted = adapt(Session(model=ELSEWHERE, sliders=sliders), FACTS)
+    assert [(item.direction, item.rows) for item in fitted.session.sliders] == [
+        ("sefa/1", RowRange(2, FACTS.num_ws - 1)),
+        ("sefa/2", RowRange()),
+    ]
+    assert "directions it does not have were taken away" in fitted.changes
+    assert "layer ranges were shortened" in fitted.changes
+
+
+def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice():
+    assert adapt(Session(model=HERE, classes=((7, 1.0),)), FACTS).session.classes == ((0, 1.0),)
+    assert adapt(Session(model=HERE), FACTS).session.classes == ()
+    assert adapt(Session(model=ELSEWHERE), FACTS).session.classes == ((0, 1.0),)
+    without = replace(FACTS, c_dim=0)
+    assert adapt(Session(model=ELSEWHERE, classes=((1, 1.0),)), without).session.classes == ()
+
+
+def test_a_first_start_reports_nothing_as_a_change():
+    assert adapt(Session(), replace(FACTS, c_dim=0)).changes == ()
+    assert adapt(Session(), FACTS).changes == ()
+
+
+def test_cutoff_and_noise_end_where_the_layers_do():
+    session = Session(model=ELSEWHERE, truncation=Truncation(0.5, 99), noise=Noise(layer_gains=(0.5,) * 99))
+    fitted = adapt(session, FACTS)
+    assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
+    assert len(fitted.session.noise.layer_gains) == len(FACTS.noise_layers)
+    assert len(fitted.changes) == 3
+
+
+def test_what_lies_inside_a_held_latent_is_fitted_too():
+    inner = Latent(
+        classes=((9, 1.0),),
+        mix=(MixSource(Latent(classes=((9, 1.0),)), (1.0,) * 99),),
+        directions=(DirectionAmount("axis/99", 1.0), DirectionAmount("sefa/0", 1.0, RowRange(0, 99))),
+    )
+    held = adapt(Session(model=ELSEWHERE, held=((Recipe(inner, Truncation(1, 99)), 1.0),)), FACTS).session.held[0][0]
+    assert held.truncation.cutoff == FACTS.num_ws
+    assert held.latent.classes == ((0, 1.0),)
+    assert held.latent.mix[0].latent.classes == ((0, 1.0),)
+    assert len(held.latent.mix[0].strengths) == FACTS.num_ws
+    assert held.latent.directions == (DirectionAmount("sefa/0", 1.0, RowRange(0, FACTS.num_ws - 1)),)

@@ -1,0 +1,227 @@
+"""The whole program over fakes: start, messages, and an end at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, qInfo, qWarning
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.app import App, Interrupt, Places, QtMessageRoad
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.messages import Level, MessageLog
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.resolve import resolve
+from tests.helpers.fake_renderer import Engine, Library
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Program:
+    """An App over fakes, with a bundled model `cats` and another model `dogs`."""
+
+    def __init__(self, qapp: QApplication, folder: Path, qtbot: Any) -> None:
+        self.engine = Engine()
+        self.library = Library()
+        self.folder = folder
+        self._qtbot = qtbot
+        for name in ("cats.pkl", "dogs.pkl"):
+            (folder / name).write_text("a model")
+        self.messages = MessageLog()
+        self.app = App(
+            qapp,
+            self.messages,
+            Places(folder / "config" / "settings.json", folder / "state"),
+            read=self.library,
+            make_renderer=self.engine.make,
+            bundled=folder / "cats.pkl",
+        )
+
+    def start(self, file: Path | None = None) -> None:
+        self.app.start(file)
+        self.until(lambda: self.app.window.canvas.frame is not None)
+
+    def until(self, is_so: Any) -> None:
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+
+    def close(self) -> None:
+        self.engine.gate.open()
+        self.library.gate.open()
+        self.app.close()
+        self.app.window.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def program(qapp: QApplication, tmp_path: Path, qtbot: Any, quiet_qt: None) -> Iterator[Program]:
+    program = Program(qapp, tmp_path, qtbot)
+    yield program
+    program.close()
+
+
+def test_a_start_shows_the_window_with_a_picture_of_the_bundled_model(program: Program):
+    program.start()
+    assert program.app.window.isVisible()
+    assert "cats" in program.app.window.windowTitle()
+    assert [message for message in program.messages.messages if message.level > Level.NOTE] == []
+
+
+def test_a_file_on_the_command_line_is_opened(program: Program):
+    program.start(program.folder / "dogs.pkl")
+    assert "dogs" in program.app.window.windowTitle()
+
+
+def test_preferences_and_the_session_are_written_at_the_end(program: Program):
+    program.start()
+    program.app.controller.edit(GoToSeed(42))
+    program.app.close()
+    assert (program.folder / "config" / "settings.json").is_file()
+    assert "42" in (program.folder / "state" / "session.loom").read_text()
+
+
+def test_closing_before_the_first_event_is_clean(program: Program):
+    program.app.start()
+    program.app.close()
+    program.app.close()
+
+
+def test_closing_during_a_render_is_clean(program: Program):
+    program.start()
+    program.engine.gate.shut()
+    program.app.controller.edit(GoToSeed(42))
+    program.engine.gate.wait_for_knock()
+    program.engine.gate.let_through()
+    program.app.close()
+    program.app.close()
+
+
+def test_closing_during_a_load_is_clean(program: Program):
+    program.start()
+    program.library.gate.shut()
+    program.app.controller.open_model(program.folder / "dogs.pkl")
+    program.until(lambda: program.app.controller.loading and program.app.controller.loading.done)
+    program.app.close()
+
+
+def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Program):
+    program.start()
+    program.engine.gate.shut()
+    session = program.app.controller.session
+    key = resolve(session).blend
+    program.app.controller.start_export(
+        SequenceSettings((key, key), program.folder / "out", "walk", session.model, "w-linear", 40, z_dim=8)
+    )
+    program.engine.gate.wait_for_knock()
+    program.engine.gate.open()
+    program.app.close()
+    assert not list((program.folder / "out").glob(".*"))
+
+
+def test_closing_the_window_by_hand_ends_everything(program: Program):
+    program.start()
+    program.app.window.close()
+    assert not program.app.window.isVisible()
+    program.app.close()
+
+
+def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qtlog: Any):
+    messages = MessageLog()
+    road = QtMessageRoad(messages)
+    with qtlog.disabled():
+        road.install()
+        road.install()
+        qWarning("odd")
+        qInfo("told")
+        road.remove()
+        road.remove()
+    assert [(message.level, message.sentence) for message in messages.messages] == [
+        (Level.NOTE, "Qt: odd"),
+        (Level.NOTE, "Qt: told"),
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that a process can send to itself")
+def test_control_c_reaches_the_program_while_qt_waits(qapp: QApplication, qtbot: Any):
+    heard: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    interrupt = Interrupt(lambda: heard.append(1))
+    os.kill(os.getpid(), signal.SIGINT)
+    qtbot.waitUntil(lambda: heard == [1])
+    interrupt.close()
+    interrupt.close()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def run_python(code: str, *, display: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {name: value for name, value in os.environ.items() if display or not name.endswith("DISPLAY")}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        env={**known, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_window_is_on_the_screen_before_torch_is_imported():
+    done = run_python("""
+        import sys
+        from PySide6.QtWidgets import QApplication
+        from explorer_app.app import App, Places
+        from explorer_app.messages import MessageLog
+        qt = QApplication([])
+        messages = MessageLog()
+        app = App(qt, messages, Places(None, None))
+        app.start()
+        print("visible", app.window.isVisible(), "torch", "torch" in sys.modules)
+        app.controller.frame_changed.connect(qt.quit)
+        qt.exec()
+        print("torch", "torch" in sys.modules)
+        app.close()
+        print([message.sentence for message in messages.messages])
+    """)
+    assert done.stdout.splitlines() == ["visible True torch False", "torch True", "[]"], done.stderr
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only here a window needs a display server")
+def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash():
+    done = run_python(
+        "import sys; from explorer_app.cli import main; sys.exit(main([]))",
+        display=False,
+        DISPLAY=":4711",
+        QT_QPA_PLATFORM="xcb",
+    )
+    assert done.returncode == 2
+    assert "The window cannot open because Qt found no display" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_control_c_closes_the_running_program_cleanly():
+    done = run_python("""
+        import os, signal, threading
+        from explorer_app.app import App, run_window
+
+        class Watched(App):
+            def start(self, file=None):
+                super().start(file)
+                threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+        import explorer_app.app
+        explorer_app.app.App = Watched
+        print(run_window())
+        print(threading.active_count())
+    """)
+    assert done.stdout.split() == ["0", "1"], done.stderr
+    assert done.stderr == ""
