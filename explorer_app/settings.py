@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import platformdirs
 
 from explorer_app.messages import MessageLog
-from explorer_app.whole_file import write_atomically
+from gpu_backend import write_whole
 
 VERSION = 1
 
@@ -147,7 +147,8 @@ class Settings:
             return
         try:
             text = json.dumps({"version": VERSION, **asdict(self._values)}, indent=1)
-            write_atomically(self._path, text.encode())
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, text.encode())
             self._saved = self._values
         except OSError as error:
             self._messages.warning(

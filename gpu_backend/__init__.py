@@ -61,6 +61,11 @@ if TYPE_CHECKING:
         request_from_json as request_from_json,
         request_to_json as request_to_json,
     )
+    from gpu_backend.whole_file import (
+        Disk as Disk,
+        remove_leftovers as remove_leftovers,
+        write_whole as write_whole,
+    )
 
 _HOMES = {
     "device": ("DeviceFacts",),
@@ -102,6 +107,7 @@ _HOMES = {
         "request_from_json",
         "request_to_json",
     ),
+    "whole_file": ("Disk", "remove_leftovers", "write_whole"),
 }
 _HOME_OF = {name: f"gpu_backend.{home}" for home, names in _HOMES.items() for name in names}
 

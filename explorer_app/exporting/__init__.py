@@ -6,7 +6,7 @@ The way of a sequence::
     Sequence                each frame's request and file, decided before the first is rendered
     SequenceJob             hands out requests, takes frames, knows what is already there     job.py
     WriterPool              encodes and writes beside the render thread                       writers.py
-    write_whole             aside, flushed, moved into place                                  disk.py
+    write_output            whole or not at all, a refusal told in a sentence                 output_file.py
 
 No Qt here: the window and the command line use the same job.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from explorer_app.exporting.disk import write_whole
+from explorer_app.exporting.output_file import write_output
 
 _GAP_PX = 4
 
@@ -37,4 +37,4 @@ def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, s
         sheet.paste(small, (_GAP_PX + place % columns * cell, _GAP_PX + place // columns * cell))
     target = io.BytesIO()
     sheet.save(target, "PNG", compress_level=4)
-    write_whole(path, target.getvalue())
+    write_output(path, target.getvalue())

@@ -16,15 +16,15 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from explorer_app.exporting.disk import Disk, remove_leftovers, write_whole
 from explorer_app.exporting.errors import ExportError, PictureError
 from explorer_app.exporting.manifest import State, find_manifest, manifest_bytes
+from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture import KEYWORD, encode_picture
 from explorer_app.exporting.picture_document import MAX_TEXT_NBYTES, document_to_text
 from explorer_app.exporting.png_scan import scan_png
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.writers import WriterPool
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Disk, Frame, RenderRequest, remove_leftovers
 
 
 class SequenceJob:
@@ -211,9 +211,9 @@ class SequenceJob:
     def _write_manifest(self, state: State) -> None:
         data = manifest_bytes(self._sequence, state, None if state == "unfinished" else self.done)
         if data != self._manifest:
-            write_whole(self._sequence.manifest_path, data, self._disk)
+            write_output(self._sequence.manifest_path, data, self._disk)
             self._manifest = data
 
     def _write(self, index: int, frame: Frame) -> None:
-        write_whole(self._sequence.path(index), encode_picture(frame, self._sequence.document(index)), self._disk)
+        write_output(self._sequence.path(index), encode_picture(frame, self._sequence.document(index)), self._disk)
         self._written.add(index)

@@ -8,8 +8,8 @@ from pathlib import Path
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from explorer_app.exporting.disk import Disk, remove_leftovers, write_whole
 from explorer_app.exporting.errors import PictureError
+from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture_document import (
     MAX_TEXT_NBYTES,
     PictureDocument,
@@ -18,7 +18,7 @@ from explorer_app.exporting.picture_document import (
 )
 from explorer_app.exporting.png_scan import scan_png
 from explorer_app.session.session import Session
-from gpu_backend import Frame
+from gpu_backend import Disk, Frame, remove_leftovers
 
 KEYWORD = "latentloom"
 """Keyword of the iTXt chunk."""
@@ -54,7 +54,7 @@ def write_picture(
         If the file cannot be written.
     """
     remove_leftovers(path.parent, path.name.__eq__, disk)
-    write_whole(path, encode_picture(frame, PictureDocument(frame.request, model_name, session)), disk)
+    write_output(path, encode_picture(frame, PictureDocument(frame.request, model_name, session)), disk)
 
 
 def read_picture(path: Path) -> PictureDocument:

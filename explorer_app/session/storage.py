@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from explorer_app.whole_file import write_atomically
 from gpu_backend import (
     LoomError,
     RowRange,
@@ -27,6 +26,7 @@ from gpu_backend import (
     noise_to_json,
     recipe_from_json,
     recipe_to_json,
+    write_whole,
 )
 
 FORMAT = "latent-loom-session"
@@ -60,7 +60,8 @@ def save_session(path: Path, session: Session, kept: Sequence[tuple[Session, str
     data = session_to_json(session)
     if kept:
         data["kept"] = [[label, session_to_json(item)] for item, label in kept]
-    write_atomically(path, json.dumps(data, separators=(",", ":"), allow_nan=False).encode())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(data, separators=(",", ":"), allow_nan=False).encode())
 
 
 def load_session(path: Path) -> Session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from explorer_app.exporting.disk import Disk
+from gpu_backend import Disk
 
 
 class PowerCutError(BaseException):

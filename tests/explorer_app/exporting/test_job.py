@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from explorer_app.exporting.disk import Disk
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
-from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, Truncation
+from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Truncation
 from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError
 from tests.helpers.fake_engine import FakeEngine, fake_frame
 

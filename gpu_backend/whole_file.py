@@ -8,16 +8,12 @@ The bytes go into a hidden file beside the target, are flushed to the disk and m
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
-
-from explorer_app.exporting.errors import ExportError
-
-_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 
 class Disk:
@@ -30,6 +26,19 @@ class Disk:
             file.flush()
             os.fsync(file.fileno())
 
+    def write_by(self, path: Path, fill: Callable[[Path], None]) -> None:
+        """Create a new file, let `fill` write it and wait until the disk has it.
+
+        `fill` may put another file in the place of the new one; that gets the permissions of the new one, which are
+        the ordinary ones.
+        """
+        path.touch(exist_ok=False)
+        mode = stat.S_IMODE(path.stat().st_mode)
+        fill(path)
+        path.chmod(mode)
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+
     def move(self, source: Path, target: Path) -> None:
         """Put a file in the place of another, in one step."""
         source.replace(target)
@@ -39,25 +48,31 @@ class Disk:
         path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, data: bytes, disk: Disk | None = None) -> None:
-    """Write a file in one piece, making its folder if there is none.
+def write_whole(path: Path, content: bytes | Callable[[Path], None], disk: Disk | None = None) -> None:
+    """Write a file in one piece, into a folder that is there.
+
+    Parameters
+    ----------
+    content
+        The bytes, or a function that writes the file of the path that it is given.
 
     Raises
     ------
-    ExportError
-        If the disk is full or the system refuses; nothing of the new file is left, an older one is untouched.
+    OSError
+        If the system refuses. After this or any other error nothing of the new file is left, and an older one is
+        untouched.
     """
     disk = disk or Disk()
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        disk.write(aside, data)
+        if isinstance(content, bytes):
+            disk.write(aside, content)
+        else:
+            disk.write_by(aside, content)
         disk.move(aside, path)
-    except BaseException as error:
+    except BaseException:
         with contextlib.suppress(OSError):
             disk.remove(aside)
-        if isinstance(error, OSError):
-            raise ExportError(_sentence(error, path), details=str(error)) from error
         raise
 
 
@@ -73,16 +88,3 @@ def remove_leftovers(folder: Path, is_target: Callable[[str], bool], disk: Disk 
         if match is not None and is_target(match[1]):
             with contextlib.suppress(OSError):
                 disk.remove(folder / name)
-
-
-def _sentence(error: OSError, path: Path) -> str:
-    where = f"{path.name} in {path.parent}"
-    if error.errno in _FULL:
-        return (
-            f"The disk is full, so {where} could not be written; "
-            "everything before it is kept: make room and start the same export again."
-        )
-    if error.errno == errno.EFBIG:
-        return f"The system allows no file as large as {where}; choose a smaller picture or another disk."
-    reason = error.strerror or type(error).__name__
-    return f"{path.name} could not be written to {path.parent} ({reason}); choose a folder that can be written to."
