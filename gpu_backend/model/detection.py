@@ -8,9 +8,8 @@ from gpu_backend.model.found import Found
 from gpu_backend.model.nvidia import find_network
 from gpu_backend.model.pickled import Pickled, read_plain_pickle, read_torch_stream, read_torch_zip
 from gpu_backend.model.refusal import Refusal
-from gpu_backend.model.safetensors_file import find_safetensors
-from gpu_backend.model.safetensors_header import looks_like_safetensors
-from gpu_backend.model.source import MODEL_FILE, Source
+from gpu_backend.model.safetensors_file import find_safetensors, looks_like_safetensors
+from gpu_backend.model.source import MODEL_FILE, FileSource, Source
 from gpu_backend.model.watch import Watch
 
 _TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
@@ -29,7 +28,7 @@ _OTHER_FILES = (
 )
 
 
-def find_model(source: Source, watch: Watch) -> Found:
+def find_model(source: FileSource, watch: Watch) -> Found:
     """Recognise a file and find the network in it.
 
     Raises

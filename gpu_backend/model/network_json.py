@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict
-from typing import Any, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
 from gpu_backend.model.assembly import LayerSettings, Settings
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.spec import Activation, NetworkSpec
 
 _EXPECTED = "the settings of a network in the file's header"
+
+
+def parse_json(text: str) -> dict[str, object]:
+    """Read a JSON object strictly: no doubled keys, no NaN, no nesting beyond reason.
+
+    Raises
+    ------
+    Refusal
+        If it is anything else.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Refusal("JSON in the file's header", "something else came") from None
+    if not isinstance(value, dict):
+        raise Refusal("a JSON object in the file's header", "another value came")
+    return value
 
 
 def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
@@ -50,6 +68,17 @@ def settings_from_json(data: object) -> Settings:
         resample_filter=tuple(_number(tap) for tap in taps),
         layers=settings,
     )
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("doubled key")
+    return table
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(text)
 
 
 def _table(value: object) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gpu_backend.model.assembly import GENERATOR, assemble, fir_taps
 from gpu_backend.model.attributes import check_attributes, check_classes, flavour_of, read_settings
 from gpu_backend.model.found import Found
@@ -11,7 +13,7 @@ from gpu_backend.model.pickled import Pickled
 from gpu_backend.model.records import Foreign, Persistent, TensorFlowNetwork, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.source import Source
-from gpu_backend.model.tensors import small_values
+from gpu_backend.model.tensors import load_tensors, small_values
 
 _SNAPSHOT = "a snapshot with a generator G_ema"
 _PURPOSES = {
@@ -44,7 +46,7 @@ def find_network(source: Source, pickled: Pickled) -> Found:
     check_attributes(modules, spec)
     return Found(
         spec=spec,
-        tensors=tensors,
+        load=partial(load_tensors, source, tensors),
         container=pickled.container,
         flavour=flavour,
         requested=frozenset(pickled.requested),

@@ -1,7 +1,7 @@
 """From a path to a model, in four steps.
 
-1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. read the file once from front to
-back, which gives the tensors and its SHA-256; 4. put the facts together.
+1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. decode the tensors and
+read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. put the facts together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, ModelFacts
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import open_source
-from gpu_backend.model.tensors import load_tensors
 from gpu_backend.model.watch import Progress, Watch
 
 
@@ -49,7 +48,7 @@ def read_model(
     try:
         with open_source(path) as source:
             found = find_model(source, watch)
-            loaded = load_tensors(source, found.tensors, watch)
+            loaded = found.load(watch)
             file = FileFacts(path, source.size, loaded.digest)
     except Refusal as refusal:
         raise refusal.error(refusal.sentence(path.name or str(path))) from refusal

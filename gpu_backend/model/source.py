@@ -56,14 +56,29 @@ class BytesSource:
 class FileSource:
     """A source over an open, unbuffered file."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
+    def __init__(self, file: BinaryIO, path: Path, status: os.stat_result) -> None:
         self._file = file
-        self._size = size
+        self._path = path
+        self._status = status
+        self._size = os.fstat(file.fileno()).st_size
+
+    @property
+    def path(self) -> Path:
+        """Where the file is, for a library that opens it by itself."""
+        return self._path
 
     @property
     def size(self) -> int:
         """Bytes in all, as they were when the file was opened."""
         return self._size
+
+    def check_unchanged(self) -> None:
+        """Refuse if the file was written to, or another one took its place, since it was opened.
+
+        Whoever reads it more than once, or opens it again by its path, asks this at the end.
+        """
+        if _version(self._path.stat()) != _version(self._status):
+            raise Refusal("a file that stays as it is while it is read", "it was changed")
 
     def read(self, start: int, count: int) -> bytes:
         """Read up to `count` bytes from `start`."""
@@ -102,9 +117,13 @@ def open_source(path: Path) -> Iterator[FileSource]:
         raise Refusal(MODEL_FILE, f"the system could not open it ({_reason(error)})") from error
     with file:
         try:
-            yield FileSource(file, os.fstat(file.fileno()).st_size)
+            yield FileSource(file, path, status)
         except OSError as error:
             raise Refusal("a file that can be read to its end", f"the system says {_reason(error)}") from error
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _reason(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.model.records import StorageRecord, TensorRecord, content_of
+from gpu_backend.model.records import TensorRecord, content_of
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import Source, Wanted, read_through
 from gpu_backend.model.storages import STORAGE_ITEM_BYTES
@@ -56,9 +56,7 @@ def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Wat
     weights: dict[str, NDArray[np.float32]] = {}
     for name, record in records.items():
         watch.check()
-        weights[name] = _shaped(raw.pop(name), record)
-        if not np.isfinite(weights[name]).all():
-            raise Refusal(f"finite numbers in {name}", "it holds NaN or infinity")
+        weights[name] = as_weight(name, _laid_out(raw.pop(name), record))
     return Loaded(weights, digest)
 
 
@@ -73,7 +71,8 @@ def small_values(source: Source, record: TensorRecord, name: str, most: int = 10
         raw: NDArray[Any] = np.frombuffer(source.read(start, record.extent * dtype.itemsize), dtype)
     else:
         raw = _held(source, record, Watch())
-    return [float(value) for value in _shaped(raw, record).ravel()]
+    with np.errstate(over="ignore"):
+        return [float(value) for value in _laid_out(raw, record).astype(np.float32).ravel()]
 
 
 def _check_sizes(source: Source, records: Mapping[str, TensorRecord]) -> None:
@@ -96,17 +95,22 @@ def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:
     return np.frombuffer(content[start : start + record.extent * dtype.itemsize], dtype).copy()
 
 
-def _shaped(raw: NDArray[Any], record: TensorRecord) -> NDArray[np.float32]:
+def as_weight(name: str, array: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a tensor as the renderer wants it: contiguous float32, every number finite.
+
+    Raises
+    ------
+    Refusal
+        If it holds NaN, infinity, or what float32 cannot hold.
+    """
+    with np.errstate(over="ignore"):
+        weight = np.ascontiguousarray(array, np.float32).reshape(array.shape)
+    if not np.isfinite(weight).all():
+        raise Refusal(f"finite numbers in {name}", "it holds NaN or infinity")
+    return weight
+
+
+def _laid_out(raw: NDArray[Any], record: TensorRecord) -> NDArray[Any]:
     """Lay the tensor's sizes and strides over its elements; the geometry was checked when the record was made."""
     strides = tuple(stride * raw.itemsize for stride in record.strides)
-    view = np.lib.stride_tricks.as_strided(raw, record.shape, strides)
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(view, np.float32).reshape(record.shape)
-
-
-def dense(dtype: str, shape: tuple[int, ...], start: int) -> TensorRecord:
-    """A contiguous tensor whose data start at byte `start` of the source."""
-    strides = [1] * len(shape)
-    for axis in range(len(shape) - 1, 0, -1):
-        strides[axis - 1] = strides[axis] * shape[axis]
-    return TensorRecord(StorageRecord(dtype, math.prod(shape), start), 0, shape, tuple(strides))
+    return np.lib.stride_tricks.as_strided(raw, record.shape, strides)

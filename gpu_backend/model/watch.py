@@ -22,6 +22,10 @@ class Watch:
         if self._cancelled is not None and self._cancelled():
             raise CancelledError("Opening the model was cancelled.")
 
+    def part(self, first: int, last: int, whole: int) -> Watch:
+        """Return a watch for a step of a larger work: its own 0 to total becomes `first` to `last` of `whole`."""
+        return Watch(lambda done, total: self.advance(first + (last - first) * done // max(total, 1), whole))
+
     def advance(self, done: int, total: int) -> None:
         """Report progress, then stop here if the person asked to."""
         if self._progress is not None:
