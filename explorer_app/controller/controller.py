@@ -287,9 +287,8 @@ class Controller(ControllerState):
     def _drifted(self, seeds: float) -> None:
         if self._editor.is_walking:
             return  # the hand has it
-        session = self.session
-        place = Position(session.position.x + seeds, session.position.y)
-        self._editor.wander(replace(session, position=place, held=()))
+        place = Position(self.session.position.x + seeds, self.session.position.y)
+        self._editor.wander(replace(self.session, position=place, held=()))
         self._show(live=True)
 
     def _adapted(self, session: Session) -> Session:
@@ -315,11 +314,9 @@ class Controller(ControllerState):
 
     @Slot()
     def _frame_arrived(self) -> None:
-        frame = self.frame
-        if frame is not None:
-            self._said.discard("render")
-            for warning in frame.warnings:
-                self._say_once(warning)
+        self._said.discard("render")
+        for warning in self.frame.warnings if self.frame else ():
+            self._say_once(warning)
         self.frame_changed.emit()
 
     def _say_once(self, sentence: str) -> None:
