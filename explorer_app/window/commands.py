@@ -18,7 +18,7 @@ from explorer_app.settings import Settings
 from explorer_app.window import theme
 from explorer_app.window.about import AboutDialog, report
 from explorer_app.window.export_dialog import ExportDialog
-from explorer_app.window.model_details import ModelDetails
+from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 
 if TYPE_CHECKING:

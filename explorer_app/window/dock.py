@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window import theme
-from explorer_app.window.action_button import ActionButton
+from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.header_tab import HeaderTab
 
 

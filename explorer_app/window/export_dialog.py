@@ -28,6 +28,7 @@ from explorer_app.session.history import History
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window import fonts, theme
+from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export_key_list import ExportKeyList
 from explorer_app.window.export_keys import (
     KINDS,
@@ -39,7 +40,6 @@ from explorer_app.window.export_keys import (
     parse_seeds,
     seed_key,
 )
-from explorer_app.window.wrapped_label import WrappedLabel
 from gpu_backend import PathKind
 
 RECENT_STEPS = 8

@@ -21,23 +21,23 @@ from explorer_app.controller import Controller
 from explorer_app.messages import Level, Message, MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window import actions, theme
-from explorer_app.window.action_button import ActionButton
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
 from explorer_app.window.canvas import CAPTION_PX, Canvas
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
+from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.dock import Dock
 from explorer_app.window.file_drop import drop_text, dropped
-from explorer_app.window.history_strip import HistoryStrip
-from explorer_app.window.latent_panel import LatentPanel
+from explorer_app.window.history.history_strip import HistoryStrip
+from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.menu_bar import fill_menu_bar
-from explorer_app.window.message_view import MessageView
-from explorer_app.window.mix_panel import MixPanel
-from explorer_app.window.model_panel import ModelPanel
-from explorer_app.window.performance_panel import PerformancePanel
-from explorer_app.window.recent_menu import RecentMenu
-from explorer_app.window.sliders_panel import SlidersPanel
+from explorer_app.window.messages.message_view import MessageView
+from explorer_app.window.mix.mix_panel import MixPanel
+from explorer_app.window.model.model_panel import ModelPanel
+from explorer_app.window.model.recent_menu import RecentMenu
+from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from explorer_app.window.status_bar import StatusBar
 from explorer_app.window.thumbnail_courier import ThumbnailCourier
 from explorer_app.window.top_bar import TopBar

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from explorer_app.window import theme
-from explorer_app.window.performance_panel import milliseconds
+from explorer_app.window.performance.performance_panel import milliseconds
 
 _WIDEST_NAME = 260
 

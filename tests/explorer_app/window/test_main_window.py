@@ -23,7 +23,7 @@ from explorer_app.window.commands import picture_name
 from explorer_app.window.dock import Dock
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.main_window import MainWindow
-from explorer_app.window.model_details import ModelDetails
+from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController, facts

@@ -1,0 +1,47 @@
+"""A line that opens: the summary is always there, the particulars on demand."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+
+from explorer_app.window import fonts, theme
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.icons import icon
+
+
+class Disclosure(QWidget):
+    """A button with a chevron, and a text below it that is hidden at first."""
+
+    def __init__(self, summary: str, tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.button = QToolButton(self)
+        self.button.setCheckable(True)
+        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.button.setIcon(icon("chevron-right", "dim"))
+        self.button.setToolTip(tip)
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.toggled.connect(self._toggled)
+        theme.set_role(self.button, "flat")
+        self.text = WrappedLabel("", self)
+        self.text.setFont(fonts.table())
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.set_role(self.text, "dim")
+        self.text.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.px(2))
+        layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self.text)
+        self.show_text(summary, "")
+
+    def show_text(self, summary: str, particulars: str) -> None:
+        """Show another summary and other particulars; it stays open or shut as it was."""
+        self.button.setText(summary)
+        self.button.setAccessibleName(summary)
+        self.text.setText(particulars)
+        self.button.setEnabled(bool(particulars))
+
+    def _toggled(self, opened: bool) -> None:
+        self.button.setIcon(icon("chevron-down" if opened else "chevron-right", "dim"))
+        self.text.setVisible(opened)

@@ -1,0 +1,231 @@
+"""A label, a slider and a number that say the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
+
+from explorer_app.window import theme
+from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.value_slider import ValueSlider
+
+
+class RowLabel(QLabel):
+    """A name, cut with an ellipsis where it is too long; F2 or a double-click renames it where that is allowed.
+
+    Signals
+    -------
+    renamed(str)
+        The new name, stripped; empty asks for the default name.
+    """
+
+    renamed = Signal(str)
+
+    def __init__(self, text: str, *, editable: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._full = text
+        self._editor: QLineEdit | None = None
+        self._editable = editable
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        if editable:
+            self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.show_text(text)
+
+    @property
+    def full_text(self) -> str:
+        """The whole name."""
+        return self._full
+
+    @property
+    def editor(self) -> QLineEdit | None:
+        """The field of a rename under way."""
+        return self._editor
+
+    def show_text(self, text: str) -> None:
+        """Show a name."""
+        self._full = text
+        self._elide()
+
+    def rename(self) -> None:
+        """Put a field over the name."""
+        if not self._editable or self._editor is not None:
+            return
+        editor = QLineEdit(self._full, self)
+        editor.setAccessibleName(f"Name of {self._full}")
+        editor.setMaxLength(80)
+        editor.setGeometry(self.rect())
+        editor.selectAll()
+        editor.editingFinished.connect(self._take)
+        self._editor = editor
+        editor.show()
+        editor.setFocus()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """As wide as the name would like."""
+        return QSize(self.fontMetrics().horizontalAdvance(self._full) + 2, theme.px(theme.ROW))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """A name may be cut."""
+        return QSize(24, theme.px(theme.ROW) - 4)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """F2 renames; Escape in the field forgets."""
+        if event.key() == Qt.Key.Key_F2:
+            self.rename()
+        elif event.key() == Qt.Key.Key_Escape and self._editor is not None:
+            self._drop()
+        else:
+            super().keyPressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Rename."""
+        self.rename()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Cut the name anew."""
+        super().resizeEvent(event)
+        self._elide()
+        if self._editor is not None:
+            self._editor.setGeometry(self.rect())
+
+    def _take(self) -> None:
+        editor = self._editor
+        if editor is None:
+            return
+        text = editor.text().strip()
+        self._drop()
+        if text != self._full:
+            self.renamed.emit(text)
+
+    def _drop(self) -> None:
+        if self._editor is not None:
+            editor, self._editor = self._editor, None
+            editor.hide()
+            editor.deleteLater()
+
+    def _elide(self) -> None:
+        width = self.width() if self.width() > 24 else 400
+        self.setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, width))
+
+
+class SliderRow(QWidget):
+    """One value: its name, a slider and a number.
+
+    Signals
+    -------
+    moved(float, bool)
+        The person's value; True once a gesture.
+    cancelled()
+        Escape ended a gesture.
+    renamed(str)
+        Only where `editable`.
+    """
+
+    moved = Signal(float, bool)
+    cancelled = Signal()
+    renamed = Signal(str)
+
+    def __init__(
+        self,
+        label: str,
+        low: float,
+        high: float,
+        *,
+        neutral: float = 0.0,
+        reset: float | None = None,
+        step: float = 0.01,
+        snap: float = 0.1,
+        marks: Sequence[float] = (),
+        decimals: int = 2,
+        signed: bool = False,
+        beyond: float | None = None,
+        widest: str = "−0.00",
+        editable: bool = False,
+        label_px: int = 98,
+        tip: str = "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._tip = tip
+        self.label = RowLabel(label, editable=editable)
+        self.slider = ValueSlider(low, high, neutral=neutral, reset=reset, step=step, snap=snap, marks=marks)
+        self.field = NumberField(
+            low if beyond is None else -beyond,
+            high if beyond is None else beyond,
+            decimals=decimals,
+            step=snap,
+            signed=signed,
+            widest=widest,
+            quiet=True,
+        )
+        self.label.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.label.setFixedWidth(theme.px(label_px))
+        self.field.setFixedWidth(self.field.sizeHint().width())
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(self.label)
+        layout.addWidget(self.slider, 1)
+        layout.addWidget(self.field)
+        self.setFixedHeight(theme.px(theme.ROW))
+        self.slider.moved.connect(self._slid)
+        self.slider.cancelled.connect(self._cancelled)
+        self.field.entered.connect(self._typed)
+        self.label.renamed.connect(self.renamed)
+        self.describe(label)
+        self.show_amount(self.slider.amount)
+
+    def describe(self, label: str) -> None:
+        """Name the row: label, tooltip and what screen readers say."""
+        self.label.show_text(label)
+        self.slider.setAccessibleName(label)
+        self.field.setAccessibleName(f"{label}, number")
+        self.set_tip(self._tip)
+
+    def set_tip(self, tip: str) -> None:
+        """Set the sentence of the tooltip; the name, the range and the way to reset go with it."""
+        self._tip = tip
+        low, high = (self.field.textFromValue(end) for end in self.slider.ends)
+        reset = self.field.textFromValue(self.slider.resets_to)
+        sentence = (
+            f"{self.label.full_text}, {low} to {high}: {tip} " if tip else f"{self.label.full_text}, {low} to {high}. "
+        )
+        text = f"{sentence}Shift goes finely, Ctrl snaps, a double-click sets {reset}."
+        self.label.setToolTip(text)
+        self.slider.setToolTip(text)
+        self.slider.setAccessibleDescription(text)
+        self.field.setToolTip(text)
+
+    def show_amount(self, amount: float) -> None:
+        """Show a value without emitting."""
+        self.slider.show_amount(amount)
+        if not self.slider.is_held:
+            self.field.show_number(amount)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """F2 anywhere in the row renames it, where that is allowed."""
+        if event.key() == Qt.Key.Key_F2:
+            self.label.rename()
+        else:
+            super().keyPressEvent(event)
+
+    def _slid(self, amount: float, final: bool) -> None:
+        self.field.show_number(amount)
+        self.moved.emit(amount, final)
+
+    def _cancelled(self) -> None:
+        self.field.show_number(self.slider.amount)
+        self.cancelled.emit()
+
+    def _typed(self, amount: float, final: bool) -> None:
+        self.slider.show_amount(amount)
+        self.moved.emit(amount, final)
+
+
+def below(widget: QWidget) -> QPoint:
+    """Return the place on the screen where a popup of a widget belongs."""
+    return widget.mapToGlobal(QPoint(0, widget.height() + 2))

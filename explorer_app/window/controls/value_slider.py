@@ -1,0 +1,325 @@
+"""A slider that fills from its neutral value, takes a hand finely and gives back what was on Escape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QSizePolicy, QSlider, QWidget
+
+from explorer_app.window.controls.slider_painting import HANDLE, paint_slider
+
+FINE = 0.1
+"""Share of the pointer's way that counts while Shift is held."""
+
+SETTLE_MS = 300
+"""A turning wheel is over when it stood still for this long."""
+
+_GRIP = 9.0
+
+
+class ValueSlider(QSlider):
+    """A horizontal slider over real numbers.
+
+    Drag the handle or press anywhere on the track; Shift goes ten times finer, Ctrl snaps; arrow keys step by `snap`,
+    with Shift by `step`; Page Up and Page Down by ten snaps; Home and End go to the ends; Backspace or a double-click
+    resets; the wheel works only with focus; Escape brings back what was before the gesture.
+
+    Signals
+    -------
+    moved(float, bool)
+        The hand's value; True once, when the gesture is over.
+    cancelled()
+        Escape ended a gesture; the slider shows what it showed before it.
+    """
+
+    moved = Signal(float, bool)
+    cancelled = Signal()
+
+    def __init__(
+        self,
+        low: float,
+        high: float,
+        *,
+        neutral: float = 0.0,
+        reset: float | None = None,
+        step: float = 0.01,
+        snap: float = 0.1,
+        marks: Sequence[float] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._low, self._high, self._step, self._snap = low, high, step, snap
+        self._neutral = neutral
+        self._reset = neutral if reset is None else reset
+        self._marks = tuple(marks)
+        self._amount = self._reset
+        self._before: float | None = None
+        self._exact = 0.0
+        self._last_x = 0.0
+        self._dragging = False
+        self._has_moved = False
+        self._key_held = False
+        self._settle = QTimer(self, singleShot=True)
+        self._settle.timeout.connect(self.finish)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(56)
+        self._tell_qt()
+
+    @property
+    def amount(self) -> float:
+        """What the slider shows; may lie outside its ends when it was typed."""
+        return self._amount
+
+    @property
+    def is_held(self) -> bool:
+        """A gesture is under way."""
+        return self._before is not None
+
+    @property
+    def resets_to(self) -> float:
+        """Where a double-click leads."""
+        return self._reset
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest value of the track."""
+        return self._low, self._high
+
+    def set_ends(self, low: float, high: float, *, reset: float | None = None) -> None:
+        """Change the track; the shown value stays."""
+        self._low, self._high = low, high
+        if reset is not None:
+            self._reset = reset
+        self._tell_qt()
+
+    def show_amount(self, amount: float) -> None:
+        """Show a value without emitting; a hand that is dragging wins."""
+        if self._dragging or amount == self._amount:
+            return
+        self._amount = amount
+        self._before = None
+        self._key_held = False
+        self._settle.stop()
+        self._tell_qt()
+
+    def finish(self) -> None:
+        """End a gesture as the pointer's release does."""
+        self._settle.stop()
+        self._dragging = False
+        self._key_held = False
+        if self._before is not None:
+            self._before = None
+            self.moved.emit(self._amount, True)
+        self.update()
+
+    def cancel(self) -> bool:
+        """Bring back what was before the gesture; False if there is none."""
+        if self._before is None:
+            return False
+        self._amount, self._before = self._before, None
+        self._dragging = False
+        self._key_held = False
+        self._settle.stop()
+        self._tell_qt()
+        self.cancelled.emit()
+        return True
+
+    def reset_amount(self) -> None:
+        """Go to the value of a double-click, as one whole gesture."""
+        self._begin()
+        self._go(self._reset)
+        self.finish()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """As high as a row's text."""
+        return QSize(140, 22)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Narrow docks keep a usable track."""
+        return QSize(56, 22)
+
+    # --- gestures ---------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Take the handle, or bring it to the pointer."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        x = event.position().x()
+        self._begin()
+        self._dragging = True
+        self._has_moved = False
+        self._last_x = x
+        self._exact = min(max(self._amount, self._low), self._high)
+        if abs(x - self._x_of(self._amount)) > _GRIP:
+            self._exact = self._amount_at(x)
+            self._follow(event.modifiers())
+        self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Follow the pointer."""
+        if not self._dragging:
+            return
+        x = event.position().x()
+        fine = FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0
+        self._exact += (x - self._last_x) * fine * (self._high - self._low) / max(self._span(), 1.0)
+        if x != self._last_x:
+            self._last_x = x
+            self._has_moved = True
+            self._follow(event.modifiers())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """End a drag at once; a click waits for the second click of a double-click, so that both are one step."""
+        if event.button() != Qt.MouseButton.LeftButton or not self._dragging:
+            return
+        self._dragging = False
+        if self._before == self._amount:
+            self._before = None
+            self.update()
+        elif not self._has_moved:
+            self._settle.start(QApplication.doubleClickInterval())
+        else:
+            self.finish()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Reset."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.reset_amount()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Step with focus; without it leave the wheel to what scrolls around."""
+        if not self.hasFocus() or not self.isEnabled():
+            event.ignore()
+            return
+        turn = event.angleDelta().y() or event.angleDelta().x()
+        size = self._step if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else self._snap
+        self._begin()
+        self._go(self._clamp(self._rounded(self._amount + size * turn / 120.0, self._step)))
+        self._settle.start(SETTLE_MS)
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Step, jump, reset or cancel."""
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            if not self.cancel():
+                event.ignore()
+            return
+        if key in (Qt.Key.Key_Backspace, Qt.Key.Key_Delete):
+            self.reset_amount()
+            return
+        fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        size = self._step if fine else self._snap
+        steps = {
+            Qt.Key.Key_Left: -size,
+            Qt.Key.Key_Down: -size,
+            Qt.Key.Key_Right: size,
+            Qt.Key.Key_Up: size,
+            Qt.Key.Key_PageDown: -10 * self._snap,
+            Qt.Key.Key_PageUp: 10 * self._snap,
+        }
+        ends = {Qt.Key.Key_Home: self._low, Qt.Key.Key_End: self._high}
+        if key in steps:
+            target = self._rounded(self._amount + steps[Qt.Key(key)], self._step)
+        elif key in ends:
+            target = ends[Qt.Key(key)]
+        else:
+            event.ignore()
+            return
+        self._begin()
+        self._key_held = True
+        self._go(self._clamp(target))
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """One hold of a key is one gesture."""
+        if self._key_held and not event.isAutoRepeat():
+            self.finish()
+        else:
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """Nothing stays half done behind the person's back."""
+        if not self._dragging:
+            self.finish()
+        super().focusOutEvent(event)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        """A hidden slider has no gesture."""
+        self.finish()
+        super().hideEvent(event)
+
+    def _begin(self) -> None:
+        self._settle.stop()
+        if self._before is None:
+            self._before = self._amount
+
+    def _follow(self, modifiers: Qt.KeyboardModifier) -> None:
+        size = self._snap if modifiers & Qt.KeyboardModifier.ControlModifier else self._step
+        self._go(self._clamp(self._rounded(self._exact, size)))
+
+    def _go(self, amount: float) -> None:
+        if amount != self._amount:
+            self._amount = amount
+            self._tell_qt()
+            self.moved.emit(amount, False)
+
+    def _clamp(self, amount: float) -> float:
+        return min(max(amount, self._low), self._high)
+
+    @staticmethod
+    def _rounded(amount: float, size: float) -> float:
+        return round(round(amount / size) * size, 6) + 0.0
+
+    def _tell_qt(self) -> None:
+        """Keep QSlider's whole numbers in step: screen readers read them."""
+        self.blockSignals(True)
+        self.setRange(round(self._low / self._step), round(self._high / self._step))
+        self.setValue(round(self._amount / self._step))
+        self.blockSignals(False)
+        self.update()
+
+    # --- painting ---------------------------------------------------------------------------------------------------
+
+    def _span(self) -> float:
+        return self.width() - 2.0 * HANDLE - 4.0
+
+    def _x_of(self, amount: float) -> float:
+        share = (self._clamp(amount) - self._low) / max(self._high - self._low, 1e-9)
+        return HANDLE + 2.0 + share * self._span()
+
+    def _amount_at(self, x: float) -> float:
+        return self._low + (x - HANDLE - 2.0) / max(self._span(), 1.0) * (self._high - self._low)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Repaint with the theme."""
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Track, marks, fill from the neutral value, handle."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint_slider(
+            painter,
+            QRectF(self.rect()),
+            at=self._x_of(self._amount),
+            neutral=self._x_of(self._neutral),
+            marks=[self._x_of(mark) for mark in self._marks],
+            enabled=self.isEnabled(),
+            hot=self.underMouse() or self._dragging,
+            focused=self.hasFocus(),
+        )
+        painter.end()

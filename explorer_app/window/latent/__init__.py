@@ -1,0 +1,1 @@
+"""The latent panel: seed plane, truncation, noise, class."""

@@ -1,0 +1,255 @@
+"""Where one is: the seed plane, seed and fractions, class, drift, truncation, noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QImage, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from explorer_app.session.edits import Edit, GoToSeed, MoveTo, SetTruncation
+from explorer_app.session.session import Position, Session
+from explorer_app.window import theme
+from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.slider_row import RowLabel, SliderRow, below
+from explorer_app.window.latent.class_picker import ClassPicker, classes_label
+from explorer_app.window.latent.noise_section import NoiseSection
+from explorer_app.window.latent.seed_plane import SeedPlane
+from gpu_backend import SEED_COUNT, Truncation, plane_seed
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions, ModelFacts
+
+START_PSI = 0.7
+"""Where a double-click on truncation leads: where a new session starts."""
+
+_NEAR = 10
+"""A seed so near by number is walked to on the plane instead of jumped to."""
+
+
+class LatentPanel(QWidget):
+    """The latent panel.
+
+    Signals
+    -------
+    edited(object, bool)
+        `MoveTo`, `GoToSeed`, `SetTruncation`, `SetNoise` or `SetClasses`; True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    random_requested()
+        The person asks for a random seed.
+    drift_changed(float)
+        Speed of drifting in seeds a second; 0 stops it. `show_drift` shows it back.
+    thumbnail_wanted(object, object)
+        The seed plane's: a key and the `Session` whose picture is wanted; answered by `show_thumbnail`.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    random_requested = Signal()
+    drift_changed = Signal(float)
+    thumbnail_wanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Latent")
+        self._session = Session()
+        self._num_ws = 14
+        self._classes = 0
+        self.plane = SeedPlane()
+        self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, widest=str(SEED_COUNT - 1))
+        self.seed.setAccessibleName("Seed")
+        self.seed.setToolTip("Seed, 0 to 4294967295: type one or step with the arrow keys.")
+        self.plane_x = self._fraction("x")
+        self.plane_y = self._fraction("y")
+        self.snap = self._button("Snap", "Go to the nearest whole seed.", self._snap)
+        self.random = self._button("Random", "Go to a random seed (R).", self.random_requested.emit)
+        self.class_button = self._button("Class ▾", "", self._pick_class)
+        self.hint = RowLabel("drag to walk")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        theme.set_role(self.hint, "dim")
+        self._labels: list[QLabel] = [self.hint]
+        self.picker = ClassPicker(self)
+        self.drift = SliderRow("Drift", -1.0, 1.0, tip="seeds a second to walk by itself; 0 stands still.")
+        self.psi = SliderRow(
+            "Truncation ψ",
+            -1.0,
+            2.0,
+            reset=START_PSI,
+            marks=(START_PSI, 1.0),
+            tip="0 is the average picture, 1 the whole variety, marks at 0.70 and 1.00.",
+        )
+        self.cutoff = SliderRow(
+            "Cutoff", 0, 14, reset=14, step=1, snap=1, decimals=0, tip="rows that truncation acts on."
+        )
+        self.noise = NoiseSection()
+        self._build()
+        self._connect()
+        self.show_model(None, None)
+        self.show_session(self._session)
+
+    # --- building ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _fraction(axis: str) -> NumberField:
+        field = NumberField(-99.99, 99.99, signed=True, reset=0.0, widest="+0.00")
+        field.setAccessibleName(f"Plane {axis}")
+        field.setToolTip(f"Way from the seed along {axis}, −0.5 to +0.5; more goes further; a double-click sets 0.00.")
+        return field
+
+    @staticmethod
+    def _button(words: str, tip: str, action: Callable[[], object]) -> QPushButton:
+        button = QPushButton(words)
+        button.setToolTip(tip)
+        button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        button.clicked.connect(lambda _on: action())
+        return button
+
+    def _build(self) -> None:
+        seeds = QHBoxLayout()
+        seeds.setSpacing(5)
+        for words, field in (("Seed", self.seed), ("x", self.plane_x), ("y", self.plane_y)):
+            label = QLabel(words)
+            theme.set_role(label, "dim")
+            label.setBuddy(field)
+            self._labels.append(label)
+            seeds.addWidget(label)
+            field.setFixedWidth(field.sizeHint().width())
+            seeds.addWidget(field)
+        seeds.addStretch(1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(5)
+        for button in (self.snap, self.random, self.class_button):
+            buttons.addWidget(button)
+        buttons.addWidget(self.hint, 1)
+        sliders = QVBoxLayout()
+        sliders.setSpacing(0)
+        for row in (self.drift, self.psi, self.cutoff):
+            sliders.addWidget(row)
+        layout = QVBoxLayout(self)
+        margin = theme.MARGIN
+        layout.setContentsMargins(margin, margin, margin, margin)
+        self._whole = layout
+        layout.setSpacing(6)
+        layout.addWidget(self.plane)
+        layout.addLayout(seeds)
+        layout.addLayout(buttons)
+        layout.addLayout(sliders)
+        layout.addWidget(self.noise)
+        layout.addStretch(1)
+
+    def _connect(self) -> None:
+        self.plane.edited.connect(self.edited)
+        self.plane.gesture_cancelled.connect(self.gesture_cancelled)
+        self.plane.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.noise.edited.connect(self.edited)
+        self.noise.gesture_cancelled.connect(self.gesture_cancelled)
+        self.picker.edited.connect(self.edited)
+        self.picker.gesture_cancelled.connect(self.gesture_cancelled)
+        self.seed.entered.connect(self._go_to_seed)
+        self.plane_x.entered.connect(lambda x, final: self._move(x, None, final))
+        self.plane_y.entered.connect(lambda y, final: self._move(None, y, final))
+        self.drift.moved.connect(lambda speed, _: self.drift_changed.emit(speed))
+        self.drift.cancelled.connect(lambda: self.drift_changed.emit(self.drift.slider.amount))
+        self.psi.moved.connect(lambda psi, final: self._truncate(psi, None, final))
+        self.cutoff.moved.connect(lambda rows, final: self._truncate(None, int(rows), final))
+        for row in (self.psi, self.cutoff):
+            row.cancelled.connect(self.gesture_cancelled)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Let the scroll bar of the dock stand in the margin, so that nothing moves when it comes."""
+        super().resizeEvent(event)
+        viewport = self.parentWidget()
+        area = viewport.parentWidget() if viewport is not None else None
+        # The bar itself still counts as visible while the room that it gives back is being laid out.
+        taken = max(0, area.width() - self.width()) if isinstance(area, QScrollArea) else 0
+        margin = theme.MARGIN
+        self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), margin)
+
+    # --- showing ----------------------------------------------------------------------------------------------------
+
+    def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
+        """Take on a model's rows, classes and noise layers, or stand disabled without one."""
+        self.plane.show_model(facts, directions)
+        self.noise.show_model(facts, directions)
+        self.picker.show_model(facts, directions)
+        fields = (self.seed, self.plane_x, self.plane_y, self.snap, self.random, self.drift, self.psi, self.cutoff)
+        for widget in (*fields, *self._labels):
+            widget.setEnabled(facts is not None)
+        self._num_ws = facts.num_ws if facts is not None else 14
+        self._classes = facts.c_dim if facts is not None else 0
+        self.class_button.setEnabled(self._classes > 0)
+        self.class_button.setToolTip(
+            f"Choose one of {self._classes} classes, or weigh several."
+            if self._classes
+            else "This network has no classes."
+        )
+        self.cutoff.slider.set_ends(0, self._num_ws, reset=self._num_ws)
+        self.cutoff.field.setMaximum(self._num_ws)
+        self.cutoff.set_tip("rows that truncation acts on.")
+        self.show_session(self._session)
+
+    def show_session(self, session: Session) -> None:
+        """Show a session without emitting."""
+        self._session = session
+        self.plane.show_session(session)
+        self.noise.show_session(session)
+        self.picker.show_session(session)
+        x, y = session.position.x, session.position.y
+        self.seed.show_number(plane_seed(x, y))
+        self.plane_x.show_number(round(x - math.floor(x + 0.5), 2))
+        self.plane_y.show_number(round(y - math.floor(y + 0.5), 2))
+        cutoff = session.truncation.cutoff
+        self.psi.show_amount(session.truncation.psi)
+        self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
+        self.class_button.setText(f"{classes_label(session.classes)} ▾")
+        self.hint.show_text("holding a picture" if session.held else "drag to walk")
+
+    def show_drift(self, speed: float) -> None:
+        """Show the speed of drifting."""
+        self.drift.show_amount(speed)
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Hand a picture to the seed plane."""
+        self.plane.show_thumbnail(key, image)
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def _edit(self, edit: Edit, final: bool) -> None:
+        self.edited.emit(edit, final)
+
+    def _snap(self) -> None:
+        x, y = self._session.position.x, self._session.position.y
+        self._edit(MoveTo(Position(float(math.floor(x + 0.5)), float(math.floor(y + 0.5))), label="Snap"), True)
+
+    def _go_to_seed(self, number: float, final: bool) -> None:
+        seed = int(number)
+        x, y = (math.floor(part + 0.5) for part in (self._session.position.x, self._session.position.y))
+        away = seed - plane_seed(float(x), float(y))
+        if abs(away) <= _NEAR:
+            self._edit(MoveTo(Position(float(x + away), float(y)), label="Go to seed"), final)
+        else:
+            self._edit(GoToSeed(seed), final)
+
+    def _move(self, x: float | None, y: float | None, final: bool) -> None:
+        here = self._session.position
+        self._edit(
+            MoveTo(
+                Position(
+                    here.x if x is None else math.floor(here.x + 0.5) + x,
+                    here.y if y is None else math.floor(here.y + 0.5) + y,
+                )
+            ),
+            final,
+        )
+
+    def _truncate(self, psi: float | None, rows: int | None, final: bool) -> None:
+        old = self._session.truncation
+        cutoff = old.cutoff if rows is None else (None if rows >= self._num_ws else rows)
+        self._edit(SetTruncation(Truncation(old.psi if psi is None else psi, cutoff)), final)
+
+    def _pick_class(self) -> None:
+        self.picker.open_at(below(self.class_button))

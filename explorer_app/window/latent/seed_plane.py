@@ -1,0 +1,396 @@
+"""The seed plane: tiny pictures of the seeds around, and a ring where one is."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer_app.session.edits import MoveTo
+from explorer_app.session.session import Position, Session
+from explorer_app.window import fonts, ink, theme
+from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.latent.plane_view import PlaneView
+from gpu_backend import plane_seed
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions, ModelFacts
+
+_ASK_MS = 120
+_KEPT_PICTURES = 600
+_KEY_STEP = 0.1
+
+_ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
+
+
+class SeedPlane(QWidget):
+    """Seeds as a plane of pictures; dragging walks.
+
+    Signals
+    -------
+    edited(object, bool)
+        `MoveTo`; True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    thumbnail_wanted(object, object)
+        ``("plane", seed, look)`` and the `Session` whose picture is wanted, for cells on the screen that have none,
+        the one nearest to the ring last; answered at any time by `show_thumbnail`. The sessions have no mix and no
+        sliders, so that sliding does not make them stale.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    thumbnail_wanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = Session()
+        self._has_model = False
+        self._position = Position()
+        self._view = PlaneView(280.0, 140.0)
+        self._before: Position | None = None
+        self._pressed_at: QPointF | None = None
+        self._last = QPointF()
+        self._exact = Position()
+        self._panning = False
+        self._hover: tuple[int, int] | None = None
+        self._pictures: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
+        self._look: object = None
+        self._ask = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._ask.timeout.connect(self._ask_for_pictures)
+        self.setFixedHeight(theme.px(156))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Seed plane")
+        self.setEnabled(False)
+        self.setToolTip(
+            "Drag to walk among the seeds: Shift goes slowly, Ctrl keeps to whole seeds, Escape goes back, "
+            "a double-click goes to a seed, the wheel zooms, the middle button moves the plane."
+        )
+
+    @property
+    def position(self) -> Position:
+        """Where the ring is."""
+        return self._position
+
+    @property
+    def view(self) -> PlaneView:
+        """Which cells are on the screen."""
+        return self._view
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Four columns of three."""
+        return QSize(theme.px(320), theme.px(156))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Two columns at least."""
+        return QSize(120, theme.px(156))
+
+    def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
+        """Start with empty cells for a model, or say that there is none."""
+        self._has_model = facts is not None
+        self.setEnabled(self._has_model)
+        self._pictures.clear()
+        self._ask.start()
+        self.update()
+
+    def show_session(self, session: Session) -> None:
+        """Show where a session is; the ring stays in the hand while it is dragged."""
+        first = self._session.model != session.model
+        self._session = session
+        look = (session.model.model_id, session.truncation, session.classes, session.noise)
+        if look != self._look:
+            self._look = look
+            self._ask.start()
+        if self._before is None or self._pressed_at is None:
+            if session.position != self._position:
+                self._before = None
+            self._place_ring(session.position, recentre=first)
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Show a picture that was wanted; keys of others are left alone."""
+        if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "plane"):
+            return
+        _, seed, look = key
+        self._pictures[seed] = (look, QPixmap.fromImage(image))
+        self._pictures.move_to_end(seed)
+        while len(self._pictures) > _KEPT_PICTURES:
+            self._pictures.popitem(last=False)
+        self.update()
+
+    # --- pictures ---------------------------------------------------------------------------------------------------
+
+    def _ask_for_pictures(self) -> None:
+        if not self._has_model or not self.isVisible():
+            return
+        here = self._position
+        cells = sorted(self._view.cells(), key=lambda cell: (cell[0] - here.x) ** 2 + (cell[1] - here.y) ** 2)
+        for x, y in reversed(cells):  # what is asked for last is made first
+            seed = plane_seed(float(x), float(y))
+            known = self._pictures.get(seed)
+            if known is None or known[0] != self._look:
+                place = Position(float(x), float(y))
+                session = replace(self._session, position=place, held=(), mix=(), sliders=())
+                self.thumbnail_wanted.emit(("plane", seed, self._look), session)
+
+    def _set_view(self, view: PlaneView) -> None:
+        if view != self._view:
+            before = set(self._view.cells())
+            self._view = view
+            if set(view.cells()) != before:
+                self._ask.start()
+            self.update()
+
+    def _place_ring(self, position: Position, *, recentre: bool = False) -> None:
+        self._position = position
+        self._set_view(self._view.around(position) if recentre else self._view.following(position))
+        self.setAccessibleDescription(f"At seed {plane_seed(position.x, position.y)}")
+        self.update()
+
+    # --- gestures ---------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._before is None:
+            self._before = self._position
+            self._exact = self._position
+
+    def _walk(self, dx: float, dy: float, *, whole: bool) -> None:
+        self._exact = Position(self._exact.x + dx, self._exact.y + dy)
+        target = Position(round(self._exact.x, 4) + 0.0, round(self._exact.y, 4) + 0.0)
+        if whole:
+            target = Position(float(round(target.x)), float(round(target.y)))
+        if target != self._position:
+            self._place_ring(target)
+            self.edited.emit(MoveTo(target), False)
+
+    def finish(self) -> None:
+        """End a gesture as the pointer's release does."""
+        before, self._before = self._before, None
+        self._pressed_at = None
+        self._panning = False
+        if before is not None and before != self._position:
+            self.edited.emit(MoveTo(self._position), True)
+        self._set_cursor()
+
+    def cancel(self) -> bool:
+        """Bring the ring back to where the gesture began; False if there is none."""
+        if self._before is None:
+            return False
+        before, self._before = self._before, None
+        self._pressed_at = None
+        self._place_ring(before)
+        self.gesture_cancelled.emit()
+        self._set_cursor()
+        return True
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Left takes the ring, the middle button the plane."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.finish()
+            self._begin()
+            self._pressed_at = event.position()
+        elif event.button() == Qt.MouseButton.MiddleButton:
+            self._panning = True
+        self._last = event.position()
+        self._set_cursor()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Walk, pan, or light the cell under the pointer."""
+        moved = event.position() - self._last
+        self._last = event.position()
+        if self._pressed_at is not None:
+            slow = FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0
+            self._walk(
+                moved.x() * slow / self._view.cell_width,
+                moved.y() * slow / self._view.cell_height,
+                whole=bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier),
+            )
+        elif self._panning:
+            self._set_view(self._view.panned(moved.x(), moved.y()))
+        place = self._view.to_place(event.position().x(), event.position().y())
+        hover = (round(place.x), round(place.y))
+        if hover != self._hover:
+            self._hover = hover
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """End the drag."""
+        if self._pressed_at is not None or self._panning:
+            self.finish()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Go to the seed under the pointer."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        self.finish()
+        place = self._view.to_place(event.position().x(), event.position().y())
+        target = Position(float(round(place.x)), float(round(place.y)))
+        self._place_ring(target)
+        self.edited.emit(MoveTo(target, label="Go to seed"), True)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Zoom at the pointer; with Shift or sideways, scroll."""
+        turn = event.angleDelta()
+        at = event.position()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(turn.x()) > abs(turn.y()):
+            self._set_view(self._view.panned((turn.x() or turn.y()) * 0.4, 0.0))
+        elif turn.y():
+            self._set_view(self._view.zoomed(1.2 ** (turn.y() / 120.0), at.x(), at.y()))
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Walk with the arrows, zoom with plus and minus, Home brings the ring into sight, Escape goes back."""
+        key = Qt.Key(event.key())
+        if key == Qt.Key.Key_Escape:
+            if not self.cancel():
+                event.ignore()
+        elif key in _ARROWS:
+            dx, dy = _ARROWS[key]
+            whole = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            size = 1.0 if whole else _KEY_STEP * (FINE if fine else 1.0)
+            self._begin()
+            self._walk(dx * size, dy * size, whole=whole)
+        elif key in _ZOOM:
+            x, y = self._view.to_px(self._position.x, self._position.y)
+            self._set_view(self._view.zoomed(1 / 1.2 if key == Qt.Key.Key_Minus else 1.2, x, y))
+        elif key == Qt.Key.Key_Home:
+            self._set_view(self._view.around(self._position))
+        else:
+            event.ignore()
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """One hold of a key is one gesture."""
+        if event.key() in _ARROWS and not event.isAutoRepeat() and self._pressed_at is None:
+            self.finish()
+        else:
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """A held key is let go."""
+        if self._pressed_at is None:
+            self.finish()
+        self.update()
+        super().focusOutEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+        """No cell is lit."""
+        self._hover = None
+        self.update()
+        super().leaveEvent(event)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        """A hidden plane has no gesture."""
+        self.finish()
+        super().hideEvent(event)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Fill the cells."""
+        self._ask.start()
+        super().showEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Keep whole cells and the ring in sight."""
+        view = self._view.resized(self.width(), self.height())
+        aligned = (self._view.left + 0.5) % 1.0 == 0.0 and (self._view.top + 0.5) % 1.0 == 0.0
+        self._set_view(view.around(self._position) if aligned else view.following(self._position))
+        super().resizeEvent(event)
+
+    def _set_cursor(self) -> None:
+        held = self._pressed_at is not None or self._panning
+        self.setCursor(Qt.CursorShape.ClosedHandCursor if held else Qt.CursorShape.OpenHandCursor)
+
+    # --- painting ---------------------------------------------------------------------------------------------------
+
+    def event(self, event: QEvent) -> bool:
+        """Plus and minus zoom here, whatever they do elsewhere in the window."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _ZOOM:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Repaint with the theme."""
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Cells, the lit cell, the ring."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QPainterPath()
+        frame.addRoundedRect(QRectF(self.rect()), theme.RADIUS, theme.RADIUS)
+        painter.setClipPath(frame)
+        painter.fillRect(self.rect(), QColor(tokens.well))
+        if not self._has_model:
+            painter.setPen(QColor(tokens.dim))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Open a model to see its seeds")
+            painter.end()
+            return
+        for x, y in self._view.cells():
+            self._paint_cell(painter, x, y)
+        self._paint_ring(painter)
+        if self.hasFocus():
+            painter.setClipping(False)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(tokens.accent), 1.5))
+            inner = QRectF(self.rect()).adjusted(0.75, 0.75, -0.75, -0.75)
+            painter.drawRoundedRect(inner, theme.RADIUS, theme.RADIUS)
+        painter.end()
+
+    def _paint_cell(self, painter: QPainter, x: int, y: int) -> None:
+        left, top = self._view.to_px(x - 0.5, y - 0.5)
+        right, bottom = self._view.to_px(x + 0.5, y + 0.5)
+        rect = QRectF(round(left), round(top), round(right) - round(left) - 1, round(bottom) - round(top) - 1)
+        seed = plane_seed(float(x), float(y))
+        known = self._pictures.get(seed)
+        if known is None:
+            painter.fillRect(rect, QColor(theme.current().head))
+        else:
+            ink.draw_cropped(painter, rect, known[1])
+        if (x, y) == self._hover and self._pressed_at is None:
+            painter.setFont(fonts.caption())
+            tag = QRectF(rect.left(), rect.bottom() - 15, painter.fontMetrics().horizontalAdvance(str(seed)) + 8, 15)
+            painter.fillRect(tag, ink.veil(0.62))
+            painter.setPen(ink.light())
+            painter.drawText(tag, Qt.AlignmentFlag.AlignCenter, str(seed))
+
+    def _paint_ring(self, painter: QPainter) -> None:
+        x, y = self._view.to_px(self._position.x, self._position.y)
+        centre = QPointF(x, y)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(ink.veil(0.55), 5.0))
+        painter.drawEllipse(centre, 7.5, 7.5)
+        painter.setPen(QPen(ink.light(), 2.5))
+        painter.drawEllipse(centre, 7.5, 7.5)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(ink.light())
+        painter.drawEllipse(centre, 1.5, 1.5)

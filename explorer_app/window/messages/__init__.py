@@ -1,0 +1,1 @@
+"""Toasts: where messages reach the person."""

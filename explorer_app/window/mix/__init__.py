@@ -1,0 +1,1 @@
+"""The mix panel: sources by rows, painted."""

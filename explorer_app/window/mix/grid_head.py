@@ -1,0 +1,112 @@
+"""The head of the mix grid: groups and resolutions of the rows, and the base latent that sources lie over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from explorer_app.session.row_groups import resolution_spans, row_groups
+from explorer_app.window import fonts, theme
+from explorer_app.window.mix.mix_cells import GridShape, off_colour, paint_picture
+
+_LABEL = 14
+
+
+class GridHead(QWidget):
+    """Labels over the columns, and a line of cells that say how much of the base is left in each row."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._resolutions: tuple[int, ...] = ()
+        self._shares: tuple[float, ...] = ()
+        self._picture: QPixmap | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Base of the mix")
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Two lines of labels and one of cells."""
+        return QSize(theme.px(280), theme.px(_LABEL) * 2 + 2 + GridShape(1, 1).pitch_y)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """The cells may become narrow."""
+        return QSize(theme.px(200), self.sizeHint().height())
+
+    def show_rows(self, resolutions: Sequence[int]) -> None:
+        """Take on the rows of a model; none without one."""
+        self._resolutions = tuple(resolutions)
+        self.update()
+
+    def show_base(self, shares: Sequence[float]) -> None:
+        """Show how much of the base is left in each row, 0..1."""
+        if tuple(shares) == self._shares:
+            return
+        self._shares = tuple(shares)
+        covered = sum(share < 1 for share in self._shares)
+        self.setAccessibleDescription(f"{covered} of {len(self._shares)} rows are covered by sources")
+        self.update()
+
+    def show_picture(self, picture: QPixmap | None) -> None:
+        """Show the base's picture."""
+        if picture is not self._picture:
+            self._picture = picture
+            self.update()
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips of cells and labels."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self._resolutions:
+            shape = GridShape(self.width(), len(self._resolutions))
+            if event.pos().x() < shape.left:
+                words = "The current latent, which the sources are laid over."
+            else:
+                row = shape.column_at(event.pos().x())
+                left = self._shares[row] if row < len(self._shares) else 1.0
+                words = f"Row {row}, {self._resolutions[row]} px: {left:.0%} of the current latent is left."
+            QToolTip.showText(event.globalPos(), words, self)
+            return True
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Repaint with the theme."""
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Groups, resolutions, base."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shape = GridShape(self.width(), max(len(self._resolutions), 1))
+        painter.setFont(fonts.caption())
+        height = theme.px(_LABEL)
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setPen(QColor(tokens.dim))
+        for group in row_groups(self._resolutions):
+            first, last = shape.cell(0, group.first), shape.cell(0, group.last)
+            room = QRectF(first.left(), 0, last.right() - first.left(), height)
+            words = (
+                group.caption if painter.fontMetrics().horizontalAdvance(group.caption) <= room.width() else group.name
+            )
+            painter.drawText(room, left | Qt.TextFlag.TextDontClip, words)
+        for span in resolution_spans(self._resolutions):
+            first, last = shape.cell(0, span.first), shape.cell(0, span.last)
+            room = QRectF(first.left(), height, last.right() - first.left(), height)
+            if painter.fontMetrics().horizontalAdvance(span.name) <= room.width() + 4:
+                painter.drawText(room, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, span.name)
+        top = 2.0 * height + 2
+        paint_picture(painter, shape.picture(0, top), self._picture)
+        painter.setPen(Qt.PenStyle.NoPen)
+        colour = tokens.sources[0]
+        for row in range(len(self._resolutions)):
+            rect = shape.cell(0, row, top)
+            share = self._shares[row] if row < len(self._shares) else 1.0
+            painter.setBrush(off_colour(colour))
+            painter.drawRoundedRect(rect, 3, 3)
+            if share > 0:
+                painter.setBrush(QColor(colour))
+                rest = rect.adjusted(0, rect.height() * (1 - share), 0, 0)
+                painter.drawRoundedRect(rest, min(3.0, rest.height() / 2), min(3.0, rest.height() / 2))
+        painter.end()

@@ -1,0 +1,318 @@
+"""Mix: sources laid over the current latent, row by row."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QImage, QPixmap
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.session.edits import AddSource, RemoveSource, SetSource, SetStrengths
+from explorer_app.session.mix_presets import PRESETS, SetMixStrengths, base_share, preset_strengths
+from explorer_app.session.row_groups import row_groups
+from explorer_app.session.session import Session, Source
+from explorer_app.window import icons, theme
+from explorer_app.window.controls.ask_popup import AskPopup
+from explorer_app.window.controls.slider_row import RowLabel, below
+from explorer_app.window.mix.grid_head import GridHead
+from explorer_app.window.mix.mix_cells import GridShape
+from explorer_app.window.mix.strength_grid import StrengthGrid, Strengths
+from gpu_backend import Latent, Point, Recipe
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions, ModelFacts
+
+_ASK_MS = 250
+_KEPT_PICTURES = 128
+_RANDOM_SEEDS = 100_000
+"""Offered seeds stay short enough to be told to somebody."""
+
+_ONLY = (("coarse", "Only coarse"), ("middle", "Only middle"), ("fine", "Only fine"), ("all", "All"), ("none", "None"))
+
+
+class MixPanel(QWidget):
+    """The mix panel. It scrolls its sources by itself.
+
+    Signals
+    -------
+    edited(object, bool)
+        `AddSource`, `RemoveSource`, `SetSource`, `SetStrengths` (a preset) or `SetMixStrengths` (painted: a drag may
+        cross sources); True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    keep_requested()
+        Keep the current latent as a source.
+    thumbnail_wanted(object, object)
+        A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    keep_requested = Signal()
+    thumbnail_wanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Mix")
+        self._session = Session()
+        self._resolutions: tuple[int, ...] = ()
+        self._pictures: OrderedDict[object, QPixmap] = OrderedDict()
+        self.head = GridHead()
+        self.grid = StrengthGrid()
+        self.ask = AskPopup(self)
+        self.presets = QToolButton()
+        theme.set_role(self.presets, "flat")
+        self.presets.setText("Presets ▾")
+        self.presets.setToolTip("Strengths by name for the source that was touched last.")
+        self.add = QPushButton("+ Source")
+        self.add.setToolTip("Lay another seed over the current latent.")
+        self.keep = QPushButton("Keep current")
+        self.keep.setToolTip("Keep the current latent, as it is now, as a source.")
+        self.hint = RowLabel("drag to paint")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        theme.set_role(self.hint, "dim")
+        self.empty = QLabel()
+        self.empty.setWordWrap(True)
+        self.empty.setMargin(6)
+        self.empty.setIndent(0)
+        theme.set_role(self.empty, "dim")
+        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._ask_later.timeout.connect(self._ask_for_pictures)
+        self._build()
+        self._connect()
+        self.show_model(None, None)
+
+    def _build(self) -> None:
+        margin = theme.MARGIN
+        content = QWidget()
+        inner = QVBoxLayout(content)
+        inner.setContentsMargins(margin, 0, margin, 0)
+        inner.setSpacing(0)
+        inner.addWidget(self.grid)
+        inner.addWidget(self.empty)
+        inner.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidget(content)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setMinimumHeight(GridShape(1, 1).pitch_y)
+        self.area.verticalScrollBar().rangeChanged.connect(self._keep_width)
+        self._content = inner
+        head = QHBoxLayout()
+        head.setContentsMargins(margin, 6, margin, 0)
+        head.addWidget(self.head)
+        self._above = head
+        buttons = QHBoxLayout()
+        buttons.setContentsMargins(margin, 6, margin, margin)
+        buttons.setSpacing(6)
+        for button in (self.add, self.keep):
+            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+            buttons.addWidget(button)
+        buttons.addWidget(self.hint, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.area, 1)
+        layout.addLayout(buttons)
+
+    def _connect(self) -> None:
+        self.grid.painted.connect(self._painted)
+        self.grid.gesture_cancelled.connect(self._cancelled)
+        self.grid.menu_requested.connect(self._open_menu)
+        self.grid.pointed_at.connect(self._tell)
+        self.add.clicked.connect(self._ask_source)
+        self.keep.clicked.connect(self.keep_requested)
+        self.presets.clicked.connect(self._open_presets)
+
+    def header_widgets(self) -> Sequence[QWidget]:
+        """Return what the dock's header shows beside the title."""
+        return (self.presets,)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """One source in sight; the others scroll."""
+        return QSize(theme.px(250), self._height(1))
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Two sources in sight."""
+        return QSize(theme.px(320), self._height(2))
+
+    def _keep_width(self, _low: int, high: int) -> None:
+        """Let the scroll bar stand in the margin, so that the cells stay under their labels."""
+        bar = self.area.verticalScrollBar().sizeHint().width() if high > 0 else 0
+        self._content.setContentsMargins(theme.MARGIN, 0, max(theme.MARGIN - bar, 0), 0)
+        self._above.setContentsMargins(theme.MARGIN, 6, max(theme.MARGIN, bar), 0)
+
+    def _height(self, lines: int) -> int:
+        pitch = GridShape(1, 1).pitch_y
+        return 6 + self.head.sizeHint().height() + lines * pitch + 6 + theme.px(theme.ROW) + theme.MARGIN
+
+    # --- showing ----------------------------------------------------------------------------------------------------
+
+    def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
+        """Take on a model's rows, or stand disabled without one."""
+        self._resolutions = facts.row_resolutions if facts is not None else ()
+        self.head.show_rows(self._resolutions)
+        self.grid.show_rows(self._resolutions)
+        self.head.setVisible(facts is not None)
+        for widget in (self.add, self.keep, self.hint):
+            widget.setEnabled(facts is not None)
+        self.empty.setText(
+            "Open a model to mix its latents" if facts is None else "Add a source, then paint the rows it gives"
+        )
+        self.show_session(self._session)
+
+    def show_session(self, session: Session) -> None:
+        """Show a session without emitting."""
+        self._session = session
+        sources = session.mix if self._resolutions else ()
+        self.grid.show_sources([source.label for source in sources], tuple(source.strengths for source in sources))
+        self.grid.setVisible(bool(sources))
+        self.empty.setVisible(not sources)
+        self.presets.setEnabled(bool(sources))
+        self._show_base()
+        self._show_pictures()
+        self._ask_later.start()
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Show a picture that was wanted; keys of others are left alone."""
+        if not (isinstance(key, tuple) and len(key) == 2 and key[0] == "mix"):
+            return
+        self._pictures[key] = QPixmap.fromImage(image)
+        while len(self._pictures) > _KEPT_PICTURES:
+            self._pictures.popitem(last=False)
+        self._show_pictures()
+
+    def _base_key(self) -> tuple[str, Session]:
+        return "mix", replace(self._session, mix=(), sliders=())
+
+    def _source_key(self, source: Source) -> tuple[str, Session]:
+        """Return what a source looks like by itself: its latent, with the truncation that it gets in the mix."""
+        held = ((Recipe(source.latent, self._session.truncation), 1.0),)
+        return "mix", Session(model=self._session.model, held=held, noise=self._session.noise)
+
+    def _show_base(self) -> None:
+        self.head.show_base(base_share(self.grid.strengths, len(self._resolutions)))
+
+    def _show_pictures(self) -> None:
+        base = self._pictures.get(self._base_key())
+        if base is not None or not self._resolutions:
+            self.head.show_picture(base)
+        self.grid.show_pictures([self._pictures.get(self._source_key(source)) for source in self._session.mix])
+
+    def _ask_for_pictures(self) -> None:
+        if not self._resolutions or not self.isVisible():
+            return
+        keys = [self._base_key(), *(self._source_key(source) for source in self._session.mix)]
+        for key in reversed(keys):  # what is asked for last is made first
+            if key not in self._pictures:
+                self.thumbnail_wanted.emit(key, key[1])
+
+    def _tell(self, source: int, row: int) -> None:
+        """Say in the corner what is pointed at; it has its own place, so nothing moves."""
+        if source < 0 or source >= len(self._session.mix):
+            self.hint.show_text("drag to paint")
+        elif row < 0:
+            self.hint.show_text(self._session.mix[source].label)
+        else:
+            strength = self.grid.strengths[source][row]
+            self.hint.show_text(f"row {row} · {self._resolutions[row]} px · {strength:.2f}")
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def _painted(self, strengths: Strengths, final: bool) -> None:
+        self._show_base()
+        self.edited.emit(SetMixStrengths(strengths), final)
+
+    def _cancelled(self) -> None:
+        self._show_base()
+        self.gesture_cancelled.emit()
+
+    def _ask_source(self) -> None:
+        seed = random.randrange(_RANDOM_SEEDS)
+        self.ask.ask_seed("Seed of the new source", seed, "Add", below(self.add), self._add_source)
+
+    def _add_source(self, seed: int) -> None:
+        source = Source(
+            latent=Latent(point=Point(((seed, 1.0),)), classes=self._session.classes),
+            strengths=preset_strengths(row_groups(self._resolutions)[-1].name, self._resolutions),
+            label=f"seed {seed}",
+        )
+        self.edited.emit(AddSource(source), True)
+
+    def _set_preset(self, index: int, name: str) -> None:
+        strengths = preset_strengths(name, self._resolutions)
+        if index < len(self._session.mix) and self._session.mix[index].strengths != strengths:
+            self.edited.emit(SetStrengths(index, strengths), True)
+
+    def _new_menu(self, title: str) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(title).setEnabled(False)
+        menu.addSeparator()
+        return menu
+
+    def _open_presets(self) -> None:
+        index = self.grid.current[0]
+        if index < len(self._session.mix):
+            menu = self._new_menu(self._title(index))
+            for name, words in PRESETS:
+                menu.addAction(words, partial(self._set_preset, index, name))
+            menu.popup(below(self.presets))
+
+    def _title(self, index: int) -> str:
+        label = self._session.mix[index].label
+        return self.fontMetrics().elidedText(f"{index + 1} · {label}", Qt.TextElideMode.ElideRight, theme.px(220))
+
+    def _open_menu(self, index: int, where: QPoint) -> None:
+        menu = self._new_menu(self._title(index))
+        known = {group.name for group in row_groups(self._resolutions)} | {"all", "none"}
+        for name, words in _ONLY:
+            action = menu.addAction(words, partial(self._set_preset, index, name))
+            action.setEnabled(name in known)
+        menu.addSeparator()
+        menu.addAction(icons.icon("random", "dim"), "Another seed…", lambda: self._ask_seed(index, where))
+        menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self._ask_name(index, where))
+        menu.addAction(icons.icon("remove", "dim"), "Remove", lambda: self.edited.emit(RemoveSource(index), True))
+        menu.popup(where)
+
+    def _ask_seed(self, index: int, where: QPoint) -> None:
+        seeds = self._session.mix[index].latent.point.seeds
+        seed = seeds[0][0] if len(seeds) == 1 else random.randrange(_RANDOM_SEEDS)
+
+        def take(seed: int) -> None:
+            old = self._session.mix[index]
+            latent = Latent(point=Point(((seed, 1.0),)), classes=self._session.classes)
+            edit = SetSource(index, replace(old, latent=latent, label=f"seed {seed}"), label="Source's seed")
+            self.edited.emit(edit, True)
+
+        self.ask.ask_seed("Another seed for this source", seed, "Set", where, take)
+
+    def _ask_name(self, index: int, where: QPoint) -> None:
+        old = self._session.mix[index]
+
+        def take(name: str) -> None:
+            if name and name != old.label:
+                edit = SetSource(index, replace(self._session.mix[index], label=name), label="Rename source")
+                self.edited.emit(edit, True)
+
+        self.ask.ask_text("Name of this source", old.label, "Rename", where, take)

@@ -1,0 +1,1 @@
+"""The model panel, its words and the menu of recent models."""

@@ -1,0 +1,155 @@
+"""The model panel: what is open, on which device and why, and that opening it was safe."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+from superqt import QElidingLabel
+
+from explorer_app.rendering.renderer_like import DeviceLike
+from explorer_app.window import fonts, theme
+from explorer_app.window.controls.disclosure import Disclosure
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.icons import icon
+from explorer_app.window.model import model_words
+from gpu_backend import ModelFacts
+
+
+class ModelPanel(QWidget):
+    """What is loaded.
+
+    Signals
+    -------
+    open_asked(), inspect_asked()
+        The person wants to choose a file, or to see everything that is known of this one.
+    """
+
+    open_asked = Signal()
+    inspect_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("model")
+        self.setAccessibleName("Model")
+        self._model_id = ""
+        self.name = self._line("strong", elided=True)
+        self.about = self._line("dim")
+        self.device = self._line("strong", elided=True)
+        self.reason = self._line("dim")
+        self.safe = self._line("strong", elided=True)
+        self.safe_mark = QLabel(self)
+        self.safety = self._line("dim")
+        self.asked = Disclosure(
+            "", "What the file asked to import and what was left alone; nothing of it was run.", self
+        )
+        self.hash = self._line("dim", elided=True)
+        self.hash.setAccessibleName("SHA-256")
+        self.copy_button = QToolButton(self)
+        self.copy_button.setIcon(icon("copy", "dim"))
+        self.copy_button.setToolTip("Copy the file's SHA-256 to the clipboard.")
+        self.copy_button.setAccessibleName("Copy SHA-256")
+        self.copy_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.copy_button.clicked.connect(self._copy)
+        theme.set_role(self.copy_button, "flat")
+        self.warnings = self._line("warn")
+        self.open_button = QPushButton("Open…", self)
+        self.open_button.setToolTip("Open a model file: .pkl, .pt or .safetensors (Ctrl+O).")
+        self.open_button.clicked.connect(self.open_asked)
+        self.recent_button = QPushButton("Recent ▾", self)
+        self.recent_button.setToolTip("Open a model that was open lately (Ctrl+R).")
+        self.inspect_button = QPushButton("Inspect", self)
+        self.inspect_button.setToolTip("Show everything that is known of this file (Ctrl+I).")
+        self.inspect_button.clicked.connect(self.inspect_asked)
+
+        safe = QHBoxLayout()
+        safe.setSpacing(theme.px(6))
+        safe.addWidget(self.safe_mark)
+        safe.addWidget(self.safe, 1)
+        digest = QHBoxLayout()
+        digest.setSpacing(theme.px(4))
+        digest.addWidget(self.hash, 1)
+        digest.addWidget(self.copy_button)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(8))
+        for button in (self.open_button, self.recent_button, self.inspect_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.MARGIN)
+        layout.setSpacing(theme.px(2))
+        gap = theme.px(8)
+        layout.addWidget(self.name)
+        layout.addWidget(self.about)
+        layout.addWidget(self.warnings)
+        layout.addSpacing(gap)
+        layout.addWidget(self.device)
+        layout.addWidget(self.reason)
+        layout.addSpacing(gap)
+        layout.addLayout(safe)
+        layout.addWidget(self.safety)
+        layout.addWidget(self.asked)
+        layout.addLayout(digest)
+        layout.addSpacing(gap)
+        layout.addLayout(buttons)
+        layout.addStretch(1)
+        self.show_model(None)
+        self.show_device(None)
+
+    def set_recent_menu(self, menu: QMenu) -> None:
+        """Give "Recent" its menu."""
+        self.recent_button.setMenu(menu)
+
+    def show_model(self, facts: ModelFacts | None, *, is_bundled: bool = False) -> None:
+        """Show what is open."""
+        self._model_id = facts.model_id if facts is not None else ""
+        shown = facts is not None
+        for widget in (self.safe, self.safe_mark, self.safety, self.asked, self.hash, self.copy_button):
+            widget.setVisible(shown)
+        self.inspect_button.setEnabled(shown)
+        self.warnings.setVisible(facts is not None and bool(facts.warnings))
+        if facts is None:
+            self.name.setText("No model is open")
+            self.name.setToolTip("")
+            self.about.setText("Open a StyleGAN2 file, or drop one on the window.")
+            return
+        self.name.setText(facts.name)
+        self.name.setToolTip(facts.path)
+        self.about.setText(model_words.summary(facts, is_bundled))
+        self.warnings.setText("\n".join(facts.warnings))
+        self.safe.setText("Opened safely")
+        self.safety.setText("No code in the file was run.")
+        self.asked.show_text(model_words.safety_summary(facts), model_words.safety_details(facts))
+        self.hash.setText(f"SHA-256 {facts.model_id}")
+        self.hash.setToolTip(facts.model_id)
+        self._paint_marks()
+
+    def show_device(self, device: DeviceLike | None) -> None:
+        """Show on which device it runs and why."""
+        self.device.setVisible(device is not None)
+        self.reason.setVisible(device is not None)
+        if device is not None:
+            self.device.setText(f"{device.name} · {device.precision}")
+            self.reason.setText(device.reason)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the mark in the new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "safe_mark"):
+            self._paint_marks()
+
+    def _paint_marks(self) -> None:
+        self.safe_mark.setPixmap(icon("safe", "good").pixmap(theme.px(16), theme.px(16)))
+
+    def _line(self, role: str, *, elided: bool = False) -> QLabel:
+        label = QElidingLabel("", self) if elided else WrappedLabel("", self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        if isinstance(label, QElidingLabel):
+            label.setElideMode(Qt.TextElideMode.ElideMiddle)
+        if role == "strong":
+            label.setFont(fonts.body())
+        theme.set_role(label, role)
+        return label
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._model_id)

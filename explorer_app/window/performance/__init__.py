@@ -1,0 +1,1 @@
+"""The performance panel: figures, frame times, steps."""

@@ -1,0 +1,1 @@
+"""The sliders panel: directions with their rows, and every dimension of w."""

@@ -1,0 +1,187 @@
+"""The first SeFa directions, a row each: star, name, slider, number, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from explorer_app.session.edits import SetSlider
+from explorer_app.session.session import SLIDER_COUNT, Session, Slider
+from explorer_app.window import icons, theme
+from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.sliders.row_range_picker import RowRangeButton
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions
+
+_TYPED_UP_TO = 999.0
+
+
+def default_name(index: int) -> str:
+    """Return what a direction is called until it is renamed."""
+    return f"Direction {index + 1}"
+
+
+class DirectionRow(SliderRow):
+    """One direction.
+
+    Signals
+    -------
+    slider_set(object, bool, str)
+        The `Slider` as the person wants it, whether the gesture is over, and the words for undo.
+    rows_requested()
+        The button of the rows was pressed.
+    """
+
+    slider_set = Signal(object, bool, str)
+    rows_requested = Signal()
+
+    def __init__(self, index: int, direction: str, reach: float) -> None:
+        snap = 0.5 if reach >= 5 else 0.1
+        super().__init__(
+            default_name(index),
+            -reach,
+            reach,
+            snap=snap,
+            signed=True,
+            beyond=_TYPED_UP_TO,
+            widest="−00.00",
+            editable=True,
+            label_px=86,
+            tip="how far to go along this direction.",
+        )
+        self.index = index
+        self._slider = Slider(direction)
+        self._resolutions: Sequence[int] = ()
+        self.star = QToolButton()
+        theme.set_role(self.star, "flat")
+        self.star.setIconSize(QSize(theme.px(13), theme.px(13)))
+        self.star.setFixedSize(theme.px(20), theme.px(20))
+        self.star.setStyleSheet("QToolButton { padding: 0; min-height: 0; }")
+        self.star.clicked.connect(self._toggle_star)
+        self.rows = RowRangeButton()
+        self.rows.clicked.connect(self.rows_requested)
+        layout = self.layout()
+        layout.insertWidget(0, self.star)  # type: ignore[union-attr]
+        layout.addWidget(self.rows)  # type: ignore[union-attr]
+        layout.setSpacing(4)  # type: ignore[union-attr]
+        self.moved.connect(lambda amount, final: self._set(replace(self._slider, amount=amount), final, "Slider"))
+        self.renamed.connect(lambda name: self._set(replace(self._slider, label=name), True, "Rename slider"))
+        self.show_slider(self._slider, (4,))
+
+    @property
+    def shown(self) -> Slider:
+        """The slider as it is shown."""
+        return self._slider
+
+    @property
+    def name(self) -> str:
+        """What the person calls it."""
+        return self._slider.label or default_name(self.index)
+
+    def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
+        """Show a slider without emitting."""
+        if slider == self._slider and resolutions == self._resolutions:
+            self.show_amount(slider.amount)
+            return
+        self._resolutions = resolutions
+        changed = slider.label != self._slider.label or slider.starred != self._slider.starred
+        self._slider = slider
+        self.show_amount(slider.amount)
+        self.rows.show_rows(slider.rows, resolutions, self.name)
+        if changed or not self.star.accessibleName():
+            self.describe(self.name)
+            self.star.setIcon(icons.icon(*(("star-filled", "accent") if slider.starred else ("star", "track"))))
+            self.star.setAccessibleName(f"Star of {self.name}")
+            words = (
+                f"Take the star from {self.name}." if slider.starred else f"Star {self.name}: starred ones come first."
+            )
+            self.star.setToolTip(words)
+
+    def _toggle_star(self) -> None:
+        starred = not self._slider.starred
+        self._set(replace(self._slider, starred=starred), True, "Star slider" if starred else "Take star away")
+
+    def _set(self, slider: Slider, final: bool, label: str) -> None:
+        self.slider_set.emit(slider, final, label)
+
+
+class DirectionList(QScrollArea):
+    """All directions that are shown, starred first.
+
+    Signals
+    -------
+    edited(object, bool)
+        `SetSlider`; True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    rows_requested(object)
+        The `DirectionRow` whose rows the person wants to choose.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    rows_requested = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName("Directions")
+        self.rows: list[DirectionRow] = []
+        self._made_for: tuple[tuple[str, float], ...] = ()
+        self._order: list[int] = []
+        self._content = QWidget()
+        self._layout = QVBoxLayout(self._content)
+        self._layout.setContentsMargins(theme.MARGIN - 4, 8, 0, 8)
+        self._layout.setSpacing(0)
+        self._layout.addStretch(1)
+        self.setWidget(self._content)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The directions that have a row."""
+        return tuple(row.shown.direction for row in self.rows)
+
+    def show_directions(self, directions: Directions | None) -> None:
+        """Make a row for each of a model's first directions."""
+        pairs = () if directions is None else tuple(zip(directions.names, directions.reach, strict=True))[:SLIDER_COUNT]
+        if pairs == self._made_for:
+            return
+        self._made_for = pairs
+        for row in self.rows:
+            row.hide()
+            row.deleteLater()
+        self.rows = []
+        for index, (name, reach) in enumerate(pairs):
+            row = DirectionRow(index, name, float(reach))
+            row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
+            row.cancelled.connect(self.gesture_cancelled)
+            row.rows_requested.connect(lambda row=row: self.rows_requested.emit(row))
+            self._layout.insertWidget(index, row)
+            self.rows.append(row)
+        self._order = list(range(len(self.rows)))
+
+    def show_session(self, session: Session, resolutions: Sequence[int]) -> None:
+        """Show the session's sliders, starred first."""
+        for row in self.rows:
+            row.show_slider(session.slider(row.shown.direction), resolutions)
+        order = sorted(range(len(self.rows)), key=lambda index: (not self.rows[index].shown.starred, index))
+        if order != self._order:
+            self._order = order
+            before: QWidget | None = None
+            for place, index in enumerate(order):
+                row = self.rows[index]
+                self._layout.removeWidget(row)
+                self._layout.insertWidget(place, row)
+                if before is not None:
+                    QWidget.setTabOrder(before, row.star)
+                for left, right in ((row.star, row.slider), (row.slider, row.field), (row.field, row.rows)):
+                    QWidget.setTabOrder(left, right)
+                before = row.rows

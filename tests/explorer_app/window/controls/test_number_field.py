@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QWidget
+
+from explorer_app.window.controls.number_field import NumberField
+from tests.helpers.panels import double_click, wheel
+
+
+@pytest.fixture
+def field(qtbot):
+    home = QWidget()
+    qtbot.addWidget(home)
+    field = NumberField(-10.0, 10.0, signed=True, reset=0.0, parent=home)
+    field.other = QWidget(home)
+    field.other.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    field.home = home
+    field.seen = []
+    field.entered.connect(lambda value, final: field.seen.append((value, final)))
+    home.show()
+    field.setFocus()
+    return field
+
+
+def write(qtbot, field, text):
+    field.selectAll()
+    if text.isascii():
+        qtbot.keyClicks(field, text)
+    else:
+        field.lineEdit().insert(text)
+
+
+@pytest.mark.parametrize(("number", "text"), [(1.5, "+1.50"), (-0.04, "−0.04"), (0.0, "0.00"), (-0.001, "0.00")])
+def test_numbers_have_a_sign_but_zero_has_none(field, number, text):
+    assert field.textFromValue(number) == text
+
+
+@pytest.mark.parametrize(("text", "number"), [("1.5", 1.5), ("-1,25", -1.25), ("−2", -2.0), ("+3", 3.0)])
+def test_either_minus_and_either_decimal_mark_will_do(field, qtbot, text, number):
+    write(qtbot, field, text)
+    assert field.seen == []
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert field.seen == [(number, True)]
+
+
+def test_leaving_the_field_takes_what_was_typed(field, qtbot):
+    write(qtbot, field, "4")
+    field.other.setFocus()
+    assert field.seen == [(4.0, True)]
+
+
+def test_escape_forgets_what_was_typed(field, qtbot):
+    write(qtbot, field, "4")
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    field.other.setFocus()
+    assert field.seen == []
+    assert field.text() == "0.00"
+
+
+def test_words_cannot_be_typed(field, qtbot):
+    write(qtbot, field, "nan")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert field.seen == []
+    assert field.value() == 0.0
+
+
+def test_what_is_being_typed_stays_when_something_else_changes(field, qtbot):
+    write(qtbot, field, "4")
+    field.show_number(7.0)
+    assert field.lineEdit().text() == "4"
+
+
+def test_steps_are_one_gesture(field, qtbot):
+    qtbot.keyClick(field, Qt.Key.Key_Up)
+    qtbot.keyClick(field, Qt.Key.Key_Up)
+    field.other.setFocus()
+    assert field.seen == [(0.01, False), (0.02, False), (0.02, True)]
+
+
+def test_a_double_click_resets(field, qtbot):
+    field.show_number(3.0)
+    double_click(field.lineEdit(), QPoint(5, 5))
+    assert field.seen == [(0.0, True)]
+
+
+def test_the_wheel_needs_focus(field):
+    field.other.setFocus()
+    assert not wheel(field, QPoint(5, 5), 1)
+    assert field.value() == 0.0
+
+
+def test_the_width_is_that_of_the_widest_number(field):
+    width = field.sizeHint().width()
+    field.show_number(-10.0)
+    assert field.sizeHint().width() == width

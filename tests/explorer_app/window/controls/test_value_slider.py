@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.window.controls.value_slider import ValueSlider
+from tests.helpers.panels import CTRL, SHIFT, double_click, drag, move, press, release, wheel
+
+
+@pytest.fixture
+def slider(qtbot):
+    slider = ValueSlider(-10.0, 10.0, snap=0.5)
+    slider.seen = []
+    slider.moved.connect(lambda value, final: slider.seen.append((value, final)))
+    qtbot.addWidget(slider)
+    slider.resize(220, 22)
+    slider.show()
+    slider.setFocus()
+    return slider
+
+
+def at(slider, amount):
+    return QPointF(slider._x_of(amount), 11.0)
+
+
+def finals(slider):
+    return [value for value, final in slider.seen if final]
+
+
+def test_a_drag_is_one_gesture_that_ends_where_the_hand_lets_go(slider):
+    drag(slider, at(slider, 0.0), at(slider, 4.0))
+    assert len(slider.seen) > 2
+    assert finals(slider) == [pytest.approx(4.0, abs=0.1)]
+    assert slider.seen[-1][1]
+
+
+def test_a_press_beside_the_handle_brings_it_there(slider):
+    press(slider, at(slider, 6.0))
+    assert slider.amount == pytest.approx(6.0, abs=0.1)
+    release(slider, at(slider, 6.0))
+
+
+def test_a_press_on_the_handle_changes_nothing(slider):
+    press(slider, at(slider, 0.0) + QPointF(3, 0))
+    release(slider, at(slider, 0.0) + QPointF(3, 0))
+    assert slider.seen == []
+
+
+def test_shift_goes_ten_times_finer(slider):
+    drag(slider, at(slider, 0.0), at(slider, 5.0), SHIFT)
+    assert slider.amount == pytest.approx(0.5, abs=0.05)
+
+
+def test_ctrl_snaps(slider):
+    drag(slider, at(slider, 0.0), at(slider, 3.3), CTRL)
+    assert slider.amount == 3.5
+
+
+def test_escape_in_a_drag_brings_back_what_was(slider, qtbot):
+    slider.show_amount(2.0)
+    press(slider, at(slider, 2.0))
+    move(slider, at(slider, 7.0))
+    with qtbot.waitSignal(slider.cancelled):
+        qtbot.keyClick(slider, Qt.Key.Key_Escape)
+    assert slider.amount == 2.0
+    move(slider, at(slider, 9.0))
+    release(slider, at(slider, 9.0))
+    assert slider.amount == 2.0
+    assert finals(slider) == []
+
+
+def test_a_double_click_resets_in_one_gesture(slider):
+    slider.show_amount(-3.0)
+    double_click(slider, at(slider, 5.0))
+    assert slider.amount == 0.0
+    assert finals(slider) == [0.0]
+
+
+def test_a_click_ends_its_gesture_by_itself(slider, qtbot):
+    press(slider, at(slider, 5.0))
+    release(slider, at(slider, 5.0))
+    qtbot.waitUntil(lambda: len(finals(slider)) == 1)
+
+
+def test_the_wheel_is_left_to_the_list_without_focus(slider, qtbot):
+    slider.clearFocus()
+    assert not wheel(slider, at(slider, 0.0), 1)
+    assert slider.amount == 0.0
+
+
+def test_the_wheel_steps_with_focus_and_ends_when_it_rests(slider, qtbot):
+    assert QApplication.focusWidget() is slider
+    assert wheel(slider, at(slider, 0.0), 2)
+    assert wheel(slider, at(slider, 0.0), 1, SHIFT)
+    assert slider.amount == pytest.approx(1.01)
+    assert finals(slider) == []
+    qtbot.waitUntil(lambda: finals(slider) == [pytest.approx(1.01)])
+
+
+def test_keys_step_jump_and_reset(slider, qtbot):
+    for key, keys, expected in (
+        (Qt.Key.Key_Right, Qt.KeyboardModifier.NoModifier, 0.5),
+        (Qt.Key.Key_Left, SHIFT, 0.49),
+        (Qt.Key.Key_PageUp, Qt.KeyboardModifier.NoModifier, 5.49),
+        (Qt.Key.Key_End, Qt.KeyboardModifier.NoModifier, 10.0),
+        (Qt.Key.Key_Home, Qt.KeyboardModifier.NoModifier, -10.0),
+        (Qt.Key.Key_Backspace, Qt.KeyboardModifier.NoModifier, 0.0),
+    ):
+        qtbot.keyClick(slider, key, keys)
+        assert slider.amount == pytest.approx(expected)
+    assert len(finals(slider)) == 6
+
+
+def test_a_held_key_is_one_gesture(slider, qtbot):
+    for _ in range(3):
+        qtbot.keyPress(slider, Qt.Key.Key_Right)
+    qtbot.keyRelease(slider, Qt.Key.Key_Right)
+    assert finals(slider) == [1.5]
+
+
+def test_showing_a_value_emits_nothing_and_never_tears_the_handle_from_the_hand(slider):
+    slider.show_amount(3.0)
+    press(slider, at(slider, 3.0))
+    move(slider, at(slider, 5.0))
+    slider.seen.clear()
+    slider.show_amount(-9.0)
+    assert slider.amount == pytest.approx(5.0, abs=0.1)
+    assert slider.seen == []
+    release(slider, at(slider, 5.0))
+
+
+def test_a_typed_value_beyond_the_ends_is_kept_until_the_handle_is_taken(slider):
+    slider.show_amount(25.0)
+    assert slider.amount == 25.0
+    assert slider.value() == slider.maximum()
+
+
+def test_hiding_in_a_drag_ends_the_gesture(slider):
+    press(slider, at(slider, 0.0))
+    move(slider, at(slider, 2.0))
+    slider.hide()
+    assert len(finals(slider)) == 1

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QAction, QImage
+
+from explorer_app.session.history import History
+from explorer_app.session.session import Position, Session
+from explorer_app.window.history.history_list import star_rect
+from explorer_app.window.history.history_strip import HistoryStrip
+from tests.helpers.panels import mouse, wheel
+
+
+def history_of(count):
+    history = History()
+    for index in range(count):
+        history = history.added(Session(position=Position(float(index), 0.0)), f"Walk {index}")
+    return history
+
+
+@pytest.fixture
+def strip(qtbot):
+    strip = HistoryStrip()
+    qtbot.addWidget(strip)
+    strip.wanted = []
+    strip.thumbnail_wanted.connect(lambda key, session: strip.wanted.append((key, session)))
+    strip.resize(700, 90)
+    strip.show()
+    return strip
+
+
+def click(view, place):
+    mouse(view.viewport(), QEvent.Type.MouseButtonPress, QPointF(place))
+    mouse(view.viewport(), QEvent.Type.MouseButtonRelease, QPointF(place))
+
+
+def item(view, row):
+    return view.visualRect(view.entries.index(row))
+
+
+def test_steps_stand_in_one_line_in_order(strip):
+    strip.show_history(history_of(5))
+    places = [item(strip.steps, row) for row in range(5)]
+    assert len({place.top() for place in places}) == 1
+    assert [place.left() for place in places] == sorted(place.left() for place in places)
+
+
+def test_a_click_goes_to_a_step(strip, qtbot):
+    strip.show_history(history_of(5))
+    with qtbot.waitSignal(strip.go_to_requested) as asked:
+        click(strip.steps, item(strip.steps, 2).center())
+    assert asked.args == [2]
+
+
+def test_a_click_on_the_star_keeps_and_does_not_go(strip, qtbot):
+    history = history_of(5)
+    strip.show_history(history)
+    strip.go_to_requested.connect(lambda _: pytest.fail("a star is no way to go"))
+    with qtbot.waitSignal(strip.star_requested) as asked:
+        click(strip.steps, star_rect(item(strip.steps, 2)).center())
+    assert asked.args == [history.entries[2].number, True]
+    strip.show_history(history.starred(history.entries[2].number, True))
+    with qtbot.waitSignal(strip.star_requested) as asked:
+        click(strip.steps, star_rect(item(strip.steps, 2)).center())
+    assert asked.args == [history.entries[2].number, False]
+
+
+def test_keys_go_along_the_line_choose_and_keep(strip, qtbot):
+    history = history_of(5)
+    strip.show_history(history)
+    view = strip.steps
+    view.setFocus()
+    view.setCurrentIndex(view.entries.index(0))
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    with qtbot.waitSignal(strip.go_to_requested) as asked:
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert asked.args == [1]
+    with qtbot.waitSignal(strip.star_requested) as asked:
+        qtbot.keyClick(view, Qt.Key.Key_S)
+    assert asked.args == [history.entries[1].number, True]
+
+
+def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip, qtbot):
+    history = history_of(3)
+    strip.show_history(history)
+    action = QAction("Keep what is shown", strip)
+    action.setShortcut("S")
+    action.triggered.connect(lambda: pytest.fail("the window took the key"))
+    strip.addAction(action)
+    strip.steps.setFocus()
+    strip.steps.setCurrentIndex(strip.steps.entries.index(1))
+    with qtbot.waitSignal(strip.star_requested):
+        qtbot.keyClick(strip.steps, Qt.Key.Key_S)
+
+
+def test_what_was_kept_has_a_page_of_its_own(strip, qtbot):
+    history = history_of(5).starred(2, True).starred(4, True)
+    strip.show_history(history)
+    strip.show_page(1)
+    assert strip.kept.isVisible()
+    assert [entry.number for entry in strip.kept.entries.entries] == [2, 4]
+    with qtbot.waitSignal(strip.kept_requested) as asked:
+        click(strip.kept, item(strip.kept, 1).center())
+    assert asked.args == [4]
+
+
+def test_the_step_one_stands_on_is_brought_into_sight(strip):
+    history = history_of(60)
+    strip.show_history(history)
+    view = strip.steps
+    assert view.viewport().rect().contains(item(view, 59).center())
+    strip.show_history(history.moved(0))
+    assert view.viewport().rect().contains(item(view, 0).center())
+    assert view.entries.current == 0
+
+
+def test_a_new_step_leaves_the_others_where_they_are(strip, qtbot):
+    history = history_of(6)
+    strip.show_history(history)
+    removed = []
+    strip.steps.entries.rowsAboutToBeRemoved.connect(lambda *args: removed.append(args[1:]))
+    strip.show_history(history.added(Session(), "Random"))
+    assert removed == []
+    strip.show_history(history.moved(2).added(Session(), "Mix"))
+    assert removed == [(3, 6)]
+    assert strip.steps.entries.rowCount() == 4
+
+
+def test_pictures_are_wanted_for_what_is_in_sight_only(strip, qtbot):
+    history = history_of(300).moved(0)
+    strip.show_history(history)
+    qtbot.waitUntil(lambda: len(strip.wanted) > 0)
+    assert 5 < len(strip.wanted) < 20
+    numbers = [key[1] for key, _ in strip.wanted]
+    assert numbers == [entry.number for entry in reversed(history.entries[: len(numbers)])]
+    assert strip.wanted[-1] == (("history", 1), history.entries[0].session)
+
+
+def test_a_picture_that_came_is_not_wanted_again(strip, qtbot):
+    strip.show_history(history_of(3))
+    qtbot.waitUntil(lambda: len(strip.wanted) == 3)
+    for key, _ in list(strip.wanted):
+        strip.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
+    strip.wanted.clear()
+    strip.steps._ask_for_pictures()
+    assert strip.wanted == []
+
+
+def test_five_thousand_kept_ask_for_a_screenful_at_the_far_end_too(strip, qtbot):
+    sessions = tuple((Session(position=Position(float(index), 0.0)), "Kept") for index in range(5000))
+    strip.show_history(History().with_kept(sessions))
+    strip.show_page(1)
+    bar = strip.kept.horizontalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    bar.setValue(bar.maximum())
+    qtbot.waitUntil(lambda: any(key == ("history", 5000) for key, _ in strip.wanted))
+    assert len(strip.wanted) < 40
+    assert 4999 in strip.kept.rows_in_sight()
+
+
+def test_the_wheel_scrolls_along_the_line(strip, qtbot):
+    strip.show_history(history_of(60).moved(0))
+    qtbot.waitUntil(lambda: strip.steps.horizontalScrollBar().maximum() > 0)
+    wheel(strip.steps.viewport(), QPointF(50, 20), -2)
+    assert strip.steps.horizontalScrollBar().value() > 0
+
+
+def test_steps_say_what_led_to_them(strip):
+    history = history_of(3).starred(1, True)
+    strip.show_history(history)
+    entries = strip.steps.entries
+    assert entries.data(entries.index(0), Qt.ItemDataRole.AccessibleTextRole) == "Walk 0, kept"
+    assert entries.data(entries.index(2), Qt.ItemDataRole.AccessibleTextRole) == "Walk 2, here"
+    assert "Walk 1" in entries.data(entries.index(1), Qt.ItemDataRole.ToolTipRole)
+
+
+def test_an_empty_history_is_shown_calmly(strip):
+    strip.show_history(History())
+    assert strip.steps.entries.rowCount() == 0
+    assert not strip.grab().isNull()
+    assert strip.wanted == []

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtWidgets import QScrollArea
+
+from explorer_app.session.edits import GoToSeed, MoveTo
+from explorer_app.session.session import Position, Session
+from explorer_app.window.latent.latent_panel import LatentPanel
+from gpu_backend import Noise, Recipe, Truncation
+from tests.helpers.panels import CTRL, Edits, double_click, drag, model_facts, mouse, move, press
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = LatentPanel()
+    qtbot.addWidget(panel)
+    panel.show_model(model_facts(classes=1000), None)
+    panel.edits = Edits(panel)
+    panel.resize(322, 520)
+    panel.show()
+    return panel
+
+
+def write(qtbot, field, text):
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def handle(slider, amount):
+    return QPointF(slider._x_of(amount), slider.height() / 2)
+
+
+def test_the_place_is_shown_as_a_seed_and_signed_fractions(panel):
+    panel.edits.show(Session(position=Position(7.38, 11.96)))
+    assert panel.seed.text() == "1207"
+    assert panel.plane_x.text() == "+0.38"
+    assert panel.plane_y.text() == "−0.04"
+
+
+def test_a_typed_seed_is_gone_to(panel, qtbot):
+    write(qtbot, panel.seed, "4294967295")
+    assert panel.edits.steps == [GoToSeed(4294967295)]
+    assert panel.seed.text() == "4294967295"
+
+
+def test_a_seed_beyond_the_last_cannot_be_entered(panel, qtbot):
+    write(qtbot, panel.seed, "4294967296")
+    assert panel.edits.session.position == Position()
+
+
+def test_stepping_the_seed_walks_to_the_neighbour_in_one_gesture(panel, qtbot):
+    panel.edits.show(Session(position=Position(-3.2, 5.0)))
+    panel.seed.setFocus()
+    qtbot.keyClick(panel.seed, Qt.Key.Key_Up)
+    qtbot.keyClick(panel.seed, Qt.Key.Key_Up)
+    panel.plane.setFocus()
+    assert panel.edits.session.position == Position(-1.0, 5.0)
+    assert len(panel.edits.steps) == 1
+
+
+def test_a_typed_fraction_moves_beside_the_seed(panel, qtbot):
+    panel.edits.show(Session(position=Position(7.0, 12.0)))
+    write(qtbot, panel.plane_x, "0.25")
+    write(qtbot, panel.plane_y, "-0.5")
+    assert panel.edits.session.position == Position(7.25, 11.5)
+
+
+def test_snap_goes_to_the_nearest_seed(panel, qtbot):
+    panel.edits.show(Session(position=Position(7.38, 11.96)))
+    qtbot.mouseClick(panel.snap, Qt.MouseButton.LeftButton)
+    assert panel.edits.steps == [MoveTo(Position(7.0, 12.0), label="Snap")]
+
+
+def test_random_is_asked_for_and_not_decided(panel, qtbot):
+    with qtbot.waitSignal(panel.random_requested):
+        qtbot.mouseClick(panel.random, Qt.MouseButton.LeftButton)
+    assert panel.edits.all == []
+
+
+def test_psi_is_dragged_as_one_gesture_and_keeps_the_cutoff(panel):
+    panel.edits.show(Session(truncation=Truncation(0.7, 8)))
+    slider = panel.psi.slider
+    drag(slider, handle(slider, 0.7), handle(slider, -0.5))
+    assert len(panel.edits.steps) == 1
+    assert panel.edits.session.truncation == Truncation(pytest.approx(-0.5, abs=0.03), 8)
+    assert panel.psi.field.text() == panel.psi.field.textFromValue(panel.edits.session.truncation.psi)
+
+
+def test_psi_reaches_from_minus_one_to_two_and_a_double_click_brings_0_7(panel, qtbot):
+    panel.psi.slider.setFocus()
+    qtbot.keyClick(panel.psi.slider, Qt.Key.Key_End)
+    assert panel.edits.session.truncation.psi == 2.0
+    qtbot.keyClick(panel.psi.slider, Qt.Key.Key_Home)
+    assert panel.edits.session.truncation.psi == -1.0
+    double_click(panel.psi.slider, handle(panel.psi.slider, 1.5))
+    assert panel.edits.session.truncation.psi == 0.7
+
+
+def test_escape_in_a_drag_of_psi_cancels_the_gesture(panel, qtbot):
+    slider = panel.psi.slider
+    press(slider, handle(slider, 0.7))
+    move(slider, handle(slider, 1.5))
+    qtbot.keyClick(slider, Qt.Key.Key_Escape)
+    assert panel.edits.cancelled == 1
+    assert panel.edits.session.truncation.psi == 0.7
+    assert panel.psi.field.text() == "0.70"
+
+
+def test_cutoff_at_its_end_means_all_rows(panel, qtbot):
+    write(qtbot, panel.cutoff.field, "4")
+    assert panel.edits.session.truncation.cutoff == 4
+    panel.cutoff.slider.setFocus()
+    qtbot.keyClick(panel.cutoff.slider, Qt.Key.Key_End)
+    assert panel.edits.session.truncation.cutoff is None
+    assert panel.cutoff.field.text() == "14"
+
+
+def test_cutoff_ends_at_the_rows_of_the_model(panel):
+    panel.show_model(model_facts(64), None)
+    assert panel.cutoff.slider.ends == (0, 10)
+    assert panel.cutoff.field.text() == "10"
+
+
+def test_drift_is_asked_for_and_shown_without_an_edit(panel, qtbot):
+    speeds = []
+    panel.drift_changed.connect(speeds.append)
+    drag(panel.drift.slider, handle(panel.drift.slider, 0.0), handle(panel.drift.slider, 0.5))
+    assert speeds[-1] == pytest.approx(0.5, abs=0.03)
+    speeds.clear()
+    panel.show_drift(0.25)
+    assert panel.drift.field.text() == "0.25"
+    assert speeds == []
+    assert panel.edits.all == []
+
+
+def test_noise_modes_are_three_buttons(panel, qtbot):
+    modes = []
+    for mode in ("random", "none", "const"):
+        qtbot.mouseClick(panel.noise.mode.segments[mode], Qt.MouseButton.LeftButton)
+        modes.append(panel.edits.session.noise.mode)
+    assert modes == ["random", "none", "const"]
+
+
+def test_the_noise_seed_is_there_for_random_noise_only(panel, qtbot):
+    assert not panel.noise.seed.isEnabled()
+    qtbot.mouseClick(panel.noise.mode.segments["random"], Qt.MouseButton.LeftButton)
+    assert panel.noise.seed.isEnabled()
+    write(qtbot, panel.noise.seed, "99")
+    assert panel.edits.session.noise == Noise("random", 99)
+
+
+def test_gain_is_typed(panel, qtbot):
+    write(qtbot, panel.noise.gain, "2.5")
+    assert panel.edits.session.noise.gain == 2.5
+
+
+def test_layer_strengths_wait_behind_a_disclosure(panel, qtbot):
+    assert not panel.noise.layers.isVisible()
+    qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
+    assert panel.noise.layers.isVisible()
+    assert [row.label.full_text for row in panel.noise.rows][:3] == ["4 px · conv1", "8 px · conv0", "8 px · conv1"]
+    write(qtbot, panel.noise.rows[1].field, "0.5")
+    assert panel.edits.session.noise.layer_gains == (1.0, 0.5, *(1.0,) * 11)
+    write(qtbot, panel.noise.rows[1].field, "1")
+    assert panel.edits.session.noise.layer_gains == ()
+
+
+def test_a_network_without_noise_has_nothing_to_set(panel):
+    panel.show_model(model_facts(has_noise=False), None)
+    assert not panel.noise.isEnabled()
+    assert panel.psi.isEnabled()
+
+
+def test_a_network_without_classes_has_no_list(panel):
+    assert panel.class_button.isEnabled()
+    panel.show_model(model_facts(), None)
+    assert not panel.class_button.isEnabled()
+
+
+def test_without_a_model_everything_stands_still(panel):
+    panel.show_model(None, None)
+    for widget in (
+        panel.plane,
+        panel.seed,
+        panel.snap,
+        panel.random,
+        panel.psi,
+        panel.cutoff,
+        panel.drift,
+        panel.noise,
+    ):
+        assert not widget.isEnabled()
+
+
+def test_a_held_picture_is_told(panel):
+    panel.edits.show(Session(held=((Recipe(), 1.0),)))
+    assert panel.hint.full_text == "holding a picture"
+
+
+@pytest.fixture
+def picker(panel, qtbot):
+    qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
+    picker = panel.picker
+    assert picker.isVisible()
+    yield picker
+    picker.hide()
+
+
+def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
+    picker.list.scrollTo(picker.model.index(row))
+    place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
+    view = picker.list.viewport()
+    mouse(view, QEvent.Type.MouseButtonPress, place, keys=keys)
+    mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
+
+
+def test_a_click_chooses_one_class_and_ctrl_weighs_several(panel, picker):
+    click_row(picker, 18)
+    assert panel.edits.session.classes == ((17, 1.0),)
+    assert panel.class_button.text() == "Class 17 ▾"
+    click_row(picker, 4, CTRL)
+    assert panel.edits.session.classes == ((17, 1.0), (3, 1.0))
+    assert panel.class_button.text() == "2 classes ▾"
+    click_row(picker, 18, CTRL)
+    assert panel.edits.session.classes == ((3, 1.0),)
+    click_row(picker, 0)
+    assert panel.edits.session.classes == ()
+
+
+def test_weights_of_classes_are_sliders(panel, picker, qtbot):
+    panel.edits.show(Session(classes=((1, 1.0), (2, 1.0))))
+    write(qtbot, picker.rows[1].field, "0.25")
+    assert panel.edits.session.classes == ((1, 1.0), (2, 0.25))
+    assert len(picker.rows) == 2
+
+
+def test_a_thousand_classes_are_filtered_by_their_digits(panel, picker, qtbot):
+    assert picker.model.rowCount() == 1001
+    qtbot.keyClicks(picker.filter, "99")
+    shown = [picker.model.index(row).data() for row in range(picker.model.rowCount())]
+    assert "Class 99" in shown
+    assert "Class 990" in shown
+    assert len(shown) == 19
+    qtbot.keyClick(picker.filter, Qt.Key.Key_Return)
+    assert panel.edits.session.classes == ((99, 1.0),)
+
+
+def test_keys_choose_and_join_classes(panel, picker, qtbot):
+    picker.list.setFocus()
+    picker.list.setCurrentIndex(picker.model.index(6))
+    qtbot.keyClick(picker.list, Qt.Key.Key_Return)
+    qtbot.keyClick(picker.list, Qt.Key.Key_Down)
+    qtbot.keyClick(picker.list, Qt.Key.Key_Space)
+    assert panel.edits.session.classes == ((5, 1.0), (6, 1.0))
+
+
+def test_the_popup_stays_on_the_screen(panel, picker):
+    picker.hide()
+    area = picker.screen().availableGeometry()
+    picker.open_at(QPoint(area.right() - 5, area.bottom() - 5))
+    assert area.contains(picker.geometry())
+
+
+def test_the_panel_fits_a_narrow_dock(panel):
+    assert panel.minimumSizeHint().width() <= 300
+
+
+def test_nothing_moves_when_the_layers_open_and_the_dock_begins_to_scroll(qtbot):
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidgetResizable(True)
+    panel = LatentPanel()
+    area.setWidget(panel)
+    panel.show_model(model_facts(), None)
+    area.resize(340, panel.minimumSizeHint().height() + 4)
+    area.show()
+    still = (panel.plane, panel.seed, panel.psi, panel.noise.mode, panel.noise.disclosure)
+    before = [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still]
+    assert not area.verticalScrollBar().isVisible()
+    qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(area.verticalScrollBar().isVisible)
+    qtbot.waitUntil(lambda: panel.noise.rows[0].width() > 0)
+    assert [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still] == before
+
+
+def test_every_control_says_what_it_is(panel):
+    for widget in (
+        panel.seed,
+        panel.plane_x,
+        panel.plane_y,
+        panel.snap,
+        panel.random,
+        panel.psi.slider,
+        panel.noise.gain,
+    ):
+        assert widget.toolTip()
+        assert widget.accessibleName() or widget.text()
+    assert "−1.00 to 2.00" in panel.psi.slider.toolTip()
+
+
+def test_showing_a_session_emits_nothing(panel):
+    session = Session(
+        position=Position(3.5, 4.0),
+        classes=((5, 0.5),),
+        truncation=Truncation(0.1, 3),
+        noise=Noise("random", 5, 0.5, (0.2,)),
+    )
+    panel.edits.show(session)
+    panel.edits.show(replace(session, noise=Noise()))
+    assert panel.edits.all == []

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage
+
+from explorer_app.session.session import ModelReference, Position, Session, Slider
+from explorer_app.window.latent.plane_view import PlaneView
+from explorer_app.window.latent.seed_plane import SeedPlane
+from gpu_backend import Truncation
+from tests.helpers.panels import CTRL, SHIFT, Edits, double_click, drag, model_facts, move, press, release, wheel
+
+HERE = Session(model=ModelReference(model_id="m"), position=Position(7.0, 12.0))
+
+
+@pytest.fixture
+def plane(qtbot):
+    plane = SeedPlane()
+    qtbot.addWidget(plane)
+    plane.resize(320, plane.height())
+    plane.show_model(model_facts())
+    plane.edits = Edits(plane, HERE)
+    plane.wanted = []
+    plane.thumbnail_wanted.connect(lambda key, session: plane.wanted.append((key, session)))
+    plane.show()
+    plane.setFocus()
+    return plane
+
+
+def at(plane, x, y):
+    return QPointF(*plane.view.to_px(x, y))
+
+
+def test_a_drag_walks_as_far_as_the_hand_and_is_one_gesture(plane):
+    drag(plane, at(plane, 7, 12), at(plane, 7.5, 12.25))
+    assert plane.edits.session.position == Position(pytest.approx(7.5, abs=0.02), pytest.approx(12.25, abs=0.02))
+    assert len(plane.edits.steps) == 1
+    assert len(plane.edits.all) > 2
+
+
+def test_the_ring_is_under_the_hand_and_the_cells_stay(plane):
+    before = plane.view
+    drag(plane, at(plane, 7, 12), at(plane, 7.8, 12.4))
+    assert plane.view == before
+
+
+def test_shift_walks_slowly(plane):
+    drag(plane, at(plane, 7, 12), at(plane, 8, 12), SHIFT)
+    assert plane.position.x == pytest.approx(7.1, abs=0.01)
+
+
+def test_ctrl_keeps_to_whole_seeds(plane):
+    drag(plane, at(plane, 7, 12), at(plane, 7.7, 12.1), CTRL)
+    assert plane.position == Position(8.0, 12.0)
+
+
+def test_a_press_without_a_drag_is_no_edit(plane):
+    press(plane, at(plane, 8, 12))
+    release(plane, at(plane, 8, 12))
+    assert plane.edits.all == []
+
+
+def test_escape_in_a_drag_goes_back(plane, qtbot):
+    press(plane, at(plane, 7, 12))
+    move(plane, at(plane, 8, 12))
+    qtbot.keyClick(plane, Qt.Key.Key_Escape)
+    assert plane.edits.cancelled == 1
+    assert plane.position == Position(7.0, 12.0)
+    move(plane, at(plane, 9, 12))
+    release(plane, at(plane, 9, 12))
+    assert plane.edits.session.position == Position(7.0, 12.0)
+    assert plane.edits.steps == []
+
+
+def test_a_double_click_goes_to_the_seed_in_one_step(plane):
+    double_click(plane, at(plane, 8.3, 11.2))
+    assert plane.edits.session.position == Position(8.0, 11.0)
+    assert len(plane.edits.steps) == 1
+
+
+def test_a_held_arrow_key_is_one_gesture(plane, qtbot):
+    qtbot.keyPress(plane, Qt.Key.Key_Right)
+    qtbot.keyPress(plane, Qt.Key.Key_Right)
+    qtbot.keyPress(plane, Qt.Key.Key_Down, SHIFT)
+    qtbot.keyRelease(plane, Qt.Key.Key_Right)
+    assert plane.position == Position(pytest.approx(7.2), pytest.approx(12.01))
+    assert len(plane.edits.steps) == 1
+
+
+def test_ctrl_and_an_arrow_key_go_to_the_next_seed(plane, qtbot):
+    plane.edits.show(replace(HERE, position=Position(7.3, 12.0)))
+    qtbot.keyClick(plane, Qt.Key.Key_Right, CTRL)
+    assert plane.position == Position(8.0, 12.0)
+
+
+def test_a_session_that_comes_back_late_does_not_move_the_ring_in_the_hand(plane):
+    press(plane, at(plane, 7, 12))
+    move(plane, at(plane, 8, 12))
+    plane.show_session(HERE)
+    assert plane.position.x == pytest.approx(8.0, abs=0.02)
+    release(plane, at(plane, 8, 12))
+
+
+def test_the_view_follows_a_ring_that_drifts_away(plane):
+    for step in range(60):
+        position = Position(7.0 + step * 0.1, 12.0)
+        plane.show_session(replace(HERE, position=position))
+        x, y = plane.view.to_px(position.x, position.y)
+        assert 0 <= x <= plane.width()
+        assert 0 <= y <= plane.height()
+
+
+def test_the_wheel_zooms_at_the_pointer_and_never_walks(plane):
+    point = at(plane, 8, 12)
+    before = plane.view.cell_width
+    assert wheel(plane, point, 1)
+    assert plane.view.cell_width > before
+    under = plane.view.to_place(point.x(), point.y())
+    assert (under.x, under.y) == (pytest.approx(8.0), pytest.approx(12.0))
+    assert plane.edits.all == []
+
+
+def test_pictures_are_wanted_for_the_cells_in_sight_only(plane, qtbot):
+    qtbot.waitUntil(lambda: len(plane.wanted) > 0)
+    seeds = {key[1] for key, _ in plane.wanted}
+    assert seeds == {x + 100 * y for x, y in plane.view.cells()}
+    assert len(plane.wanted) == len(seeds)
+    assert plane.wanted[-1][0][1] == 1207, "what is asked for last is made first"
+
+
+def test_wanted_sessions_stand_on_their_seed_without_mix_and_sliders(plane, qtbot):
+    plane.edits.show(replace(HERE, sliders=(Slider("sefa/0", 2.0),)))
+    qtbot.waitUntil(lambda: len(plane.wanted) > 0)
+    key, session = plane.wanted[-1]
+    assert session.position == Position(7.0, 12.0)
+    assert session.sliders == ()
+    assert hash(key) == hash(key)
+
+
+def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(plane, qtbot):
+    qtbot.waitUntil(lambda: len(plane.wanted) > 0)
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    for key, _ in list(plane.wanted):
+        plane.show_thumbnail(key, image)
+    plane.wanted.clear()
+    plane.hide()
+    plane.show()
+    plane._ask_for_pictures()
+    assert plane.wanted == []
+    plane.edits.show(replace(HERE, truncation=Truncation(0.3)))
+    qtbot.waitUntil(lambda: len(plane.wanted) > 0)
+
+
+def test_without_a_model_nothing_is_wanted(qtbot):
+    plane = SeedPlane()
+    qtbot.addWidget(plane)
+    plane.thumbnail_wanted.connect(lambda *_: pytest.fail("there is no model to make pictures with"))
+    plane.show()
+    plane._ask_for_pictures()
+    assert not plane.isEnabled()
+    assert not plane.grab().isNull()
+
+
+def test_pictures_for_others_are_left_alone(plane):
+    plane.show_thumbnail(("history", 3), QImage(8, 8, QImage.Format.Format_RGB32))
+    assert len(plane._pictures) == 0
+
+
+def test_whole_columns_fill_the_width_and_the_ring_starts_inside():
+    view = PlaneView(322.0, 156.0).around(Position(7.38, 11.96))
+    assert view.columns * view.cell_width == pytest.approx(322.0)
+    assert (view.left + 0.5) % 1.0 == 0.0
+    assert len(list(view.cells())) == 12
+
+
+def test_places_and_pixels_are_inverse():
+    view = PlaneView(300.0, 150.0, left=3.25, top=-7.5, rows=4.0)
+    place = view.to_place(*view.to_px(5.5, -6.25))
+    assert (place.x, place.y) == (pytest.approx(5.5), pytest.approx(-6.25))
+
+
+def test_following_moves_no_more_than_needed():
+    view = PlaneView(300.0, 150.0).around(Position(0.0, 0.0))
+    assert view.following(Position(0.4, 0.2)) is view
+    edge = view.following(Position(view.left + view.columns, 0.0))
+    assert edge.top == view.top
+    assert 0 < edge.left - view.left < 1

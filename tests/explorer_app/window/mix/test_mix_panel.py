@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QMenu
+
+from explorer_app.session.edits import AddSource, RemoveSource, SetSource, SetStrengths
+from explorer_app.session.session import Session, Slider, Source
+from explorer_app.window.mix.mix_panel import MixPanel
+from gpu_backend import Latent, Point
+from tests.helpers.panels import Edits, drag, model_facts, move, press
+
+
+def source(seed, strengths=(0.0,) * 14, label=""):
+    return Source(Latent(Point(((seed, 1.0),))), strengths, label or f"seed {seed}")
+
+
+TWO = Session(mix=(source(1), source(2, (1.0,) * 14)))
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = MixPanel()
+    qtbot.addWidget(panel)
+    for widget in panel.header_widgets():
+        qtbot.addWidget(widget)
+    panel.show_model(model_facts(), None)
+    panel.edits = Edits(panel, TWO)
+    panel.resize(322, 240)
+    panel.show()
+    return panel
+
+
+def open_menu(panel, open_it):
+    open_it()
+    return next(menu for menu in panel.findChildren(QMenu) if menu.isVisible())
+
+
+def choose(menu, words):
+    action = next(action for action in menu.actions() if action.text() == words)
+    assert action.isEnabled()
+    action.trigger()
+    menu.close()
+
+
+def test_painting_sets_strengths_in_one_gesture(panel):
+    grid = panel.grid
+    drag(grid, grid.cell_rect(0, 2).center(), grid.cell_rect(0, 4).center())
+    assert panel.edits.session.mix[0].strengths == (0.0, 0.0, 1.0, 1.0, 1.0, *(0.0,) * 9)
+    assert panel.edits.session.mix[1] == TWO.mix[1]
+    assert len(panel.edits.steps) == 1
+    assert len({type(edit) for edit, _ in panel.edits.all}) == 1, "one kind of edit a gesture, so that it is one step"
+
+
+def test_escape_in_a_painting_brings_everything_back(panel, qtbot):
+    grid = panel.grid
+    press(grid, grid.cell_rect(0, 2).center())
+    move(grid, grid.cell_rect(1, 6).center())
+    qtbot.keyClick(grid, Qt.Key.Key_Escape)
+    assert panel.edits.cancelled == 1
+    assert panel.edits.session == TWO
+    assert panel.grid.strengths == tuple(item.strengths for item in TWO.mix)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Only coarse", (1.0,) * 5 + (0.0,) * 9),
+        ("Only middle", (0.0,) * 5 + (1.0,) * 4 + (0.0,) * 5),
+        ("Only fine", (0.0,) * 9 + (1.0,) * 5),
+        ("All", (1.0,) * 14),
+    ],
+)
+def test_a_right_click_on_a_source_offers_groups(panel, words, expected):
+    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0)))
+    choose(menu, words)
+    assert panel.edits.steps == [SetStrengths(0, expected)]
+
+
+def test_a_source_can_be_emptied_and_removed_by_its_menu(panel):
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "None")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0))), "Remove")
+    assert panel.edits.steps == [SetStrengths(1, (0.0,) * 14), RemoveSource(0)]
+    assert [item.label for item in panel.edits.session.mix] == ["seed 2"]
+
+
+def test_a_source_is_renamed_beside_where_it_was_clicked(panel, qtbot):
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Rename…")
+    assert panel.ask.text.text() == "seed 2"
+    panel.ask.text.selectAll()
+    qtbot.keyClicks(panel.ask.text, "Evening")
+    qtbot.keyClick(panel.ask.text, Qt.Key.Key_Return)
+    assert panel.edits.session.mix[1].label == "Evening"
+    assert not panel.ask.isVisible()
+
+
+def test_a_source_gets_another_seed_and_keeps_its_strengths(panel, qtbot):
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Another seed…")
+    assert panel.ask.seed.value() == 2
+    panel.ask.seed.selectAll()
+    qtbot.keyClicks(panel.ask.seed, "77")
+    qtbot.mouseClick(panel.ask.button, Qt.MouseButton.LeftButton)
+    (edit,) = panel.edits.steps
+    assert isinstance(edit, SetSource)
+    assert edit.source == source(77, (1.0,) * 14)
+
+
+def test_a_new_source_is_asked_for_by_its_seed_and_starts_with_the_fine_rows(panel, qtbot):
+    qtbot.mouseClick(panel.add, Qt.MouseButton.LeftButton)
+    assert panel.ask.isVisible()
+    panel.ask.seed.selectAll()
+    qtbot.keyClicks(panel.ask.seed, "4711")
+    qtbot.keyClick(panel.ask.seed, Qt.Key.Key_Return)
+    (edit,) = panel.edits.steps
+    assert isinstance(edit, AddSource)
+    assert edit.source == source(4711, (0.0,) * 9 + (1.0,) * 5)
+    assert len(panel.grid.strengths) == 3
+
+
+def test_escape_in_the_question_adds_nothing(panel, qtbot):
+    qtbot.mouseClick(panel.add, Qt.MouseButton.LeftButton)
+    qtbot.keyClick(panel.ask, Qt.Key.Key_Escape)
+    assert not panel.ask.isVisible()
+    assert panel.edits.all == []
+
+
+def test_a_new_source_takes_the_class_one_looks_at(panel, qtbot):
+    panel.edits.show(Session(classes=((3, 1.0),)))
+    qtbot.mouseClick(panel.add, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.ask.button, Qt.MouseButton.LeftButton)
+    assert panel.edits.session.mix[0].latent.classes == ((3, 1.0),)
+
+
+def test_keeping_the_current_latent_is_asked_for_and_not_decided(panel, qtbot):
+    with qtbot.waitSignal(panel.keep_requested):
+        qtbot.mouseClick(panel.keep, Qt.MouseButton.LeftButton)
+    assert panel.edits.all == []
+
+
+def test_presets_go_to_the_source_that_was_touched_last(panel, qtbot):
+    panel.grid.setFocus()
+    qtbot.keyClick(panel.grid, Qt.Key.Key_Down)
+    (button,) = panel.header_widgets()
+    choose(open_menu(panel, lambda: qtbot.mouseClick(button, Qt.MouseButton.LeftButton)), "Half of everything")
+    assert panel.edits.steps == [SetStrengths(1, (0.5,) * 14)]
+
+
+def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):
+    wanted = []
+    panel.thumbnail_wanted.connect(lambda key, session: wanted.append((key, session)))
+    qtbot.waitUntil(lambda: len(wanted) == 3)
+    assert [session.mix for _, session in wanted] == [(), (), ()]
+    assert [session.held[0][0].latent for _, session in wanted[:2]] == [TWO.mix[1].latent, TWO.mix[0].latent]
+    assert wanted[2][1].held == (), "the base is asked for last, to be made first"
+    for key, _ in wanted:
+        panel.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
+    wanted.clear()
+    drag(panel.grid, panel.grid.cell_rect(0, 0).center(), panel.grid.cell_rect(0, 3).center())
+    panel.edits.show(Session(mix=panel.edits.session.mix, sliders=(Slider("sefa/0", 1.0),)))
+    panel._ask_for_pictures()
+    assert wanted == [], "neither strengths nor sliders change what a source looks like"
+
+
+def test_the_corner_tells_what_is_pointed_at(panel, qtbot):
+    qtbot.mouseMove(panel.grid, panel.grid.cell_rect(1, 6).center().toPoint())
+    panel.grid.pointed_at.emit(1, 6)
+    assert panel.hint.full_text == "row 6 · 32 px · 1.00"
+    panel.grid.pointed_at.emit(1, -1)
+    assert panel.hint.full_text == "seed 2"
+    panel.grid.pointed_at.emit(-1, -1)
+    assert panel.hint.full_text == "drag to paint"
+
+
+def test_many_sources_scroll_under_their_labels(panel, qtbot):
+    panel.edits.show(Session(mix=tuple(source(seed) for seed in range(20))))
+    qtbot.waitUntil(lambda: panel.area.verticalScrollBar().maximum() > 0)
+    qtbot.waitUntil(lambda: panel.grid.width() == panel.head.width())
+    assert panel.add.isVisible()
+
+
+def test_without_sources_or_a_model_the_panel_says_what_to_do(panel):
+    panel.edits.show(Session())
+    assert panel.empty.isVisible()
+    assert "Add a source" in panel.empty.text()
+    panel.show_model(None, None)
+    assert "Open a model" in panel.empty.text()
+    assert not panel.add.isEnabled()
+    assert not panel.keep.isEnabled()
+
+
+def test_a_session_of_a_larger_network_is_shown_with_the_rows_there_are(panel):
+    panel.show_model(model_facts(64), None)
+    panel.edits.show(TWO)
+    assert [len(row) for row in panel.grid.strengths] == [10, 10]
+
+
+def test_the_panel_fits_a_narrow_and_low_dock(panel):
+    assert panel.minimumSizeHint().width() <= 280
+    assert panel.minimumSizeHint().height() <= 170
+
+
+def test_showing_a_session_emits_nothing(panel):
+    panel.edits.show(Session(mix=(source(5, (0.25,)),)))
+    assert panel.edits.all == []

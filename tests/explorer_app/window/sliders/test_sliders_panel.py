@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+
+from explorer_app.session.edits import SetRowRange, ZeroSliders
+from explorer_app.session.row_groups import SetRowRanges
+from explorer_app.session.session import SLIDER_COUNT, Session, Slider
+from explorer_app.window.sliders.axis_list import axis_parts, x_of
+from explorer_app.window.sliders.sliders_panel import SlidersPanel
+from gpu_backend import RowRange
+from tests.helpers.panels import (
+    CTRL,
+    SHIFT,
+    Edits,
+    double_click,
+    drag,
+    model_directions,
+    model_facts,
+    move,
+    press,
+    wheel,
+)
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = SlidersPanel()
+    qtbot.addWidget(panel)
+    header = panel.header_widgets()
+    for widget in header:
+        qtbot.addWidget(widget)
+    panel.show_model(model_facts(), model_directions())
+    panel.edits = Edits(panel)
+    panel.resize(322, 260)
+    panel.show()
+    return panel
+
+
+def handle(slider, amount):
+    return QPointF(slider._x_of(amount), slider.height() / 2)
+
+
+def shown_order(panel):
+    return [row.name for row in sorted(panel.directions.rows, key=lambda row: row.y())]
+
+
+def test_the_first_24_directions_have_a_row(panel):
+    assert SLIDER_COUNT == 24
+    assert [row.shown.direction for row in panel.directions.rows] == [f"sefa/{index}" for index in range(24)]
+    assert panel.directions.rows[7].name == "Direction 8"
+
+
+def test_a_drag_sets_the_amount_in_one_gesture(panel):
+    slider = panel.directions.rows[2].slider
+    drag(slider, handle(slider, 0.0), handle(slider, 4.0))
+    assert len(panel.edits.steps) == 1
+    assert panel.edits.session.slider("sefa/2").amount == pytest.approx(4.0, abs=0.15)
+    assert panel.directions.rows[2].field.text().startswith(("+4", "+3.9"))
+
+
+def test_escape_in_a_drag_brings_back_slider_and_number(panel, qtbot):
+    panel.edits.show(Session(sliders=(Slider("sefa/2", 1.5),)))
+    row = panel.directions.rows[2]
+    press(row.slider, handle(row.slider, 1.5))
+    move(row.slider, handle(row.slider, 6.0))
+    qtbot.keyClick(row.slider, Qt.Key.Key_Escape)
+    assert panel.edits.cancelled == 1
+    assert panel.edits.session.slider("sefa/2").amount == 1.5
+    assert row.field.text() == "+1.50"
+
+
+def test_a_double_click_brings_an_amount_back_to_zero(panel):
+    panel.edits.show(Session(sliders=(Slider("sefa/0", 3.0),)))
+    slider = panel.directions.rows[0].slider
+    double_click(slider, handle(slider, 7.0))
+    assert panel.edits.session.sliders == ()
+    assert len(panel.edits.steps) == 1
+
+
+def test_more_than_the_slider_reaches_can_be_typed(panel, qtbot):
+    field = panel.directions.rows[0].field
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, "-42.5")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert panel.edits.session.slider("sefa/0").amount == -42.5
+    assert field.text() == "−42.50"
+
+
+def test_the_wheel_over_a_slider_without_focus_is_left_to_the_list(panel):
+    slider = panel.directions.rows[1].slider
+    panel.header_widgets()[0].setFocus()
+    assert not wheel(slider, handle(slider, 0.0), -2)
+    assert panel.edits.all == []
+
+
+def test_a_star_brings_a_direction_to_the_front(panel, qtbot):
+    qtbot.mouseClick(panel.directions.rows[4].star, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.directions.rows[2].star, Qt.MouseButton.LeftButton)
+    panel.directions.widget().layout().activate()
+    assert shown_order(panel)[:4] == ["Direction 3", "Direction 5", "Direction 1", "Direction 2"]
+    qtbot.mouseClick(panel.directions.rows[4].star, Qt.MouseButton.LeftButton)
+    assert panel.edits.session.sliders == (Slider("sefa/2", starred=True),)
+
+
+def test_a_double_click_on_the_name_renames(panel, qtbot):
+    label = panel.directions.rows[0].label
+    double_click(label, QPoint(5, 5))
+    label.editor.selectAll()
+    qtbot.keyClicks(label.editor, "Sun height")
+    qtbot.keyClick(label.editor, Qt.Key.Key_Return)
+    assert panel.edits.session.slider("sefa/0").label == "Sun height"
+    assert panel.directions.rows[0].slider.accessibleName() == "Sun height"
+
+
+def test_f2_renames_and_escape_forgets_the_new_name(panel, qtbot):
+    label = panel.directions.rows[0].label
+    panel.directions.rows[0].slider.setFocus()
+    qtbot.keyClick(panel.directions.rows[0].slider, Qt.Key.Key_F2)
+    qtbot.keyClicks(label.editor, "Mist")
+    qtbot.keyClick(label.editor, Qt.Key.Key_Escape)
+    assert label.editor is None
+    assert panel.edits.all == []
+
+
+def test_an_empty_name_gives_the_default_name_back(panel, qtbot):
+    panel.edits.show(Session(sliders=(Slider("sefa/0", label="Mist"),)))
+    label = panel.directions.rows[0].label
+    label.rename()
+    label.editor.clear()
+    qtbot.keyClick(label.editor, Qt.Key.Key_Return)
+    assert panel.directions.rows[0].name == "Direction 1"
+
+
+def test_a_long_name_is_cut_and_told_whole(panel):
+    name = "A very long name that nobody would think of, and yet somebody did"
+    panel.edits.show(Session(sliders=(Slider("sefa/0", label=name),)))
+    row = panel.directions.rows[0]
+    assert row.label.text().endswith("…")
+    assert name in row.label.toolTip()
+    assert row.slider.width() > 80
+
+
+def test_a_direction_gets_its_own_rows(panel, qtbot):
+    qtbot.mouseClick(panel.directions.rows[3].rows, Qt.MouseButton.LeftButton)
+    assert panel.picker.isVisible()
+    qtbot.mouseClick(panel.picker.named.segments["middle"], Qt.MouseButton.LeftButton)
+    assert panel.edits.steps == [SetRowRange("sefa/3", RowRange(5, 8))]
+    assert (panel.picker.first.value(), panel.picker.last.value()) == (5, 8)
+    panel.picker.hide()
+
+
+def test_rows_from_and_to_are_typed_and_never_cross(panel, qtbot):
+    qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
+    for field, text in ((panel.picker.last, "6"), (panel.picker.first, "9")):
+        field.setFocus()
+        field.selectAll()
+        qtbot.keyClicks(field, text)
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert [edit.rows for edit in panel.edits.steps] == [RowRange(0, 6), RowRange(9, 9)]
+    panel.picker.hide()
+
+
+def test_the_last_row_is_written_as_an_open_end(panel, qtbot):
+    qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.picker.named.segments["fine"], Qt.MouseButton.LeftButton)
+    assert panel.edits.steps == [SetRowRange("sefa/0", RowRange(9, None))]
+    panel.picker.hide()
+
+
+def test_the_rows_in_the_header_are_those_of_all_directions(panel, qtbot):
+    button = panel.header_widgets()[1]
+    assert button.text() == "rows 0–13 ▾"
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.picker.named.segments["coarse"], Qt.MouseButton.LeftButton)
+    panel.picker.hide()
+    assert panel.edits.steps == [SetRowRanges(panel.directions.names, RowRange(0, 4))]
+    assert button.text() == "rows 0–4 ▾"
+    panel.edits.show(SetRowRange("sefa/5", RowRange(2, 3)).apply(panel.edits.session))
+    assert button.text() == "mixed rows ▾"
+
+
+def test_zero_all_is_one_step(panel, qtbot):
+    panel.edits.show(Session(sliders=(Slider("sefa/0", 3.0, label="Sun"), Slider("axis/4", 1.0))))
+    qtbot.mouseClick(panel.header_widgets()[0], Qt.MouseButton.LeftButton)
+    assert panel.edits.steps == [ZeroSliders()]
+    assert panel.edits.session.sliders == (Slider("sefa/0", label="Sun"),)
+    assert panel.directions.rows[0].field.text() == "0.00"
+
+
+def test_without_a_model_the_panel_says_what_to_do(panel):
+    panel.show_model(None, None)
+    assert panel.empty.isVisible()
+    assert not any(widget.isEnabled() for widget in panel.header_widgets())
+    panel.show_model(model_facts(), model_directions())
+    assert not panel.empty.isVisible()
+
+
+def test_the_panel_fits_a_narrow_and_low_dock(panel):
+    assert panel.minimumSizeHint().width() <= 280
+    assert panel.minimumSizeHint().height() <= 120
+
+
+@pytest.fixture
+def axes(panel):
+    panel.show_page(1)
+    return panel.axes
+
+
+def spot(axes, row, amount):
+    slider = axis_parts(axes.visualRect(axes.axes.index(row)))[1]
+    return QPointF(x_of(slider, amount), slider.center().y())
+
+
+def test_every_dimension_of_w_is_in_the_list_and_none_is_a_widget(panel, axes):
+    assert axes.axes.rowCount() == 512
+    assert len(axes.viewport().children()) == 0
+
+
+def test_dragging_a_row_sets_its_dimension_in_one_gesture(panel, axes):
+    drag(axes.viewport(), spot(axes, 3, 0.0), spot(axes, 3, 2.0))
+    assert panel.edits.session.slider("axis/3").amount == pytest.approx(2.0, abs=0.1)
+    assert len(panel.edits.steps) == 1
+
+
+def test_shift_is_fine_and_ctrl_snaps_in_the_list_too(panel, axes):
+    drag(axes.viewport(), spot(axes, 1, 0.0), spot(axes, 1, 4.0), SHIFT)
+    assert panel.edits.session.slider("axis/1").amount == pytest.approx(0.4, abs=0.05)
+    drag(axes.viewport(), spot(axes, 2, 0.0), spot(axes, 2, 2.2), CTRL)
+    assert panel.edits.session.slider("axis/2").amount == 2.0
+
+
+def test_escape_in_a_drag_of_a_row_brings_back_what_was(panel, axes, qtbot):
+    panel.edits.show(Session(sliders=(Slider("axis/2", 1.0),)))
+    press(axes.viewport(), spot(axes, 2, 1.0))
+    move(axes.viewport(), spot(axes, 2, 4.0))
+    qtbot.keyClick(axes, Qt.Key.Key_Escape)
+    assert panel.edits.cancelled == 1
+    assert panel.edits.session.slider("axis/2").amount == 1.0
+    assert axes.axes.amounts == {2: 1.0}
+
+
+def test_a_double_click_on_a_row_resets_it(panel, axes):
+    panel.edits.show(Session(sliders=(Slider("axis/2", 1.0),)))
+    double_click(axes.viewport(), spot(axes, 2, 1.0))
+    assert panel.edits.session.sliders == ()
+
+
+def test_rows_are_stepped_and_typed_by_keyboard(panel, axes, qtbot):
+    axes.setFocus()
+    axes.setCurrentIndex(axes.axes.index(0))
+    qtbot.keyClick(axes, Qt.Key.Key_Down)
+    qtbot.keyClick(axes, Qt.Key.Key_Right)
+    qtbot.keyClick(axes, Qt.Key.Key_Left, SHIFT)
+    assert panel.edits.session.slider("axis/1").amount == pytest.approx(0.49)
+    assert len(panel.edits.steps) == 2
+    qtbot.keyClick(axes, Qt.Key.Key_Return)
+    field = axes.indexWidget(axes.currentIndex()) or axes.viewport().focusWidget()
+    qtbot.keyClicks(field, "7.25")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.edits.session.slider("axis/1").amount == 7.25)
+    assert len(panel.edits.steps) == 3
+
+
+def test_only_moved_dimensions_can_be_shown_and_stay_while_they_pass_zero(panel, axes, qtbot):
+    panel.edits.show(Session(sliders=(Slider("axis/300", 1.0), Slider("axis/7", -2.0))))
+    qtbot.mouseClick(panel.moved, Qt.MouseButton.LeftButton)
+    assert [axes.axes.axis_at(row) for row in range(axes.axes.rowCount())] == [7, 300]
+    drag(axes.viewport(), spot(axes, 0, -2.0), spot(axes, 0, 0.0), CTRL)
+    assert panel.edits.session.slider("axis/7").amount == 0.0
+    assert axes.axes.rowCount() == 2
+    qtbot.mouseClick(panel.moved, Qt.MouseButton.LeftButton)
+    assert axes.axes.rowCount() == 512
+
+
+def test_a_dimension_is_found_by_its_number(panel, axes, qtbot):
+    qtbot.keyClicks(panel.goto, "400")
+    assert axes.currentIndex().row() == 400
+    assert axes.viewport().rect().intersects(axes.visualRect(axes.axes.index(400)))
+
+
+def test_the_rows_chosen_on_page_w_go_to_dimensions_moved_next(panel, axes, qtbot):
+    qtbot.mouseClick(panel.header_widgets()[1], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.picker.named.segments["coarse"], Qt.MouseButton.LeftButton)
+    panel.picker.hide()
+    assert panel.edits.all == []
+    assert panel.header_widgets()[1].text() == "rows 0–4 ▾"
+    drag(axes.viewport(), spot(axes, 0, 0.0), spot(axes, 0, 2.0))
+    assert panel.edits.session.slider("axis/0").rows == RowRange(0, 4)
+
+
+def test_the_wheel_over_the_list_scrolls_it_and_changes_nothing(panel, axes):
+    axes.setFocus()
+    wheel(axes.viewport(), spot(axes, 1, 0.0), -3)
+    assert axes.verticalScrollBar().value() > 0
+    assert panel.edits.all == []
