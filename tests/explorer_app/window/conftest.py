@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window import theme
+from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
+from tests.helpers.windows import Make
 
 _UNAVOIDABLE = "This plugin does not support "
 """Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
@@ -54,3 +57,29 @@ def settings(messages: MessageLog) -> Settings:
 @pytest.fixture
 def controller(qapp: QApplication) -> FakeController:
     return FakeController()
+
+
+@pytest.fixture
+def make(qtbot: QtBot, settings: Settings, messages: MessageLog) -> Iterator[Make]:
+    """Makes main windows and closes them."""
+    made: list[MainWindow] = []
+
+    def build(controller: FakeController, width: int = 1280, height: int = 800) -> MainWindow:
+        window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+        made.append(window)
+        qtbot.addWidget(window)
+        window.resize(width, height)
+        with qtbot.waitExposed(window):
+            window.show_restored()
+        window.resize(width, height)
+        QApplication.processEvents()
+        return window
+
+    yield build
+    for window in made:
+        window.close()
+
+
+@pytest.fixture
+def window(make: Make, controller: FakeController) -> MainWindow:
+    return make(controller)

@@ -1,0 +1,96 @@
+"""Docks around the canvas: their room, where they were, and how they come back."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication
+
+from explorer_app.settings import Settings
+from explorer_app.window import theme
+from explorer_app.window.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.windows import Make, asked, dock
+
+
+def test_docks_and_size_come_back(make: Make, controller: FakeController, settings: Settings) -> None:
+    first = make(controller)
+    first.resize(1200, 700)
+    dock(first, "mix").hide()
+    dock(first, "model").setFloating(True)
+    QApplication.processEvents()
+    first.close()
+
+    second = make(FakeController())
+    assert dock(second, "mix").isHidden()
+    assert dock(second, "model").isFloating()
+    assert dock(second, "latent").isVisible()
+
+
+def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
+    for name in ("mix", "latent", "performance"):
+        dock(window, name).hide()
+    dock(window, "model").setFloating(True)
+    window.actions_by_key["reset-layout"].trigger()
+    QApplication.processEvents()
+    assert not any(dock.isHidden() or dock.isFloating() for dock in window.workspace.docks)
+    assert dock(window, "latent").x() < window.canvas.x() < dock(window, "performance").x()
+    assert dock(window, "history").y() > window.canvas.y()
+
+
+def test_a_dock_has_a_shortcut_that_hides_and_shows_it(window: MainWindow) -> None:
+    assert dock(window, "performance").isVisible()
+    QTest.keySequence(window.canvas, "Ctrl+4")
+    assert dock(window, "performance").isHidden()
+    QTest.keySequence(window.canvas, "Ctrl+4")
+    assert dock(window, "performance").isVisible()
+
+
+def test_steps_are_measured_only_while_the_performance_panel_is_seen(
+    window: MainWindow, controller: FakeController
+) -> None:
+    controller.asked.clear()
+    dock(window, "performance").hide()
+    assert asked(controller, "set_measuring")[-1] == ("set_measuring", False)
+    dock(window, "performance").show()
+    assert asked(controller, "set_measuring")[-1] == ("set_measuring", True)
+
+
+def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
+    make: Make, controller: FakeController, settings: Settings
+) -> None:
+    settings.change(window_geometry="nonsense!", window_state="%%%")
+    window = make(controller)
+    assert not any(dock.isHidden() for dock in window.workspace.docks)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1600, 980)])
+def test_everything_has_its_room(make: Make, controller: FakeController, width: int, height: int) -> None:
+    window = make(controller, width, height)
+    window.workspace.reset()
+    QApplication.processEvents()
+    assert (window.width(), window.height()) == (width, height)
+    assert window.canvas.width() >= 500
+    assert window.canvas.height() >= 400
+    for item in window.workspace.docks:
+        if item.visibleRegion().isEmpty():
+            continue  # behind a tab
+        header = item.header
+        for button in header.findChildren(QAbstractButton):
+            assert header.rect().contains(button.geometry()), f"{button.text()} in {item.windowTitle()}"
+            assert button.width() >= button.minimumSizeHint().width(), button.text()
+
+
+def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 720)
+    window.workspace.reset()
+    QApplication.processEvents()
+    panel = window.latent
+    assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
+
+
+def test_docks_lie_six_px_apart(window: MainWindow) -> None:
+    left = dock(window, "latent")
+    gap = window.canvas.mapTo(window, QPoint(0, 0)).x() - left.mapTo(window, QPoint(left.width(), 0)).x()
+    assert gap == theme.GAP

@@ -1,0 +1,32 @@
+"""A main window over the controller that obeys at once: how to make one and find its parts."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from PySide6.QtWidgets import QDialog
+
+from explorer_app.window.dock import Dock
+from explorer_app.window.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController
+
+Dialog = TypeVar("Dialog", bound=QDialog)
+
+
+class Make(Protocol):
+    """Shows a window over a controller, at a size."""
+
+    def __call__(self, controller: FakeController, width: int = 1280, height: int = 800) -> MainWindow: ...
+
+
+def dock(window: MainWindow, name: str) -> Dock:
+    return next(dock for dock in window.workspace.docks if dock.objectName() == f"{name}-dock")
+
+
+def asked(controller: FakeController, what: str) -> list[tuple[object, ...]]:
+    return [call for call in controller.asked if call[0] == what]
+
+
+def dialog_of(window: MainWindow, kind: type[Dialog]) -> Dialog:
+    """The dialog of this kind that is open."""
+    return next(dialog for dialog in window.findChildren(kind) if dialog.isVisible())
