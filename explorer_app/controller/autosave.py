@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.messages import MessageLog
@@ -27,11 +27,11 @@ class Autosave(QObject):
     folder
         Where; None keeps nothing.
     worker
-        Writes; whoever made it closes it after this.
+        Reads and writes; whoever made it closes it after this.
     """
 
-    kept_loaded = Signal()
-    """`take_kept` has what was kept."""
+    kept_loaded = Signal(object)
+    """What was kept the last time, as `Kept`; not emitted if that is nothing."""
 
     def __init__(
         self, folder: Path | None, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
@@ -42,15 +42,11 @@ class Autosave(QObject):
         self._messages = messages
         self._session: Session | None = None
         self._kept: Kept | None = None
-        self._loaded: Kept | None = None
         self._is_loaded = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_AFTER_MS)
         self._timer.timeout.connect(self.flush)
-        self._read_kept.connect(self._finish_loading, Qt.ConnectionType.QueuedConnection)
-
-    _read_kept = Signal()
 
     def load(self) -> Session | None:
         """Return the last session, None if there is none or it is broken; begin to read what was kept."""
@@ -58,7 +54,7 @@ class Autosave(QObject):
             self._is_loaded = True
             return None
         folder = self._folder
-        self._worker.submit(lambda: self._load_kept(folder / "kept.loom"))
+        self._worker.fetch(lambda: self._read_kept(folder / "kept.loom"), self._take_kept)
         path = folder / "session.loom"
         if not path.exists():
             return None
@@ -67,11 +63,6 @@ class Autosave(QObject):
         except SessionFileError as error:
             self._set_aside(path, error)
             return None
-
-    def take_kept(self) -> Kept:
-        """Return what was kept the last time; empty the second time."""
-        kept, self._loaded = self._loaded or (), None
-        return kept
 
     def remember(self, session: Session) -> None:
         """Save a session soon."""
@@ -101,18 +92,32 @@ class Autosave(QObject):
             kept, self._kept = self._kept, None
             self._worker.submit(lambda: save_session(folder / "kept.loom", Session(), kept), failed=failed)
 
-    def _load_kept(self, path: Path) -> None:
+    def close(self) -> None:
+        """Save what is waiting; what was kept while the old ones were still being read goes behind them."""
+        self.flush()
+        if self._folder is not None and self._kept is not None:
+            path, fresh = self._folder / "kept.loom", self._kept
+
+            def merge() -> None:
+                old = self._read_kept(path)
+                there = {session for session, _ in old}
+                save_session(path, Session(), (*old, *(pair for pair in fresh if pair[0] not in there)))
+
+            self._kept = None
+            self._worker.submit(merge, failed=f"The session could not be kept in {self._folder}")
+
+    def _read_kept(self, path: Path) -> Kept:
+        """Read what was kept, on the worker's thread."""
         try:
-            self._loaded = load_session_file(path).kept if path.exists() else ()
+            return load_session_file(path).kept if path.exists() else ()
         except SessionFileError as error:
             self._set_aside(path, error)
-        self._is_loaded = True
-        if self._loaded:
-            self._read_kept.emit()
+            return ()
 
-    @Slot()
-    def _finish_loading(self) -> None:
-        self.kept_loaded.emit()
+    def _take_kept(self, kept: Kept) -> None:
+        self._is_loaded = True
+        if kept:
+            self.kept_loaded.emit(kept)
 
     def _set_aside(self, path: Path, error: SessionFileError) -> None:
         aside = path.with_name(f"{path.name}.broken")

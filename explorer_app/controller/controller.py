@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.autosave import Kept
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.restoring import Restoring, difference
 from explorer_app.controller.state import ControllerState
@@ -97,7 +98,7 @@ class Controller(ControllerState):
         self._renders.close()
         if self.facts is not None:
             self._autosave.remember(self.session)
-        self._autosave.flush()
+        self._autosave.close()
         self._worker.close()
         self._settings.save()
 
@@ -197,19 +198,19 @@ class Controller(ControllerState):
         if self._exports.progress is not None:
             self._messages.warning("An export is running with this model; wait for its end or cancel it, then open.")
             return
-        self._documents.take_waiting()
+        self._documents.forget()
         self._models.open(None if path is None else Path(path))
 
     @Slot()
     def cancel_loading(self) -> None:
         """Stop opening; the model that is open stays."""
-        self._documents.take_waiting()
+        self._documents.forget()
         self._models.cancel()
 
     # -- files ------------------------------------------------------------------------------------------------------
 
     def open_file(self, path: Path | str) -> None:
-        """Open whatever this is by its name: a picture, a session, else a model."""
+        """Open whatever this is by its name, in the background: a picture, a session, else a model."""
         path = Path(path)
         if path.suffix.lower() == ".png":
             self.open_picture(path)
@@ -306,9 +307,9 @@ class Controller(ControllerState):
             self._tell()
             self._autosave.remember(self.session)
 
-    @Slot()
-    def _take_kept(self) -> None:
-        self._editor.keep(self._autosave.take_kept())
+    @Slot(object)
+    def _take_kept(self, kept: Kept) -> None:
+        self._editor.keep(kept)
         self._autosave.keep(self._editor.kept)
         self._tell_history()
 

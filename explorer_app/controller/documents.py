@@ -1,4 +1,7 @@
-"""Sessions and pictures from files and into files; what they remember comes back with its model if that is at hand."""
+"""Sessions and pictures from files and into files; what they remember comes back with its model if that is at hand.
+
+Files are read and written on the worker's thread: a session with thousands of kept latents takes most of a second.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from pathlib import Path
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_desk import ExportDesk
-from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.file_worker import FileWorker, Result
 from explorer_app.controller.model_desk import ModelDesk
 from explorer_app.controller.restoring import Restoring, picture_session
 from explorer_app.exporting.picture import read_picture
+from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.messages import MessageLog
-from explorer_app.session.storage import SessionFileError, load_session_file, save_session
-from gpu_backend import LoomError
+from explorer_app.session.storage import SessionFile, load_session_file, save_session
 
 
 class Documents:
@@ -46,27 +49,27 @@ class Documents:
         self._messages = messages
         self._apply = apply
         self._waiting: Restoring | None = None
+        self._newest = 0
+        """Number of the newest reading; what an older one brings is not wanted any more."""
 
     def open_picture(self, path: Path) -> None:
         """Bring back what a saved picture remembers."""
-        try:
-            document = read_picture(path)
-        except LoomError as error:
-            self._messages.exception(error)
-            return
-        self._restore(Restoring(picture_session(document), document.model, f"The picture {path.name}"))
+
+        def take(document: PictureDocument) -> None:
+            self._restore(Restoring(picture_session(document), document.model, f"The picture {path.name}"))
+
+        self._read(lambda: read_picture(path), take)
 
     def open_session(self, path: Path) -> None:
         """Bring back a `.loom` file, and keep what was kept in it."""
-        try:
-            file = load_session_file(path)
-        except SessionFileError as error:
-            self._messages.exception(error)
-            return
-        if file.kept:
-            self._editor.keep(file.kept)
-            self._autosave.keep(self._editor.kept)
-        self._restore(Restoring(file.session, file.session.model, f"The session {path.name}"))
+
+        def take(file: SessionFile) -> None:
+            if file.kept:
+                self._editor.keep(file.kept)
+                self._autosave.keep(self._editor.kept)
+            self._restore(Restoring(file.session, file.session.model, f"The session {path.name}"))
+
+        self._read(lambda: load_session_file(path), take)
 
     def save_session(self, path: Path) -> None:
         """Write the session and what was kept."""
@@ -82,9 +85,18 @@ class Documents:
         waiting, self._waiting = self._waiting, None
         return waiting
 
+    def forget(self) -> None:
+        """Bring nothing back that is still being read or waits: the person wants something else."""
+        self._newest += 1
+        self._waiting = None
+
+    def _read(self, read: Callable[[], Result], take: Callable[[Result], None]) -> None:
+        self.forget()
+        number = self._newest
+        self._worker.fetch(read, lambda result: take(result) if number == self._newest else None)
+
     def _restore(self, restoring: Restoring) -> None:
         """Bring back a session: with its model if that is open or at hand, else with the one that is open."""
-        self._waiting = None
         facts, loading = self._models.facts, self._models.loading
         if facts is not None and loading is None and restoring.model.model_id == facts.model_id:
             self._apply(restoring)
@@ -94,7 +106,8 @@ class Documents:
             self._waiting = restoring
             if facts is not None:
                 self._messages.info(f"{restoring.what} was made with {restoring.model.name}, which is being opened.")
-            self._models.open(path)
+            if loading is None or Path(loading.path) != path:
+                self._models.open(path)
         elif facts is None or loading is not None:
             self._waiting = restoring
         else:

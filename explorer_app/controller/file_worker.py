@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer_app.messages import MessageLog
 from gpu_backend import LoomError
 
+Result = TypeVar("Result")
 
-class FileWorker:
+
+class FileWorker(QObject):
     """Runs tasks one after the other and tells how they went."""
 
-    def __init__(self, messages: MessageLog) -> None:
+    _fetched = Signal()
+
+    def __init__(self, messages: MessageLog, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self._messages = messages
+        self._results: deque[Callable[[], None]] = deque()
+        self._fetched.connect(self._hand_out, Qt.ConnectionType.QueuedConnection)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="files")
         self._is_closed = False
 
@@ -30,10 +41,28 @@ class FileWorker:
         if not self._is_closed:
             self._executor.submit(self._run, task, done, failed)
 
+    def fetch(self, task: Callable[[], Result], take: Callable[[Result], None]) -> None:
+        """Run a task soon; `take` gets its result on the window's thread, never before this returns.
+
+        What a task raises is told, and nothing is taken; nor is anything after `close`.
+        """
+
+        def run() -> None:
+            result = task()
+            self._results.append(lambda: take(result))
+            self._fetched.emit()
+
+        self.submit(run)
+
     def close(self) -> None:
         """Finish what was submitted and end the thread. May be called twice."""
         self._is_closed = True
         self._executor.shutdown(wait=True)
+
+    @Slot()
+    def _hand_out(self) -> None:
+        while self._results and not self._is_closed:
+            self._results.popleft()()
 
     def _run(self, task: Callable[[], object], done: str, failed: str) -> None:
         try:

@@ -68,7 +68,7 @@ class ControllerState(QObject):
         self._editor = Editor()
         self._preview = Preview(renders, clock, parent=self)
         self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
-        self._worker = FileWorker(messages)
+        self._worker = FileWorker(messages, parent=self)
         self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)

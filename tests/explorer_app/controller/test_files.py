@@ -53,7 +53,7 @@ def test_a_saved_picture_brings_back_exactly_what_was_set(open_desk: Desk):
     desk.until(lambda: "Saved kept.png." in desk.said())
     desk.controller.edit(GoToSeed(3))
     desk.controller.open_file(path)
-    assert desk.controller.session == wanted
+    desk.until(lambda: desk.controller.session == wanted)
     assert desk.labels[-1] == "Restore"
     desk.controller.undo()
     assert desk.x == 3.0
@@ -100,6 +100,7 @@ def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said
     request = replace(resolve(desk.controller.session), model_id="f" * 64)
     write_picture(desk.folder / "far.png", fake_frame(request), model_name="zebras")
     desk.controller.open_picture(desk.folder / "far.png")
+    desk.until(lambda: desk.controller.session.held)
     desk.rest()
     assert "was made with zebras, which is not at hand; cats shows it differently" in desk.said(Level.WARNING)[0]
     assert desk.controller.session.held == request.blend
@@ -111,7 +112,7 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_desk: Desk):
     request = RenderRequest(desk.controller.session.model.model_id, blend)
     write_picture(desk.folder / "frame.png", fake_frame(request), model_name="cats")
     desk.controller.open_picture(desk.folder / "frame.png")
-    assert resolve(desk.controller.session) == request
+    desk.until(lambda: resolve(desk.controller.session) == request)
     desk.controller.edit(SetTruncation(Truncation(0.1)))
     desk.rest()
     assert [recipe.truncation for recipe, _ in desk.engine.requests[-1].blend] == [Truncation(0.1)] * 2
@@ -126,7 +127,7 @@ def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_desk: Desk)
     desk, before = open_desk, open_desk.controller.session
     (desk.folder / "photo.png").write_bytes(b"no picture")
     desk.controller.open_file(desk.folder / "photo.png")
-    assert len(desk.said(Level.ERROR)) == 1
+    desk.until(lambda: len(desk.said(Level.ERROR)) == 1)
     assert desk.controller.session == before
 
 
@@ -142,7 +143,7 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_desk: D
     desk.controller.set_starred(current.number, False)
     desk.controller.edit(GoToSeed(3))
     desk.controller.open_file(desk.folder / "evening.loom")
-    assert desk.controller.session == wanted
+    desk.until(lambda: desk.controller.session == wanted)
     assert [entry.session for entry in desk.controller.history.kept] == [wanted]
 
 
@@ -150,8 +151,30 @@ def test_a_broken_session_file_says_so_and_changes_nothing(open_desk: Desk):
     desk, before = open_desk, open_desk.controller.session
     (desk.folder / "evening.loom").write_text("{}")
     desk.controller.open_session(desk.folder / "evening.loom")
+    desk.until(lambda: desk.said(Level.ERROR))
     assert "evening.loom" in desk.said(Level.ERROR)[0]
     assert desk.controller.session == before
+
+
+def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_desk: Desk):
+    desk = open_desk
+    before = desk.controller.session
+    for name, seed in (("first", 5), ("second", 6)):
+        save_session(desk.folder / f"{name}.loom", GoToSeed(seed).apply(before))
+    desk.controller.open_file(desk.folder / "first.loom")
+    desk.controller.open_file(desk.folder / "second.loom")
+    assert desk.controller.session == before
+    desk.until(lambda: desk.x == 6.0)
+    assert desk.labels.count("Restore") == 1
+
+
+def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_read(open_desk: Desk):
+    desk = open_desk
+    save_session(desk.folder / "evening.loom", GoToSeed(5).apply(desk.controller.session))
+    desk.controller.open_file(desk.folder / "evening.loom")
+    desk.open("dogs")
+    desk.rest()
+    assert "Restore" not in desk.labels
 
 
 def test_a_session_can_be_what_the_program_starts_with(open_desk: Desk):
