@@ -13,8 +13,14 @@ class Budget:
 
     opcodes: int = 500_000
     containers: int = 200_000
-    text_bytes: int = 32 << 20
+    text_bytes: int = 16 << 20
     storages: int = 20_000
+
+    def take_operations(self, count: int) -> None:
+        """Pay for work that one operation does `count` times, so that little in a file cannot mean much work."""
+        self.opcodes -= count
+        if self.opcodes <= 0:
+            raise Refusal("at most 500,000 pickle operations in a model file", "this one asks for more")
 
     def take_containers(self) -> None:
         """Pay for one list, tuple, dict, set or record."""
@@ -32,4 +38,4 @@ class Budget:
         """Pay for `count` bytes of short texts."""
         self.text_bytes -= count
         if self.text_bytes < 0:
-            raise Refusal("at most 32 MiB of short texts in a model file", "this one asks for more")
+            raise Refusal("at most 16 MiB of short texts in a model file", "this one asks for more")

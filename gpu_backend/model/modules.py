@@ -12,6 +12,8 @@ from gpu_backend.model.refusal import Refusal, Unsupported, shown
 
 _MAX_MODULES = 2000
 _MAX_DEPTH = 8
+_MAX_CHILDREN = 256
+"""Longest table of a module. Tables may be shared, so what one module holds counts for each."""
 _PART = re.compile(r"[A-Za-z0-9_]{1,64}", re.ASCII)
 
 
@@ -74,6 +76,8 @@ def _children(module: Persistent, kind: str) -> list[tuple[str, object]]:
     table = module.state.get(kind)
     if not isinstance(table, dict):
         raise Refusal(GENERATOR, f"a module of class {shown(module.class_name)} lacks its {kind.strip('_')}")
+    if len(table) > _MAX_CHILDREN:
+        raise Refusal(f"at most {_MAX_CHILDREN} {kind.strip('_')} in a module of a network", f"there are {len(table)}")
     children: list[tuple[str, object]] = []
     for name, value in table.items():
         if not isinstance(name, str) or not _PART.fullmatch(name):

@@ -39,15 +39,19 @@ class NameTable:
         self._known = known
         self._requested = requested
         self._admits_foreign = admits_foreign
+        self._found: dict[tuple[str, str], Name] = {}
 
     def find(self, module: str, name: str) -> Name:
-        """Return the record of a name.
+        """Return the record of a name, the same one each time.
 
         Raises
         ------
         Refusal
             If it is not in the table.
         """
+        known = self._found.get((module, name))
+        if known is not None:
+            return known
         if (module, name) in self._known:
             found = Name(module, name, self._known[module, name])
         elif self._admits_foreign and module.startswith(FOREIGN_PREFIXES) and _PLAIN.fullmatch(f"{module}.{name}"):
@@ -59,4 +63,5 @@ class NameTable:
         self._requested.add(str(found))
         if len(self._requested) > _MAX_NAMES:
             raise Refusal(f"at most {_MAX_NAMES} names to import in a model file", "this one asks for more")
+        self._found[module, name] = found
         return found

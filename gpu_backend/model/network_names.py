@@ -30,6 +30,7 @@ from gpu_backend.model.storages import read_storage_stream, rebuild_parameter, r
 from gpu_backend.model.watch import Watch
 
 _META_KEYS = {"type", "version", "module_src", "class_name", "state"}
+_MAX_ATTRIBUTES = 500
 _CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 
 
@@ -61,27 +62,34 @@ class NetworkNames:
             ("numpy._core.numeric", "_frombuffer"): ArrayRecord.from_buffer,
             ("numpy", "dtype"): DType.make,
             ("numpy", "ndarray"): None,
-            ("builtins", "set"): _set,
-            ("__builtin__", "set"): _set,
+            ("builtins", "set"): self._set,
+            ("__builtin__", "set"): self._set,
             ("__builtin__", "bytes"): _empty_bytes,
-            ("_codecs", "encode"): _encoded,
+            ("_codecs", "encode"): self._encoded,
             ("dill._dill", "_create_array"): _dill_array,
-            ("dill._dill", "_load_type"): _dill_type,
+            ("dill._dill", "_load_type"): self._dill_type,
             ("dnnlib.tflib.network", "Network"): _tensorflow_network,
             ("argparse", "Namespace"): _namespace,
         }
 
     def _persistent(self, arguments: tuple[object, ...]) -> Persistent:
         meta = arguments[0] if len(arguments) == 1 else None
-        if not isinstance(meta, dict) or set(meta) != _META_KEYS or meta["type"] != "class":
+        if (
+            not isinstance(meta, dict)
+            or len(meta) != len(_META_KEYS)
+            or set(meta) != _META_KEYS
+            or meta["type"] != "class"
+        ):
             raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
         class_name, version, state = meta["class_name"], meta["version"], meta["state"]
         if not isinstance(class_name, str) or not _CLASS_NAME.fullmatch(class_name):
             raise Refusal("network modules of a named class", "one without a proper class name came")
-        if not isinstance(version, int) or not isinstance(state, dict) or not all(isinstance(k, str) for k in state):
+        if not isinstance(version, int) or not isinstance(state, dict):
             raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
         if not isinstance(meta["module_src"], str | TextSpan):
             raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
+        if len(state) > _MAX_ATTRIBUTES or not all(isinstance(key, str) for key in state):
+            raise Refusal(f"network modules of at most {_MAX_ATTRIBUTES} named attributes", "one of others came")
         return Persistent(class_name, version, state)
 
     def _storage(self, arguments: tuple[object, ...]) -> StorageRecord:
@@ -115,6 +123,32 @@ class NetworkNames:
             raise Refusal("a NumPy scalar of a plain number", "something else came")
         return scalar(arguments[0], content_of(self._source, arguments[1], self._watch))
 
+    def _set(self, arguments: tuple[object, ...]) -> set[object]:
+        items = arguments[0] if len(arguments) == 1 else None
+        if not isinstance(items, list):
+            raise Refusal("a set made of a list", "something else came")
+        self._budget.take_operations(len(items))
+        return {plain_key(item) for item in items}
+
+    def _encoded(self, arguments: tuple[object, ...]) -> Latin1 | bytes:
+        if len(arguments) != 2 or arguments[1] not in ("latin1", "latin-1"):
+            raise Refusal("bytes wrapped in Latin-1 text", "something else came")
+        text = arguments[0]
+        if isinstance(text, TextSpan):
+            return Latin1(text)
+        if not isinstance(text, str):
+            raise Refusal("bytes wrapped in Latin-1 text", "something else came")
+        self._budget.take_text(len(text))
+        try:
+            return text.encode("latin-1")
+        except UnicodeError:
+            raise Refusal("bytes wrapped in Latin-1 text", "the text has other characters") from None
+
+    def _dill_type(self, arguments: tuple[object, ...]) -> Name:
+        if arguments != ("set",):
+            raise Refusal("a network and nothing that runs", "it asks dill for a type (nothing was run)")
+        return Name("builtins", "set", self._set)
+
 
 def _empty_table(arguments: tuple[object, ...]) -> Table:
     if arguments:
@@ -128,31 +162,10 @@ def _empty_array(arguments: tuple[object, ...]) -> ArrayRecord:
     return ArrayRecord()
 
 
-def _set(arguments: tuple[object, ...]) -> set[object]:
-    items = arguments[0] if len(arguments) == 1 else None
-    if not isinstance(items, list):
-        raise Refusal("a set made of a list", "something else came")
-    return {plain_key(item) for item in items}
-
-
 def _empty_bytes(arguments: tuple[object, ...]) -> bytes:
     if arguments:
         raise Refusal("bytes in a byte string", "others came")
     return b""  # how protocol 2 writes the empty byte string
-
-
-def _encoded(arguments: tuple[object, ...]) -> Latin1 | bytes:
-    if len(arguments) != 2 or arguments[1] not in ("latin1", "latin-1"):
-        raise Refusal("bytes wrapped in Latin-1 text", "something else came")
-    text = arguments[0]
-    if isinstance(text, TextSpan):
-        return Latin1(text)
-    if not isinstance(text, str):
-        raise Refusal("bytes wrapped in Latin-1 text", "something else came")
-    try:
-        return text.encode("latin-1")
-    except UnicodeError:
-        raise Refusal("bytes wrapped in Latin-1 text", "the text has other characters") from None
 
 
 def _dill_array(arguments: tuple[object, ...]) -> ArrayRecord:
@@ -161,12 +174,6 @@ def _dill_array(arguments: tuple[object, ...]) -> ArrayRecord:
     array = _empty_array(arguments[1] if isinstance(arguments[1], tuple) else ())
     array.set_state(arguments[2])
     return array
-
-
-def _dill_type(arguments: tuple[object, ...]) -> Name:
-    if arguments != ("set",):
-        raise Refusal("a network and nothing that runs", "it asks dill for a type (nothing was run)")
-    return Name("builtins", "set", _set)
 
 
 def _tensorflow_network(arguments: tuple[object, ...]) -> TensorFlowNetwork:

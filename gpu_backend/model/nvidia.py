@@ -13,7 +13,7 @@ from gpu_backend.model.pickled import Pickled
 from gpu_backend.model.records import Foreign, Persistent, TensorFlowNetwork, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.source import Source
-from gpu_backend.model.tensors import load_tensors, small_values
+from gpu_backend.model.tensors import check_wrapped, load_tensors, small_values
 
 _SNAPSHOT = "a snapshot with a generator G_ema"
 _PURPOSES = {
@@ -105,10 +105,10 @@ def _check_other_families(value: dict[object, object]) -> None:
 
 def _taps(source: Source, modules: Modules) -> tuple[float, ...]:
     """Read the resample filters, which must be one and the same everywhere."""
+    filters = {name: record for name, record in modules.tensors.items() if name.endswith(".resample_filter")}
+    check_wrapped(source, filters.values())
     first: tuple[TensorRecord, str, list[float]] | None = None
-    for name, record in modules.tensors.items():
-        if not name.endswith(".resample_filter"):
-            continue
+    for name, record in filters.items():
         values = small_values(source, record, name)
         if first is None:
             first = record, name, values

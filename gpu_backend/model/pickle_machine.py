@@ -109,8 +109,7 @@ class PickleMachine:
             budget.opcodes -= 1
             if budget.opcodes % _CHECK_EVERY == 0:
                 self._watch.check()
-                if budget.opcodes <= 0:
-                    raise Refusal("at most 500,000 pickle operations in a model file", "this one asks for more")
+                budget.take_operations(0)
             if code == _STOP:
                 break
             operation = operations.get(code)
@@ -147,12 +146,19 @@ class PickleMachine:
         return start
 
     def _line(self) -> str:
-        line = bytearray()
-        while (byte := self._take(1)) != b"\n":
-            line += byte
-            if len(line) > _MAX_LINE:
+        end = self._data.find(b"\n", self._at, self._at + _MAX_LINE + 1)
+        if end < 0:  # it may go on behind the window
+            ahead = min(_MAX_LINE + 1, self._stop - self.position)
+            self._take(ahead)
+            self._at -= ahead
+            end = self._data.find(b"\n", self._at, self._at + ahead)
+            if end < 0:
+                if ahead <= _MAX_LINE:
+                    raise Refusal(_WHOLE, "it ends in the middle")
                 raise Refusal("names of at most 256 bytes", "a longer one came")
-        return _decoded(bytes(line))
+        line = self._take(end - self._at)
+        self._at += 1
+        return _decoded(line)
 
     # The stack
 

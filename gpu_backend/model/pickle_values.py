@@ -8,14 +8,19 @@ from gpu_backend.model.records import Foreign, Name, Span, Table, TextSpan
 from gpu_backend.model.refusal import Refusal, shown
 
 _MAX_KEY_ITEMS = 16
+_MAX_KEY = 1 << 60
+"""Whole numbers below this have hashes of their own; among larger ones a file can choose thousands with the same."""
 
 
 def plain_key(key: object) -> Any:
-    """Return a key that is safe to hash: a plain value, or a short tuple of such."""
-    if isinstance(key, tuple) and len(key) <= _MAX_KEY_ITEMS:
-        if all(item is None or isinstance(item, str | int | float) for item in key):
+    """Return a key that a file cannot misuse: one whose hash it cannot choose, or a short tuple of texts."""
+    if isinstance(key, tuple):
+        if len(key) <= _MAX_KEY_ITEMS and all(isinstance(item, str) for item in key):
             return key
-    elif key is None or isinstance(key, str | int | float | Name):
+    elif isinstance(key, int):
+        if -_MAX_KEY < key < _MAX_KEY:
+            return key
+    elif key is None or isinstance(key, str | float | Name):
         return key
     raise Refusal("plain values as keys", f"came {kind_of(key)}")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.model.records import TensorRecord, content_of
+from gpu_backend.model.records import Latin1, TensorRecord, content_of
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import Source, Wanted, read_through
 from gpu_backend.model.storages import STORAGE_ITEM_BYTES
@@ -19,6 +19,8 @@ from gpu_backend.model.watch import Watch
 _FLOATS: dict[str, np.dtype[Any]] = {"f2": np.dtype("<f2"), "f4": np.dtype("<f4"), "f8": np.dtype("<f8")}
 _SLACK = 1024
 """Elements that a strided tensor may span beyond twice its own."""
+_WRAPPED_SLACK = 16 << 20
+"""Bytes of text that may be unwrapped beyond twice the file: small tensors that several modules share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,16 @@ class Loaded:
 
     weights: dict[str, NDArray[np.float32]]
     digest: str
+
+
+def check_wrapped(source: Source, records: Iterable[TensorRecord]) -> None:
+    """Refuse tensors that share text to be unwrapped, which is slow work and is done once for each tensor."""
+    total = 0
+    for record in records:
+        if isinstance(record.storage.held, Latin1):
+            total += record.storage.held.text.stop - record.storage.held.text.start
+    if total > 2 * source.size + _WRAPPED_SLACK:
+        raise Refusal("tensors with data of their own", f"{total} bytes of text stand for them in {source.size} bytes")
 
 
 def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Watch) -> Loaded:
@@ -41,6 +53,7 @@ def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Wat
         If the person asked to stop.
     """
     _check_sizes(source, records)
+    check_wrapped(source, records.values())
     raw: dict[str, NDArray[Any]] = {}
     wanted: list[Wanted] = []
     for name, record in records.items():
