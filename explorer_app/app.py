@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 import gpu_backend
-from explorer_app.assets import bundled_model
+from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.messages import MessageBridge, MessageLog
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
@@ -159,6 +159,7 @@ class App:
             messages,
             state_folder=places.state,
             bundled_model=bundled or _bundled(messages),
+            bundled_seed=0 if bundled else BUNDLED_SEED,
         )
         self.window = MainWindow(self.controller, self.settings, messages)
 
@@ -237,11 +238,13 @@ class QtMessageRoad:
 
 
 class Interrupt:
-    """Calls a function on Ctrl-C.
+    """Calls a function on Ctrl-C, and when the system asks the program to end.
 
-    Python looks at signals between two of its own instructions, and there are none while Qt waits: the signal also
-    writes a byte into a socket that Qt watches.
+    Python looks at signals between two of its own instructions, and there are none while Qt waits: each signal writes
+    its number into a socket that Qt watches, so one that comes before Qt waits is heard too.
     """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, call: Callable[[], object]) -> None:
         from PySide6.QtCore import QSocketNotifier
@@ -251,30 +254,33 @@ class Interrupt:
         self._reader.setblocking(False)
         self._writer.setblocking(False)
         self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read)
-        self._notifier.activated.connect(self._drain)
+        self._notifier.activated.connect(self._hear)
         self._former_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._former = signal.signal(signal.SIGINT, self._interrupted)
+        self._former = {number: signal.signal(number, self._leave_to_qt) for number in self._SIGNALS}
 
     def close(self) -> None:
-        """Give the signal back. May be called twice."""
+        """Give the signals back. May be called twice."""
         if self._reader.fileno() < 0:
             return
-        signal.signal(signal.SIGINT, self._former)
+        for number, former in self._former.items():
+            signal.signal(number, former)
         signal.set_wakeup_fd(self._former_fd)
         self._notifier.setEnabled(False)
         self._notifier.deleteLater()
         self._reader.close()
         self._writer.close()
 
-    def _interrupted(self, number: int, frame: FrameType | None) -> None:
-        self._call()
+    @staticmethod
+    def _leave_to_qt(number: int, frame: FrameType | None) -> None:
+        """Keep Python from what it would do by itself; the socket has the number already."""
 
-    def _drain(self) -> None:
-        """Take the byte away; Python has called `_interrupted` on the way here."""
+    def _hear(self) -> None:
         try:
-            self._reader.recv(64)
+            numbers = self._reader.recv(64)
         except OSError:
             return
+        if any(number in numbers for number in self._SIGNALS):
+            self._call()
 
 
 def _read_model(path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Model:
