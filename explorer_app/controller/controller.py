@@ -48,8 +48,8 @@ class Controller(ControllerState):
         Preferences, and where to tell the person something.
     state_folder
         Where the last session is kept; None keeps nothing.
-    bundled_model
-        The model to open when there is no other.
+    bundled_model, bundled_seed
+        The model to open when there is no other, and the seed that a first session on it begins with.
     clock
         Seconds from anywhere, for latencies and merging.
     """
@@ -369,7 +369,7 @@ class Controller(ControllerState):
             self._apply(restoring)
             return
         self._editor.finish()
-        former = self.session
+        former = self._begun
         fitted = adapt(former, news.facts)
         if former.model.model_id in ("", news.facts.model_id):
             self._editor.adopt(fitted.session)

@@ -23,6 +23,7 @@ from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
@@ -57,6 +58,7 @@ class ControllerState(QObject):
         *,
         state_folder: Path | None = None,
         bundled_model: Path | None = None,
+        bundled_seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
         parent: QObject | None = None,
     ) -> None:
@@ -65,6 +67,7 @@ class ControllerState(QObject):
         self._settings = settings
         self._messages = messages
         self._clock = clock
+        self._bundled_seed = bundled_seed
         self._editor = Editor()
         self._preview = Preview(renders, clock, parent=self)
         self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
@@ -159,6 +162,12 @@ class ControllerState(QObject):
     def drift_speed(self) -> float:
         """Seeds a second along the plane while drifting, -4..4."""
         return self._settings.values.drift_speed
+
+    @property
+    def _begun(self) -> Session:
+        """The session as it is; where nothing was ever set, on the bundled model, the one to begin with."""
+        is_first = self.is_bundled and self.session == Session()
+        return GoToSeed(self._bundled_seed).apply(self.session) if is_first else self.session
 
     # -- how the window is told ----------------------------------------------------------------------------------
 

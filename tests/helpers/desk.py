@@ -31,6 +31,7 @@ class Desk:
         for name in ("cats", "dogs", "birds"):
             (folder / f"{name}.pkl").write_text("a model")
         self.bundled: Path | None = self.path("cats")
+        self.bundled_seed = 0
         self.settings = Settings(folder / "settings.json", messages)
         self.frames: list[Frame] = []
         self.heard: list[str] = []
@@ -46,6 +47,7 @@ class Desk:
                 self.messages,
                 state_folder=self.state,
                 bundled_model=self.bundled,
+                bundled_seed=self.bundled_seed,
                 clock=lambda: self.now_s,
             )
             for name in ("session", "history", "model", "loading", "export", "thumbnails", "drifting"):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from explorer_app.messages import Level
 from explorer_app.session.edits import AddSource, SetClasses, SetTruncation
-from explorer_app.session.session import Source
+from explorer_app.session.session import Position, Source
 from gpu_backend import DeviceError, Latent, Truncation
 from tests.helpers.desk import Desk
 
@@ -23,6 +23,35 @@ def test_a_start_with_a_file_opens_that_model(desk: Desk):
     desk.start(model=desk.path("dogs"))
     assert desk.controller.facts is not None
     assert (desk.controller.facts.name, desk.controller.is_bundled) == ("dogs", False)
+
+
+def test_a_first_session_on_the_bundled_model_begins_at_its_own_seed(desk: Desk):
+    desk.bundled_seed = 344
+    desk.start()
+    assert desk.controller.session.position == Position(44.0, 3.0)
+    assert desk.labels == ["Start"]
+    assert len(desk.engine.requests) == 1
+    desk.open("dogs")
+    assert desk.controller.session.position == Position(44.0, 3.0), "a person who is somewhere stays there"
+
+
+def test_a_first_session_on_another_model_begins_at_seed_0(desk: Desk):
+    desk.bundled_seed = 344
+    desk.start(model=desk.path("dogs"))
+    assert desk.controller.session.position == Position()
+    desk.open("cats")
+    assert desk.controller.session.position == Position()
+
+
+def test_a_session_that_comes_back_stays_where_it_was(desk: Desk):
+    desk.bundled_seed = 344
+    desk.start()
+    desk.walk(0.0)
+    again = desk.reopened()
+    again.bundled_seed = 344
+    again.start()
+    assert again.controller.session.position == Position()
+    again.close()
 
 
 def test_the_last_model_comes_back_at_the_next_start(open_desk: Desk):
