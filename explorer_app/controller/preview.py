@@ -64,6 +64,7 @@ class Preview(QObject):
         """Ask for pictures of another model from now on; the last frame stays until its first."""
         self._facts = facts
         self._asked = self._measured = None
+        self._measure_next = False
         self._policy.clear()
         self.statistics.clear()
         self._dropped_before = self._renders.frames_dropped
@@ -137,8 +138,12 @@ class Preview(QObject):
         return self._frame is not None and replace(self._frame.request, measure_steps=False) == request
 
     def _measure_soon(self) -> None:
-        """Measure the next picture; the one on the screen if none comes and its steps are not known."""
-        if self._asked is not None and self._asked != self._measured:
+        """Measure the next picture; the one on the screen if none comes and its steps are not known.
+
+        Measured pictures tell nothing about frame times, so a model's first picture is a plain one.
+        """
+        is_timed = self.statistics.newest_ms > 0
+        if is_timed and self._asked is not None and self._asked != self._measured:
             self._measure_next = True
             if self._session is not None and not self._rest.isActive() and self._frame_answers(self._asked):
                 self._asked = None

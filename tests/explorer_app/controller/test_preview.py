@@ -2,6 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from explorer_app.controller.preview import MEASURE_MS
 from explorer_app.messages import Level
 from explorer_app.session.resolve import resolve
 from gpu_backend import DeviceError, RenderRequest
@@ -73,6 +77,40 @@ def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(o
     desk.walk(0.5)
     desk.rest()
     assert len([item for item in desk.engine.requests if item.measure_steps]) == 1
+
+
+def measuring_is_due(desk: Desk, qtbot: QtBot) -> None:
+    timer = next(timer for timer in desk.controller.findChildren(QTimer) if timer.interval() == MEASURE_MS)
+    with qtbot.waitSignal(timer.timeout):
+        timer.start()
+
+
+def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_time(desk: Desk, qtbot: QtBot):
+    desk.engine.gate.shut()
+    desk.controller.start()
+    desk.until(lambda: desk.controller.facts)
+    desk.engine.gate.wait_for_knock()
+    measuring_is_due(desk, qtbot)
+    desk.walk(0.5)
+    desk.engine.gate.open()
+    desk.until(lambda: desk.controller.statistics.steps)
+    assert [request.measure_steps for request in desk.engine.requests] == [False, False, True]
+    assert desk.controller.statistics.p50_ms > 0
+
+
+def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(open_desk: Desk, qtbot: QtBot):
+    desk = open_desk
+    desk.controller.set_measuring(True)
+    desk.engine.gate.shut()
+    desk.walk(0.5)
+    desk.engine.gate.wait_for_knock()
+    measuring_is_due(desk, qtbot)
+    desk.engine.gate.open()
+    desk.open("dogs")
+    desk.until(lambda: desk.controller.statistics.steps)
+    assert desk.controller.statistics.p50_ms > 0
+    of_dogs = [request for request in desk.engine.requests if request.model_id == desk.controller.facts.model_id]
+    assert [request.measure_steps for request in of_dogs] == [False, True]
 
 
 def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_desk: Desk):
