@@ -113,8 +113,9 @@ class Canvas(QWidget):
         self.update()
 
     def show_session(self, session: Session) -> None:
-        """Take over where the person is on the plane."""
+        """Take over where the person is on the plane; a glide ends if something else has moved there."""
         self._session = session
+        self._glide.give_way(session.position)
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Take over how large the full picture is, so that drafts are drawn at its size."""

@@ -95,11 +95,13 @@ class Commands(QObject):
     # -- edits ------------------------------------------------------------------------------------------------------
 
     def undo(self) -> None:
-        """Take back the last step."""
+        """Take back the last step, which a glide under way becomes."""
+        self._window.canvas.stop_glide()
         self._controller.undo()
 
     def redo(self) -> None:
         """Bring back the step that undo took."""
+        self._window.canvas.stop_glide()
         self._controller.redo()
 
     def keep_current(self) -> None:

@@ -171,6 +171,8 @@ class MainWindow(QMainWindow):
         controller.export_changed.connect(self._show_export)
         controller.thumbnails_changed.connect(self._courier.deliver)
         controller.drifting_changed.connect(self._show_drift)
+        for other in (self.latent, self.sliders, self.mix):
+            other.edited.connect(self.canvas.stop_glide)  # one gesture at a time
         for panel in (self.canvas, self.latent, self.sliders, self.mix):
             panel.edited.connect(controller.edit)
             panel.gesture_cancelled.connect(controller.cancel_gesture)

@@ -83,6 +83,11 @@ class Glide(QObject):
         """Come to rest. May be called twice."""
         self._timer.stop()
 
+    def give_way(self, position: Position) -> None:
+        """Come to rest if the session stands elsewhere: something other than this glide has moved it."""
+        if position != self.position:
+            self.stop()
+
     def _tick(self) -> None:
         passed_s = self._clock.restart() / 1000
         self.position = Position(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import MoveTo, SetTruncation
+from explorer_app.session.edits import MoveTo, SetTruncation, ZeroSliders
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from explorer_app.window import theme
 from explorer_app.window.main_window import MainWindow
+from explorer_app.window.walk import Glide
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.hands import drag, move, press
@@ -45,6 +48,42 @@ def test_escape_during_a_drag_brings_back_what_was(window: MainWindow, controlle
     assert asked(controller, "cancel_gesture")
     assert controller.session.position == Position(0.0, 0.0)
     assert window.latent.plane_x.value() == 0.0
+
+
+def press_keys(keys: str) -> Callable[[MainWindow], None]:
+    return lambda window: QTest.keySequence(window.canvas, keys)
+
+
+@pytest.mark.parametrize(
+    ("interrupt", "x"),
+    [
+        pytest.param(press_keys("Ctrl+Z"), 1.0, id="undo takes it back"),
+        pytest.param(press_keys("Ctrl+Y"), None, id="redo finds it in its place"),
+        pytest.param(press_keys("R"), 11.0, id="a jump"),
+        pytest.param(lambda window: window.history.go_to_requested.emit(0), 0.0, id="another step"),
+        pytest.param(lambda window: window.sliders.edited.emit(ZeroSliders(), True), None, id="another gesture"),
+    ],
+)
+def test_a_glide_comes_to_rest_before_anything_else_happens(
+    window: MainWindow,
+    controller: FakeController,
+    qtbot: QtBot,
+    interrupt: Callable[[MainWindow], None],
+    x: float | None,
+) -> None:
+    for place in (1.0, 5.0):
+        controller.edit(MoveTo(Position(place, 0.0)))
+    controller.undo()
+    window.canvas.glides = True
+    middle = window.canvas.rect().center()
+    drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
+    let_go = controller.session.position
+    qtbot.waitUntil(lambda: controller.session.position.x > let_go.x)
+    interrupt(window)
+    glide = window.canvas.findChild(Glide)
+    assert glide is not None
+    assert not glide.is_moving
+    assert controller.session.position.x == (glide.position.x if x is None else x)
 
 
 def test_every_panel_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
