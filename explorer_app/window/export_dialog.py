@@ -279,9 +279,10 @@ class ExportDialog(QDialog):
         self.keys.add([ExportKey("current", self._session)])
 
     def _add_kept(self) -> None:
-        self.keys.add(
-            [ExportKey(f"kept {entry.number} · {entry.label}", entry.session) for entry in self._history.kept]
-        )
+        self.keys.add(self._kept_keys())
+
+    def _kept_keys(self) -> list[ExportKey]:
+        return [ExportKey(f"kept {entry.number} · {entry.label}", entry.session) for entry in self._history.kept]
 
     def _add_recent(self) -> None:
         recent = self._history.entries[-RECENT_STEPS:]
@@ -316,8 +317,15 @@ class ExportDialog(QDialog):
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
         self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
         self.name.setText(self._settings.choice("export.name", "walk"))
-        if 0 < len(self._history.kept) <= _MAX_OFFERED:
-            self._add_kept()
+        self._offer_path()
+
+    def _offer_path(self) -> None:
+        """Begin with the picture as it is now, then what was kept; a way that cannot go there gives way to another."""
+        self._add_current()
+        if len(self._history.kept) <= _MAX_OFFERED:
+            self.keys.add([key for key in self._kept_keys() if key.session != self._session])
+        if kind_objection(self.keys.keys, self._kind(), self._z_dim):
+            self.kind.setCurrentIndex(0)
 
     def _ask(self) -> None:
         wanted = self.wanted

@@ -34,12 +34,16 @@ def history(steps: int = 3, kept: int = 0) -> History:
 
 @pytest.fixture
 def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
+    """A dialog with a folder, and a path that was emptied."""
     settings.remember_folder("export", tmp_path)
-    return opened(qtbot, settings, history())
+    dialog = opened(qtbot, settings, history())
+    dialog.keys.selectAll()
+    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    return dialog
 
 
-def opened(qtbot: QtBot, settings: Settings, past: History) -> ExportDialog:
-    dialog = ExportDialog(SESSION, past, 512, settings)
+def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION) -> ExportDialog:
+    dialog = ExportDialog(session, past, 512, settings)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(dialog)
     dialog.show()
@@ -99,23 +103,52 @@ def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialo
     assert "Add at least one latent" in made.hint.text()
 
 
-def test_kept_latents_are_on_the_path_at_once(qtbot: QtBot, settings: Settings) -> None:
+def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    assert [(key.label, key.session) for key in dialog.keys.keys] == [("current", SESSION)]
+    assert dialog.empty.isHidden()
+    assert dialog.length.text() == length_text(1, 24)
+    assert dialog.hint.property("role") == "dim"
+    assert dialog.export.isEnabled()
+    type_seeds(dialog, "7")
+    assert dialog.wanted.frame_count == dialog.frames.value() + 1
+
+
+def test_kept_latents_are_on_the_path_at_once_after_the_current_one(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(steps=5, kept=2))
-    assert [key.session.position.x for key in dialog.keys.keys] == [0.5, 1.5]
+    assert [key.session.position.x for key in dialog.keys.keys] == [SESSION.position.x, 0.5, 1.5]
     assert dialog.add_kept.text() == "+ Kept (2)"
+
+
+def test_a_kept_latent_that_is_the_current_one_is_passed_once(qtbot: QtBot, settings: Settings) -> None:
+    past = history(steps=3, kept=2)
+    dialog = opened(qtbot, settings, past, past.kept[1].session)
+    assert [key.session.position.x for key in dialog.keys.keys] == [1.5, 0.5]
+
+
+def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warning(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    settings.choose("export.kind", "z-slerp")
+    assert opened(qtbot, settings, history(), Session(position=Position(3.0, 1.0))).wanted.kind == "z-slerp"
+    between_seeds = opened(qtbot, settings, history())
+    assert between_seeds.wanted.kind == "w-cubic"
+    assert between_seeds.hint.property("role") == "dim"
 
 
 def test_thousands_of_kept_latents_wait_until_they_are_asked_for(qtbot: QtBot, settings: Settings) -> None:
     many = History().with_kept(tuple((Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
     dialog = opened(qtbot, settings, many)
-    assert dialog.keys.keys == []
+    assert [key.session for key in dialog.keys.keys] == [SESSION]
     assert dialog.add_kept.text() == "+ Kept (3,000)"
 
 
 def test_recent_steps_are_added_oldest_first(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(steps=12))
     qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
-    assert [key.session.position.x for key in dialog.keys.keys] == [i + 0.5 for i in range(4, 12)]
+    assert [key.session.position.x for key in dialog.keys.keys[1:]] == [i + 0.5 for i in range(4, 12)]
 
 
 def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:

@@ -98,7 +98,7 @@ def test_the_export_dialog_starts_the_export(window: MainWindow, controller: Fak
     dialog.folder.setText(str(tmp_path))
     QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
     (call,) = asked(controller, "start_export")
-    assert len(call[1].keys) == 3  # type: ignore[attr-defined]
+    assert len(call[1].keys) == 4, "where one is, then the seeds"  # type: ignore[attr-defined]
 
 
 def test_a_very_long_model_name_moves_nothing(window: MainWindow, controller: FakeController) -> None:
