@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -189,12 +189,6 @@ class Dock(QDockWidget):
         menu.addAction("Put back" if self.isFloating() else "Float", lambda: self.setFloating(not self.isFloating()))
         menu.addAction("Hide", self.hide)
         menu.popup(event.globalPos())
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Repaint in the new theme."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
 
 
 def paint_panel(painter: QPainter, widget: QWidget, colour: str, *, top: bool, bottom: bool) -> None:

@@ -1,7 +1,8 @@
 """The theme: every colour, size and face of the window.
 
-No colour is written anywhere else. Widgets that paint ask `current()` at paint time and repaint on
-`QEvent.Type.PaletteChange`; everything else gets its look from the palette and the style sheet that `apply` sets.
+No colour is written anywhere else. Widgets that paint ask `current()` at paint time, and Qt paints them again when
+`apply` sets another palette; those that keep what they made from a colour make it anew on `QEvent.Type.PaletteChange`.
+Everything else gets its look from the palette and the style sheet.
 
 Labels and buttons get a role instead of a style of their own: `set_role(label, "dim")`. Labels know "dim", "strong",
 "caption", "hint", "figure", "good", "warn" and "bad"; buttons know "main" (the one accented button of a panel), "flat"
@@ -11,7 +12,7 @@ and "chip".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
@@ -20,7 +21,6 @@ from PySide6.QtWidgets import QApplication, QStyle, QWidget
 from explorer_app.window import fonts
 
 Mode = Literal["system", "dark", "light"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 GRID = 4
 """Every distance is a multiple of this, in px at a factor of 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
 
@@ -91,12 +91,6 @@ class SegmentedControl(QWidget):
         """Show a choice without emitting."""
         if key in self.segments:
             self.segments[key].setChecked(True)
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """The bed that the segments lie in."""

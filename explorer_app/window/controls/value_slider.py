@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QHideEvent,
@@ -301,12 +301,6 @@ class ValueSlider(QSlider):
 
     def _amount_at(self, x: float) -> float:
         return self._low + (x - HANDLE - 2.0) / max(self._span(), 1.0) * (self._high - self._low)
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Track, marks, fill from the neutral value, handle."""

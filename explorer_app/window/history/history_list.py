@@ -297,12 +297,6 @@ class HistoryList(QListView):
         super().showEvent(event)
         self._ask_later.start()
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.viewport().update()
-        super().changeEvent(event)
-
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Say what will be here while there is nothing."""
         super().paintEvent(event)

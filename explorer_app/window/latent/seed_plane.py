@@ -335,12 +335,6 @@ class SeedPlane(QWidget):
             return True
         return super().event(event)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
-
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Cells, the lit cell, the ring."""
         tokens = theme.current()

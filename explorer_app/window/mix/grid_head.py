@@ -68,12 +68,6 @@ class GridHead(QWidget):
             return True
         return super().event(event)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
-
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Groups, resolutions, base."""
         tokens = theme.current()

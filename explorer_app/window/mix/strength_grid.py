@@ -365,12 +365,6 @@ class StrengthGrid(QWidget):
             return True
         return super().event(event)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
-
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Pictures, cells, the cell with the focus."""
         tokens = theme.current()

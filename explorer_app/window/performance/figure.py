@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QSize
+from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -47,12 +47,6 @@ class Figure(QWidget):
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return room for three digits."""
         return QSize(theme.px(56), theme.px(46))
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Repaint in the new theme."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint number, unit and caption on two base lines."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window import fonts, icons, theme
@@ -79,7 +79,7 @@ def test_no_colour_is_written_outside_the_theme() -> None:
     )
     found = [
         f"{path.name}:{number}: {line.strip()}"
-        for path in sorted(WINDOW.glob("*.py"))
+        for path in sorted(WINDOW.rglob("*.py"))
         if path.name != "theme.py"
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if written.search(line)
@@ -97,6 +97,34 @@ def test_applying_a_mode_changes_palette_and_style_at_once(
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == tokens.ground
     assert qapp.palette().color(QPalette.ColorRole.Highlight).name() == tokens.accent
     assert tokens.raised in qapp.styleSheet()
+
+
+def test_another_theme_paints_anew_whatever_paints_itself(qapp: QApplication, qtbot: QtBot) -> None:
+    from explorer_app.window.controls.value_slider import ValueSlider
+    from explorer_app.window.latent.seed_plane import SeedPlane
+    from explorer_app.window.mix.grid_head import GridHead
+    from explorer_app.window.performance.figure import Figure
+
+    painted: set[str] = set()
+
+    class Paints(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+            if event.type() == QEvent.Type.Paint:
+                painted.add(type(watched).__name__)
+            return False
+
+    host = QWidget()
+    layout = QVBoxLayout(host)
+    paints = Paints(host)
+    for widget in (ValueSlider(0.0, 1.0), SeedPlane(), GridHead(), Figure("frame", "ms", "A time.")):
+        widget.installEventFilter(paints)
+        layout.addWidget(widget)
+    qtbot.addWidget(host)
+    with qtbot.waitExposed(host):
+        host.show()
+    painted.clear()
+    theme.apply(qapp, "light")
+    qtbot.waitUntil(lambda: painted == {"ValueSlider", "SeedPlane", "GridHead", "Figure"})
 
 
 def test_system_follows_what_the_system_says(qapp: QApplication) -> None:
