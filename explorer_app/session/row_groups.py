@@ -88,14 +88,14 @@ def resolution_spans(row_resolutions: Sequence[int]) -> tuple[RowGroup, ...]:
     return tuple(spans)
 
 
-def covers(rows: RowRange, row: int) -> bool:
-    """Say whether a range holds a row."""
-    return row >= rows.first and (rows.last is None or row <= rows.last)
+def held_rows(rows: RowRange, num_ws: int) -> range:
+    """Return the rows of a network that a range holds."""
+    return range(rows.first, num_ws if rows.last is None else min(rows.last + 1, num_ws))
 
 
 def same_rows(left: RowRange, right: RowRange, num_ws: int) -> bool:
     """Say whether two ranges hold the same rows of a network, however their ends are written."""
-    return [covers(left, row) for row in range(num_ws)] == [covers(right, row) for row in range(num_ws)]
+    return held_rows(left, num_ws) == held_rows(right, num_ws)
 
 
 def range_text(rows: RowRange, row_resolutions: Sequence[int]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from explorer_app.session.row_groups import covers, range_name, range_text, row_groups, same_rows
+from explorer_app.session.row_groups import held_rows, range_name, range_text, row_groups, same_rows
 from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.popup import Popup
@@ -55,12 +55,6 @@ class RowRangeButton(QAbstractButton):
         """Small."""
         return QSize(theme.px(26), theme.px(19))
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint with the theme."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
-
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """The bar; the whole range stays quiet, a narrower one shows."""
         tokens = theme.current()
@@ -77,7 +71,7 @@ class RowRangeButton(QAbstractButton):
             on = QColor(tokens.dim if everything or not self.isEnabled() else tokens.accent)
             track = QRectF(rect.left() + 3, rect.center().y() - 2, rect.width() - 6, 4)
             pitch = track.width() / count
-            held = [row for row in range(count) if covers(self._rows, row)]
+            held = held_rows(self._rows, count)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(tokens.track))
             painter.drawRoundedRect(track, 2, 2)
