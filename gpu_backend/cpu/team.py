@@ -35,7 +35,8 @@ def layer_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, i
 class Team:
     """A fixed number of lanes: one is the calling thread itself, more are threads of their own, started when needed.
 
-    States: idle -> working (first `run`) -> closed. Each thread sets torch to one thread for itself only.
+    States: idle -> working (first `run`) -> closed. Each thread sets torch to one thread for itself only. One thread
+    runs tasks; another one may close the team, which then waits for the task under way.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -43,23 +44,36 @@ class Team:
         self._tasks: list[queue.SimpleQueue[Task | None]] = []
         self._results: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._is_closed = False
+        self._at_work = threading.Lock()
 
     def run(self, task: Task) -> None:
-        """Let every lane do its part and wait for all; the first error is raised here."""
-        if self.lanes == 1:
-            task(0)
-            return
-        if not self._threads:
-            self._start()
-        self._do(task)
+        """Let every lane do its part and wait for all; the first error is raised here.
+
+        Raises
+        ------
+        RuntimeError
+            If the team was closed.
+        """
+        with self._at_work:
+            if self._is_closed:
+                raise RuntimeError("this team of threads was closed")
+            if self.lanes == 1:
+                task(0)
+                return
+            if not self._threads:
+                self._start()
+            self._do(task)
 
     def close(self) -> None:
         """End the threads. May be called twice."""
-        for tasks in self._tasks:
-            tasks.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._tasks, self._threads = [], []
+        with self._at_work:
+            self._is_closed = True
+            for tasks in self._tasks:
+                tasks.put(None)
+            for thread in self._threads:
+                thread.join()
+            self._tasks, self._threads = [], []
 
     def _do(self, task: Task) -> None:
         for tasks in self._tasks:

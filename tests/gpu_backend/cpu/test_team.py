@@ -52,3 +52,36 @@ def test_an_error_in_a_lane_is_raised_and_the_team_goes_on() -> None:
     assert ran == {0, 1}
     team.close()
     team.close()
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_closed_team_works_no_more(lanes: int) -> None:
+    team = Team(lanes)
+    team.run(lambda lane: None)
+    team.close()
+    with pytest.raises(RuntimeError, match="was closed"):
+        team.run(lambda lane: None)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_closing_from_another_thread_waits_for_the_task_under_way(lanes: int) -> None:
+    team = Team(lanes)
+    begun, go_on = threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def task(lane: int) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        done.append(lane)
+
+    worker = threading.Thread(target=team.run, args=(task,))
+    worker.start()
+    assert begun.wait(30)
+    closer = threading.Thread(target=team.close)
+    closer.start()
+    go_on.set()
+    worker.join(30)
+    closer.join(30)
+    assert not worker.is_alive()
+    assert not closer.is_alive()
+    assert sorted(done) == list(range(lanes))
