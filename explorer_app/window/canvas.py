@@ -6,7 +6,7 @@ keeps its place and size while drafts of lower resolution come and go.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -52,17 +52,11 @@ class Canvas(QWidget):
         Escape during a walk.
     painted(frame)
         A frame is on the screen for the first time.
-    view_changed()
-        Zoom or pan changed.
-    resized()
-        What lies over the canvas has to find its place.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     painted = Signal(object)
-    view_changed = Signal()
-    resized = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -172,7 +166,6 @@ class Canvas(QWidget):
         if view != self.view:
             self.view = view
             self.update()
-            self.view_changed.emit()
 
     def _zoom(self, factor: float, at: tuple[float, float]) -> None:
         stage = self._stage()
@@ -321,17 +314,10 @@ class Canvas(QWidget):
         return QSize(240, 200)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Let what lies over the canvas find its place."""
+        """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
         stage = self._stage()
         self.view = self.view.kept(self.picture_size, (stage.width(), stage.height()))
-        self.resized.emit()
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Repaint in the new theme."""
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the well, the picture and the line below it."""
