@@ -18,19 +18,19 @@ class HistoryStrip(QWidget):
 
     Signals
     -------
-    go_to_requested(int)
+    go_to_asked(int)
         Position in the history that the person goes to.
-    kept_requested(int)
+    kept_asked(int)
         Number of the kept entry that the person goes to.
-    star_requested(int, bool)
+    star_asked(int, bool)
         Number of an entry, and whether it is kept from now on.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`; answered by `show_thumbnail`.
     """
 
-    go_to_requested = Signal(int)
-    kept_requested = Signal(int)
-    star_requested = Signal(int, bool)
+    go_to_asked = Signal(int)
+    kept_asked = Signal(int)
+    star_asked = Signal(int, bool)
     thumbnail_wanted = Signal(object, object)
 
     page_titles: Sequence[str] = ("History", "Kept")
@@ -48,10 +48,10 @@ class HistoryStrip(QWidget):
         layout.setContentsMargins(theme.MARGIN - 1, 8, theme.MARGIN - 1, 0)
         layout.addWidget(self._pages)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.steps.chosen.connect(self.go_to_requested)
+        self.steps.chosen.connect(self.go_to_asked)
         self.kept.chosen.connect(self._go_to_kept)
         for part in (self.steps, self.kept):
-            part.starred.connect(self.star_requested)
+            part.starred.connect(self.star_asked)
             part.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.show_history(self._history)
 
@@ -82,4 +82,4 @@ class HistoryStrip(QWidget):
         self.kept.show_thumbnail(key, image)
 
     def _go_to_kept(self, row: int) -> None:
-        self.kept_requested.emit(self._history.kept[row].number)
+        self.kept_asked.emit(self._history.kept[row].number)

@@ -39,7 +39,7 @@ class LatentPanel(QWidget):
         `MoveTo`, `GoToSeed`, `SetTruncation`, `SetNoise` or `SetClasses`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    random_requested()
+    random_asked()
         The person asks for a random seed.
     drift_changed(float)
         Speed of drifting in seeds a second; 0 stops it. `show_drift` shows it back.
@@ -49,7 +49,7 @@ class LatentPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    random_requested = Signal()
+    random_asked = Signal()
     drift_changed = Signal(float)
     thumbnail_wanted = Signal(object, object)
 
@@ -66,7 +66,7 @@ class LatentPanel(QWidget):
         self.plane_x = self._fraction("x")
         self.plane_y = self._fraction("y")
         self.snap = self._button("Snap", "Go to the nearest whole seed.", self._snap)
-        self.random = self._button("Random", "Go to a random seed (R).", self.random_requested.emit)
+        self.random = self._button("Random", "Go to a random seed (R).", self.random_asked.emit)
         self.class_button = self._button("Class ▾", "", self._pick_class)
         self.hint = RowLabel("drag to walk")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

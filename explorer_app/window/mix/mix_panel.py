@@ -57,7 +57,7 @@ class MixPanel(QWidget):
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    keep_requested()
+    keep_asked()
         Keep the current latent as a source.
     thumbnail_wanted(object, object)
         A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
@@ -65,7 +65,7 @@ class MixPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    keep_requested = Signal()
+    keep_asked = Signal()
     thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -138,10 +138,10 @@ class MixPanel(QWidget):
     def _connect(self) -> None:
         self.grid.painted.connect(self._painted)
         self.grid.gesture_cancelled.connect(self._cancelled)
-        self.grid.menu_requested.connect(self._open_menu)
+        self.grid.menu_asked.connect(self._open_menu)
         self.grid.pointed_at.connect(self._tell)
         self.add.clicked.connect(self._ask_source)
-        self.keep.clicked.connect(self.keep_requested)
+        self.keep.clicked.connect(self.keep_asked)
         self.presets.clicked.connect(self._open_presets)
 
     def header_widgets(self) -> Sequence[QWidget]:

@@ -33,12 +33,12 @@ class DirectionRow(SliderRow):
     -------
     slider_set(object, bool, str)
         The `Slider` as the person wants it, whether the gesture is over, and the words for undo.
-    rows_requested()
+    rows_asked()
         The button of the rows was pressed.
     """
 
     slider_set = Signal(object, bool, str)
-    rows_requested = Signal()
+    rows_asked = Signal()
 
     def __init__(self, index: int, direction: str, reach: float) -> None:
         snap = 0.5 if reach >= 5 else 0.1
@@ -64,7 +64,7 @@ class DirectionRow(SliderRow):
         self.star.setStyleSheet("QToolButton { padding: 0; min-height: 0; }")
         self.star.clicked.connect(self._toggle_star)
         self.rows = RowRangeButton()
-        self.rows.clicked.connect(self.rows_requested)
+        self.rows.clicked.connect(self.rows_asked)
         layout = self.layout()
         layout.insertWidget(0, self.star)  # type: ignore[union-attr]
         layout.addWidget(self.rows)  # type: ignore[union-attr]
@@ -119,13 +119,13 @@ class DirectionList(QScrollArea):
         `SetSlider`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    rows_requested(object)
+    rows_asked(object)
         The `DirectionRow` whose rows the person wants to choose.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    rows_requested = Signal(object)
+    rows_asked = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -163,7 +163,7 @@ class DirectionList(QScrollArea):
             row = DirectionRow(index, name, float(reach))
             row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
             row.cancelled.connect(self.gesture_cancelled)
-            row.rows_requested.connect(lambda row=row: self.rows_requested.emit(row))
+            row.rows_asked.connect(lambda row=row: self.rows_asked.emit(row))
             self._layout.insertWidget(index, row)
             self.rows.append(row)
         self._order = list(range(len(self.rows)))

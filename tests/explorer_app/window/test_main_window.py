@@ -60,7 +60,7 @@ def press_keys(keys: str) -> Callable[[MainWindow], None]:
         pytest.param(press_keys("Ctrl+Z"), 1.0, id="undo takes it back"),
         pytest.param(press_keys("Ctrl+Y"), None, id="redo finds it in its place"),
         pytest.param(press_keys("R"), 11.0, id="a jump"),
-        pytest.param(lambda window: window.history.go_to_requested.emit(0), 0.0, id="another step"),
+        pytest.param(lambda window: window.history.go_to_asked.emit(0), 0.0, id="another step"),
         pytest.param(lambda window: window.sliders.edited.emit(ZeroSliders(), True), None, id="another gesture"),
     ],
 )

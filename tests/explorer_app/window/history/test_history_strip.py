@@ -47,7 +47,7 @@ def test_steps_stand_in_one_line_in_order(strip):
 
 def test_a_click_goes_to_a_step(strip, qtbot):
     strip.show_history(history_of(5))
-    with qtbot.waitSignal(strip.go_to_requested) as asked:
+    with qtbot.waitSignal(strip.go_to_asked) as asked:
         click(strip.steps, item(strip.steps, 2).center())
     assert asked.args == [2]
 
@@ -55,12 +55,12 @@ def test_a_click_goes_to_a_step(strip, qtbot):
 def test_a_click_on_the_star_keeps_and_does_not_go(strip, qtbot):
     history = history_of(5)
     strip.show_history(history)
-    strip.go_to_requested.connect(lambda _: pytest.fail("a star is no way to go"))
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    strip.go_to_asked.connect(lambda _: pytest.fail("a star is no way to go"))
+    with qtbot.waitSignal(strip.star_asked) as asked:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
     assert asked.args == [history.entries[2].number, True]
     strip.show_history(history.starred(history.entries[2].number, True))
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    with qtbot.waitSignal(strip.star_asked) as asked:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
     assert asked.args == [history.entries[2].number, False]
 
@@ -72,10 +72,10 @@ def test_keys_go_along_the_line_choose_and_keep(strip, qtbot):
     view.setFocus()
     view.setCurrentIndex(view.entries.index(0))
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(strip.go_to_requested) as asked:
+    with qtbot.waitSignal(strip.go_to_asked) as asked:
         qtbot.keyClick(view, Qt.Key.Key_Return)
     assert asked.args == [1]
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    with qtbot.waitSignal(strip.star_asked) as asked:
         qtbot.keyClick(view, Qt.Key.Key_S)
     assert asked.args == [history.entries[1].number, True]
 
@@ -89,7 +89,7 @@ def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip, qtbo
     strip.addAction(action)
     strip.steps.setFocus()
     strip.steps.setCurrentIndex(strip.steps.entries.index(1))
-    with qtbot.waitSignal(strip.star_requested):
+    with qtbot.waitSignal(strip.star_asked):
         qtbot.keyClick(strip.steps, Qt.Key.Key_S)
 
 
@@ -99,7 +99,7 @@ def test_what_was_kept_has_a_page_of_its_own(strip, qtbot):
     strip.show_page(1)
     assert strip.kept.isVisible()
     assert [entry.number for entry in strip.kept.entries.entries] == [2, 4]
-    with qtbot.waitSignal(strip.kept_requested) as asked:
+    with qtbot.waitSignal(strip.kept_asked) as asked:
         click(strip.kept, item(strip.kept, 1).center())
     assert asked.args == [4]
 

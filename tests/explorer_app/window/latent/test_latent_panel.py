@@ -77,7 +77,7 @@ def test_snap_goes_to_the_nearest_seed(panel, qtbot):
 
 
 def test_random_is_asked_for_and_not_decided(panel, qtbot):
-    with qtbot.waitSignal(panel.random_requested):
+    with qtbot.waitSignal(panel.random_asked):
         qtbot.mouseClick(panel.random, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
 

@@ -73,20 +73,20 @@ def test_escape_in_a_painting_brings_everything_back(panel, qtbot):
     ],
 )
 def test_a_right_click_on_a_source_offers_groups(panel, words, expected):
-    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0)))
+    menu = open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0)))
     choose(menu, words)
     assert panel.edits.steps == [SetStrengths(0, expected)]
 
 
 def test_a_source_can_be_emptied_and_removed_by_its_menu(panel):
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "None")
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0))), "Remove")
+    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "None")
+    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0))), "Remove")
     assert panel.edits.steps == [SetStrengths(1, (0.0,) * 14), RemoveSource(0)]
     assert [item.label for item in panel.edits.session.mix] == ["seed 2"]
 
 
 def test_a_source_is_renamed_beside_where_it_was_clicked(panel, qtbot):
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Rename…")
+    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "Rename…")
     assert panel.ask.text.text() == "seed 2"
     panel.ask.text.selectAll()
     qtbot.keyClicks(panel.ask.text, "Evening")
@@ -96,7 +96,7 @@ def test_a_source_is_renamed_beside_where_it_was_clicked(panel, qtbot):
 
 
 def test_a_source_gets_another_seed_and_keeps_its_strengths(panel, qtbot):
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Another seed…")
+    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "Another seed…")
     assert panel.ask.seed.value() == 2
     panel.ask.seed.selectAll()
     qtbot.keyClicks(panel.ask.seed, "77")
@@ -133,7 +133,7 @@ def test_a_new_source_takes_the_class_one_looks_at(panel, qtbot):
 
 
 def test_keeping_the_current_latent_is_asked_for_and_not_decided(panel, qtbot):
-    with qtbot.waitSignal(panel.keep_requested):
+    with qtbot.waitSignal(panel.keep_asked):
         qtbot.mouseClick(panel.keep, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
 
