@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
-from gpu_backend.noise_inputs import noise_gains, noise_pictures
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.noise_inputs import noise_gains, noise_pictures
 from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.shelf import PlanShelf
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.recipe import Noise
-from gpu_backend.shelf import PlanShelf
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from gpu_backend.latent.truncation import truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.network import Network
-from gpu_backend.noise_inputs import check_noise
 from gpu_backend.plan.executor import BoundPlan, Executor
+from gpu_backend.plan.noise_inputs import check_noise
 from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.request import RenderRequest
 

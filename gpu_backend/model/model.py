@@ -23,17 +23,18 @@ class ModelFacts:
     model_id
         SHA-256 of the file, in hexadecimal.
     container
-        ``"NVIDIA PyTorch pickle"``, ``"safetensors"``.
+        ``"NVIDIA PyTorch pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or ``"safetensors"``.
     family, flavour
-        ``"StyleGAN2"`` and the repository whose conventions the file follows (``"ADA"``, ``"StyleGAN3 repository"``).
+        ``"StyleGAN2"``, and the repository whose conventions the file follows: ``"StyleGAN2-ADA"`` or
+        ``"StyleGAN3 repository"``.
     fp16_layers
         Names of the layers that the file marks as half precision.
     names_requested
         Every ``module name`` that the file asks to import, sorted. None was imported.
     ignored
-        Parts of the file that were left alone, a phrase each (``"D: discriminator"``).
+        Parts of the file that were left alone, a phrase each (``"D: the discriminator"``).
     warnings
-        Sentences a person should know (``"w_avg holds NaN: truncation is unavailable"``).
+        Sentences a person should know (``"The file was written in version 5 of its format, not 6."``).
     """
 
     path: str

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gpu_backend import Noise, RequestError
-from gpu_backend.noise_inputs import check_noise, noise_gains, noise_pictures
+from gpu_backend.plan.noise_inputs import check_noise, noise_gains, noise_pictures
 from tests.helpers.networks import make_stylegan2
 
 MODEL = make_stylegan2(resolution=16)
