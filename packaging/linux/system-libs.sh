@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Find the system libraries that Qt's own libraries and plug-ins lack, and install them.
+# Find the system libraries that Qt's own libraries and plug-ins lack, and a font if there is none, and install them.
 #
 #   system-libs.sh [--check | --install] [window | offscreen]
 #
@@ -26,6 +26,7 @@ say() { printf '%s\n' "$*" >&2; }
 
 # soname, Debian and Ubuntu, Fedora, Arch
 table='
+font fonts-dejavu-core dejavu-sans-fonts ttf-dejavu
 libEGL.so.1 libegl1 libglvnd-egl libglvnd
 libGL.so.1 libgl1 libglvnd-glx libglvnd
 libGLX.so.0 libglx0 libglvnd-glx libglvnd
@@ -99,16 +100,33 @@ missing_of() {  # file names on standard input -> missing sonames, one a line
     xargs ldd 2>/dev/null | awk '/=> not found/ && $1 !~ /^libQt6/ { print $1 }' | sort -u || true
 }
 
-essential=$(core_files | missing_of)
-other=""
-if [ "$purpose" = window ]; then
-    if [ -n "${WAYLAND_DISPLAY:-}" ]; then essential+=$'\n'$(wayland_files | missing_of); else other+=$'\n'$(wayland_files | missing_of); fi
-    if [ -n "${DISPLAY:-}" ] || [ -z "${WAYLAND_DISPLAY:-}" ]; then
-        essential+=$'\n'$(x11_files | missing_of)
-    else
-        other+=$'\n'$(x11_files | missing_of)
-    fi
-fi
+fonts() {  # some line for each font that Qt would find; Qt brings none of its own
+    if command -v fc-list >/dev/null 2>&1; then fc-list; return; fi
+    find -L /usr/share/fonts /usr/local/share/fonts "${XDG_DATA_HOME:-${HOME:-}/.local/share}/fonts" "${HOME:-}/.fonts" \
+        -type f \( -name '*.[ot]tf' -o -name '*.ttc' -o -name '*.pf[ab]' \) 2>/dev/null || true
+}
+missing_font() {
+    [ -n "$(fonts)" ] || printf '%s\n' font
+}
+
+x11() { [ -n "${DISPLAY:-}" ] || [ -z "${WAYLAND_DISPLAY:-}" ]; }
+wayland() { [ -n "${WAYLAND_DISPLAY:-}" ]; }
+
+essential_now() {
+    core_files | missing_of
+    [ "$purpose" = window ] || return 0
+    missing_font
+    if x11; then x11_files | missing_of; fi
+    if wayland; then wayland_files | missing_of; fi
+}
+other_now() {
+    [ "$purpose" = window ] || return 0
+    if ! x11; then x11_files | missing_of; fi
+    if ! wayland; then wayland_files | missing_of; fi
+}
+
+essential=$(essential_now)
+other=$(other_now)
 essential=$(printf '%s\n' "$essential" | awk 'NF' | sort -u)
 other=$(printf '%s\n' "$other" | awk 'NF' | sort -u)
 [ -n "$essential$other" ] || exit 0
@@ -117,7 +135,7 @@ names() {  # column, for all that is missing
     printf '%s\n' "$essential" "$other" | awk 'NF' | while read -r soname; do package_of "$soname" "$1"; done | sort -u | paste -sd ' ' -
 }
 
-say "Qt lacks these system libraries: $(printf '%s\n' "$essential" "$other" | awk 'NF' | sort -u | paste -sd ' ' -)"
+say "Qt lacks these on this system: $(printf '%s\n' "$essential" "$other" | awk 'NF' | sort -u | paste -sd ' ' -)"
 
 by_hand() {
     say "Install them, then call make again:"
@@ -151,7 +169,7 @@ if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2 &&
     say "apt-get could not install all of them."
 fi
 
-essential=$({ core_files; [ "$purpose" = offscreen ] || { [ -z "${WAYLAND_DISPLAY:-}" ] || wayland_files; [ -z "${DISPLAY:-}" ] || x11_files; }; } | missing_of)
+essential=$(essential_now | awk 'NF' | sort -u)
 if [ -n "$essential" ]; then
     other=""
     say "Still missing: $(printf '%s\n' "$essential" | paste -sd ' ' -)"

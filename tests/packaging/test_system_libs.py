@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 
 @dataclass
 class Machine:
-    """A PATH with an ldd, an apt-get, an id and a sudo of our own, and a PySide6 with empty files."""
+    """A PATH with an ldd, an fc-list, an apt-get, an id and a sudo of our own, and a PySide6 with empty files."""
 
     folder: Path
 
@@ -69,6 +69,7 @@ def machine(tmp_path: Path) -> Machine:
     python.write_text(f"#!/bin/bash\necho {qt}\n")
     python.chmod(0o755)
     made.program("id", "echo 0")
+    made.program("fc-list", "echo DejaVu Sans")
     return made
 
 
@@ -140,4 +141,36 @@ def test_checking_installs_nothing(machine: Machine) -> None:
     machine.lacks(qoffscreen="libEGL.so.1")
     with_apt(machine)
     assert machine.run("--check", "offscreen").returncode == 1
+    assert machine.installed == []
+
+
+def test_a_window_needs_a_font_and_tests_do_not(machine: Machine) -> None:
+    machine.lacks()
+    machine.program("fc-list", f"[ ! -e {machine.folder}/installed ] || echo DejaVu Sans")
+    with_apt(machine)
+    assert machine.run("--check", "offscreen").returncode == 0
+    done = machine.run("--check", "window", DISPLAY=":0")
+    assert done.returncode == 1
+    assert "dnf install dejavu-sans-fonts" in done.stderr
+    assert machine.run("--install", "window", DISPLAY=":0").returncode == 0
+    assert machine.installed[-1].endswith(" fonts-dejavu-core")
+
+
+def test_what_could_not_be_installed_is_named_again(machine: Machine) -> None:
+    machine.lacks(qxcb="libxcb-cursor.so.0")
+    machine.program("apt-get", "exit 100")
+    done = machine.run("--install", "window", DISPLAY=":0")
+    assert done.returncode == 1
+    assert "Still missing: libxcb-cursor.so.0" in done.stderr
+    assert "apt-get install libxcb-cursor0" in done.stderr
+
+
+def test_without_root_and_sudo_the_names_are_printed(machine: Machine) -> None:
+    machine.lacks(qxcb="libxcb-cursor.so.0")
+    with_apt(machine)
+    machine.program("id", "echo 1000")
+    done = machine.run("--install", "window", DISPLAY=":0")
+    assert done.returncode == 1
+    assert "needs root" in done.stderr
+    assert "apt-get install libxcb-cursor0" in done.stderr
     assert machine.installed == []
