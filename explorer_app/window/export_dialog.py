@@ -85,13 +85,13 @@ class ExportDialog(QDialog):
         self._make_form()
         self._lay_out()
         self._restore_choices()
-        self.keys.keys_changed.connect(self._changed)
+        self.keys.keys_changed.connect(self._keys_changed)
         self.kind.currentIndexChanged.connect(self._changed)
         self.frames.valueChanged.connect(self._changed)
         self.loop.toggled.connect(self._changed)
         self.name.textChanged.connect(self._changed)
         self.folder.textChanged.connect(self._changed)
-        self._changed()
+        self._keys_changed()
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
@@ -252,10 +252,15 @@ class ExportDialog(QDialog):
     def _kind(self) -> PathKind:
         return cast("PathKind", self.kind.currentData())
 
-    def _changed(self) -> None:
+    def _keys_changed(self) -> None:
         keys = self.keys.keys
         self.empty.setVisible(not keys)
         self._enable_kinds(keys)
+        self._changed()
+
+    def _changed(self) -> None:
+        keys = self.keys.keys
+        self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = objection(wanted)
         if not reason and not self.folder.text().strip():
@@ -273,7 +278,6 @@ class ExportDialog(QDialog):
             possible = not reason or kind.startswith("w")
             items.item(row).setEnabled(possible)
             self.kind.setItemData(row, tip if possible else f"{tip} {reason}", Qt.ItemDataRole.ToolTipRole)
-        self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
 
     def _add_current(self) -> None:
         self.keys.add([ExportKey("current", self._session)])

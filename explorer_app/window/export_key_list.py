@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QKeyEvent, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
@@ -67,9 +67,13 @@ class ExportKeyList(QListWidget):
             self.thumbnail_wanted.emit(key.session, key.session)
 
     def remove_selected(self) -> None:
-        """Take the selected keyframes away."""
-        for item in self.selectedItems():
-            self.takeItem(self.row(item))
+        """Take the selected keyframes away, and tell it once however many they are."""
+        selected = self.selectedItems()
+        with QSignalBlocker(self):
+            for item in selected:
+                self.takeItem(self.row(item))
+        if selected:
+            self.keys_changed.emit()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show the small picture of every keyframe with this session."""

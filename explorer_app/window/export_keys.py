@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sequence import Blend, SequenceSettings, plan_sequence
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.session import ModelReference, Session
@@ -25,12 +26,17 @@ KINDS: tuple[tuple[PathKind, str, str], ...] = (
 """Kind of path, what the dialog calls it, what it does."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExportKey:
     """One keyframe: what the list says, and the session it is the picture of."""
 
     label: str
     session: Session
+
+    @cached_property
+    def blend(self) -> Blend:
+        """What the session comes to; asked for at every change of a path that may have thousands of keyframes."""
+        return resolve_blend(self.session)
 
 
 def seed_key(session: Session, seed: int) -> ExportKey:
@@ -76,7 +82,7 @@ def export_settings(
 ) -> SequenceSettings:
     """Return what the exporter takes, with the noise and the model of the session."""
     return SequenceSettings(
-        keys=tuple(resolve_blend(key.session) for key in keys),
+        keys=tuple(key.blend for key in keys),
         folder=folder,
         name=name,
         model=ModelReference(session.model.path, session.model.name, session.model.model_id),

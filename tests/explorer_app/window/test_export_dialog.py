@@ -159,6 +159,16 @@ def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:
     assert made.wanted.frame_count == 2 * made.frames.value() + 1
 
 
+def test_taking_away_many_at_once_is_one_change(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "0-99")
+    made.keys.selectAll()
+    changes: list[int] = []
+    made.keys.keys_changed.connect(lambda: changes.append(len(made.keys.keys)))
+    QTest.keyClick(made.keys, Qt.Key.Key_Delete)
+    assert changes == [0]
+    assert made.empty.isVisible()
+
+
 def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> None:
     type_seeds(made, "1-3")
     item = made.keys.takeItem(2)
