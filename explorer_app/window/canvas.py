@@ -27,15 +27,9 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window import fonts, theme
 from explorer_app.window.canvas_view import CanvasView, is_smooth
 from explorer_app.window.frame_image import frame_image, shrunk
-from explorer_app.window.walk import KEY_STEP, SEEDS_PER_PX, Glide, Walk
+from explorer_app.window.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from gpu_backend import Frame, ModelFacts
 
-_ARROWS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 _EDGE_PX = 14
 CAPTION_PX = 34
 """Height of the line below the picture."""
@@ -240,7 +234,7 @@ class Canvas(QWidget):
             self._keys.clear()
             self._glide.stop()
             self.gesture_cancelled.emit()
-        elif key in _ARROWS and self._frame is not None:
+        elif key in ARROWS and self._frame is not None:
             self._key_walk(event)
         else:
             super().keyPressEvent(event)
@@ -287,7 +281,7 @@ class Canvas(QWidget):
         if self._walk is None:
             self._walk = Walk(self._session.position)
         self._keys.add(event.key())
-        right, down = _ARROWS[Qt.Key(event.key())]
+        right, down = ARROWS[Qt.Key(event.key())]
         slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         position: Position = self._walk.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
         self.edited.emit(MoveTo(position), False)

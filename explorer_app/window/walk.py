@@ -15,6 +15,14 @@ SEEDS_PER_PX = 1 / 240
 SLOW = 0.1
 """What Shift makes of a way."""
 
+ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+"""Arrow keys and where they lead: right and down."""
+
 KEY_STEP = 0.05
 """How far one press of an arrow key goes, in seeds."""
 

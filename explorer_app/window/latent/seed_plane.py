@@ -30,6 +30,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window import fonts, ink, theme
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.latent.plane_view import PlaneView
+from explorer_app.window.walk import ARROWS
 from gpu_backend import plane_seed
 
 if TYPE_CHECKING:
@@ -38,13 +39,6 @@ if TYPE_CHECKING:
 _ASK_MS = 120
 _KEPT_PICTURES = 600
 _KEY_STEP = 0.1
-
-_ARROWS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 _ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
 
 
@@ -270,8 +264,8 @@ class SeedPlane(QWidget):
         if key == Qt.Key.Key_Escape:
             if not self.cancel():
                 event.ignore()
-        elif key in _ARROWS:
-            dx, dy = _ARROWS[key]
+        elif key in ARROWS:
+            dx, dy = ARROWS[key]
             whole = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
             fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             size = 1.0 if whole else _KEY_STEP * (FINE if fine else 1.0)
@@ -287,7 +281,7 @@ class SeedPlane(QWidget):
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """One hold of a key is one gesture."""
-        if event.key() in _ARROWS and not event.isAutoRepeat() and self._pressed_at is None:
+        if event.key() in ARROWS and not event.isAutoRepeat() and self._pressed_at is None:
             self.finish()
         else:
             super().keyReleaseEvent(event)
