@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from gpu_backend.errors import RequestError
 from gpu_backend.recipe import (
+    MAX_MIX_DEPTH,
     SEED_COUNT,
     DirectionAmount,
     Latent,
     MixSource,
     Noise,
+    NoiseMode,
     Point,
     Recipe,
     RowRange,
+    Space,
     Truncation,
 )
-
-_MAX_MIX_DEPTH = 8
-"""Mix sources may hold mix sources; a file may not nest them deeper than this."""
 
 _MAX_ITEMS = 4096
 """Longest list that is read from a file."""
@@ -143,11 +143,11 @@ def latent_to_json(latent: Latent) -> dict[str, Any]:
 
 def latent_from_json(data: object, depth: int = 0) -> Latent:
     """Read what `latent_to_json` wrote. Raises RequestError."""
-    if depth > _MAX_MIX_DEPTH:
-        raise RequestError(f"Mix sources may be nested {_MAX_MIX_DEPTH} deep, but these go deeper.")
+    if depth > MAX_MIX_DEPTH:
+        raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these go deeper.")
     fields = _mapping(data, "latent")
     space = fields.get("space", "w")
-    if space not in ("w", "z"):
+    if space not in get_args(Space):
         raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
     return Latent(
         point=Point(
@@ -186,7 +186,7 @@ def noise_from_json(data: object) -> Noise:
     """Read what `noise_to_json` wrote. Raises RequestError."""
     fields = _mapping(data, "noise")
     mode = fields.get("mode", "const")
-    if mode not in ("none", "const", "random"):
+    if mode not in get_args(NoiseMode):
         raise RequestError(f"The noise mode must be 'none', 'const' or 'random', but is {_kind(mode)}.")
     return Noise(
         mode=mode,

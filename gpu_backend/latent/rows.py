@@ -17,13 +17,10 @@ from gpu_backend.errors import RequestError
 from gpu_backend.latent.directions import Directions, add_direction
 from gpu_backend.latent.mixing import mix_rows
 from gpu_backend.latent.truncation import truncate
-from gpu_backend.recipe import Latent, Recipe, Truncation
+from gpu_backend.recipe import MAX_MIX_DEPTH, Latent, Recipe, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
-
-MAX_MIX_DEPTH = 8
-"""Mix sources may hold mix sources, nested this deep."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,10 @@ from gpu_backend.model.assembly import GENERATOR, LayerSettings, Settings, find_
 from gpu_backend.model.modules import Modules
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.spec import Activation, NetworkSpec
+from gpu_backend.model.spec import ACTIVATION_GAINS, Activation, NetworkSpec
 
 ADA = "StyleGAN2-ADA"
 STYLEGAN3_REPOSITORY = "StyleGAN3 repository"
-
-_ACTIVATION_GAINS = {"relu": math.sqrt(2), "lrelu": math.sqrt(2), "swish": math.sqrt(2)}
-"""Gains that make up for what an activation takes from the variance; 1 for the others."""
 
 _CONVOLUTION = {"in_channels", "out_channels", "w_dim", "resolution", "up", "down", "use_noise", "activation"}
 _KNOWN_ATTRIBUTES = {
@@ -189,7 +186,7 @@ def _expected(spec: NetworkSpec) -> Iterator[tuple[str, str, object]]:
         yield path, "up", 2 if layer.kind == "up_conv" else 1
         yield path, "use_noise", layer.has_noise
         yield path, "padding", layer.kernel // 2
-        yield path, "act_gain", _ACTIVATION_GAINS.get(layer.activation, 1.0)
+        yield path, "act_gain", ACTIVATION_GAINS[layer.activation]
 
 
 def _connected(path: str, inputs: int, outputs: int, activation: str, rate: float) -> Iterator[tuple[str, str, object]]:

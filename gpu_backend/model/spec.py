@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 Architecture = Literal["skip", "resnet", "orig"]
 LayerKind = Literal["conv", "up_conv", "to_rgb", "skip"]
 Activation = Literal["linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish"]
+
+ACTIVATION_GAINS: dict[Activation, float] = {
+    "linear": 1.0,
+    "relu": math.sqrt(2.0),
+    "lrelu": math.sqrt(2.0),
+    "tanh": 1.0,
+    "sigmoid": 1.0,
+    "elu": 1.0,
+    "selu": 1.0,
+    "softplus": 1.0,
+    "swish": math.sqrt(2.0),
+}
+"""Gain that follows each activation, so that unit variance stays near unit variance."""
 
 
 @dataclass(frozen=True, slots=True)

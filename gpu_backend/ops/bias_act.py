@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from gpu_backend.model.spec import Activation
-
-_SQRT2 = math.sqrt(2.0)
-
-ACTIVATION_GAINS: dict[Activation, float] = {
-    "linear": 1.0,
-    "relu": _SQRT2,
-    "lrelu": _SQRT2,
-    "tanh": 1.0,
-    "sigmoid": 1.0,
-    "elu": 1.0,
-    "selu": 1.0,
-    "softplus": 1.0,
-    "swish": _SQRT2,
-}
-"""Gain that follows each activation, so that unit variance stays near unit variance."""
+from gpu_backend.model.spec import ACTIVATION_GAINS, Activation
 
 LRELU_SLOPE = 0.2
 """Slope of lrelu below zero."""

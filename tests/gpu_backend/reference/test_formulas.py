@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.model.spec import Activation
-from gpu_backend.ops.bias_act import ACTIVATION_GAINS, BiasAct
+from gpu_backend.model.spec import ACTIVATION_GAINS, Activation
+from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.noise import noise_picture, philox4x32
 from gpu_backend.ops.styles import Styles, StyleSlot
