@@ -138,8 +138,10 @@ class Network:
 
     def _build(self, key: PlanKey) -> Plan:
         if key.part == "mapping":
-            return build_mapping_plan(self._spec, key.model_id, batch=key.batch)
-        return build_synthesis_plan(self._spec, key.model_id, batch=key.batch, resolution=key.resolution)
+            return build_mapping_plan(self._spec, key.model_id, batch=key.batch, precision=key.precision)
+        return build_synthesis_plan(
+            self._spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision
+        )
 
 
 def _pictures_differ(before: Noise, after: Noise) -> bool:

@@ -14,13 +14,13 @@ from gpu_backend.ops.concat import Concat
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 
-def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1) -> Plan:
+def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, precision: Precision = "fp32") -> Plan:
     """Plan the mapping network for `batch` rows of z."""
     mapping = spec.mapping
-    plan = PlanBuilder(PlanKey(model_id, "mapping", batch))
+    plan = PlanBuilder(PlanKey(model_id, "mapping", batch, precision=precision))
     z = plan.buffer("z", (batch, mapping.z_dim), "input")
     x = _normalized(plan, "mapping.normalize", z, "z/normal", mapping.z_dim, batch)
     features = mapping.z_dim

@@ -33,7 +33,7 @@ from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 
 def layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
@@ -57,7 +57,14 @@ def noise_layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[s
     return tuple(layer.name for layer in layers_of(spec, resolution) if layer.has_noise)
 
 
-def build_synthesis_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, resolution: int | None = None) -> Plan:
+def build_synthesis_plan(
+    spec: NetworkSpec,
+    model_id: str,
+    *,
+    batch: int = 1,
+    resolution: int | None = None,
+    precision: Precision = "fp32",
+) -> Plan:
     """Plan the synthesis network for `batch` pictures.
 
     Raises
@@ -65,18 +72,20 @@ def build_synthesis_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, re
     ValueError
         If the network has no picture of that resolution.
     """
-    return _Synthesis(spec, model_id, batch, resolution).build()
+    return _Synthesis(spec, model_id, batch, resolution, precision).build()
 
 
 class _Synthesis:
-    def __init__(self, spec: NetworkSpec, model_id: str, batch: int, resolution: int | None) -> None:
+    def __init__(
+        self, spec: NetworkSpec, model_id: str, batch: int, resolution: int | None, precision: Precision
+    ) -> None:
         self.spec = spec
         self.batch = batch
         self.layers = layers_of(spec, resolution)
         self.noise_layers = noise_layers_of(spec, resolution)
         self.styles = _styles(self.layers, spec.w_dim)
         self.slots = {slot.layer: slot for slot in self.styles.slots}
-        self.plan = PlanBuilder(PlanKey(model_id, "synthesis", batch, self.layers[-1].resolution))
+        self.plan = PlanBuilder(PlanKey(model_id, "synthesis", batch, self.layers[-1].resolution, precision))
         self.image: str | None = None
 
     def build(self) -> Plan:

@@ -28,9 +28,11 @@ def test_keys_are_hashable_and_tell_plans_apart() -> None:
         build_synthesis_plan(spec, "id", batch=2).key,
         build_synthesis_plan(spec, "id", resolution=16).key,
         build_synthesis_plan(spec, "other").key,
+        build_synthesis_plan(spec, "id", precision="fp16").key,
         build_mapping_plan(spec, "id").key,
+        build_mapping_plan(spec, "id", precision="fp16").key,
     }
-    assert len(keys) == 5
+    assert len(keys) == 7
     assert build_synthesis_plan(spec, "id", resolution=32).key == build_synthesis_plan(spec, "id").key
     assert build_synthesis_plan(spec, "id").key == PlanKey("id", "synthesis", 1, 32)
 
