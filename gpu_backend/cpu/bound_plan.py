@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,7 +64,7 @@ class CpuBoundPlan:
         """Whether the memory was freed."""
         return not self._kernels
 
-    def run(self, inputs: Mapping[str, NDArray[np.float32]], *, measure: bool = False) -> Mapping[str, NDArray]:  # type: ignore[type-arg]
+    def run(self, inputs: Mapping[str, NDArray[Any]], *, measure: bool = False) -> Mapping[str, NDArray[Any]]:
         """Copy inputs in, run every step, return views of the outputs.
 
         Raises
@@ -82,7 +83,7 @@ class CpuBoundPlan:
                     kernel.run()
         return dict(self._outputs)
 
-    def observe(self, inputs: Mapping[str, NDArray[np.float32]]) -> Mapping[str, NDArray[np.float32]]:
+    def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
         """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""
         self._take(inputs)
         observed: dict[str, NDArray[np.float32]] = {}
@@ -100,7 +101,7 @@ class CpuBoundPlan:
         self._inputs, self._outputs = {}, {}
         self._arena = self._scratch = torch.empty(0)
 
-    def _take(self, inputs: Mapping[str, NDArray[np.float32]]) -> None:
+    def _take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
         if self.is_closed:
             raise RuntimeError("this plan was closed")
         for name, array in inputs.items():

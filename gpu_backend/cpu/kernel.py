@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,13 +20,14 @@ class PackedWeights:
     """Weights in the forms that kernels want, made once and shared by every plan of one executor."""
 
     def __init__(self) -> None:
-        self._forms: dict[object, object] = {}
+        self._forms: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], T]) -> T:
         """Return the form of this key; `make` it the first time."""
         if key not in self._forms:
             self._forms[key] = make()
-        return self._forms[key]  # type: ignore[return-value]
+        form: T = self._forms[key]
+        return form
 
     def clear(self) -> None:
         """Forget all of them."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
-from gpu_backend.ops.styles import Styles
+from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.plan.plan import Step
 
 
@@ -34,25 +35,12 @@ class StylesKernel(Kernel):
         self._team = site.team
         self._layers: list[_Layer] = []
         for slot in attributes.slots:
-            scale = slot.style_gain / math.sqrt(attributes.w_dim)
-            affine = site.packed.get(
-                (slot.layer, "affine"),
-                lambda slot=slot, scale=scale: (  # type: ignore[misc]
-                    (site.weight(step, f"{slot.layer}.affine.weight") * scale).t(),
-                    site.weight(step, f"{slot.layer}.affine.bias") * slot.style_gain,
-                ),
-            )
+            affine = site.packed.get((slot.layer, "affine"), partial(_affine, step, site, slot))
             span = slice(slot.style_offset, slot.style_offset + slot.in_channels)
             layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
             self._layers.append(layer)
             if slot.demod_offset >= 0:
-                squares = site.packed.get(
-                    (slot.layer, "squares"),
-                    lambda slot=slot: (  # type: ignore[misc]
-                        site.weight(step, f"{slot.layer}.weight").double().square().sum((2, 3)).float().t()
-                    ),
-                )
-                layer.squares = squares
+                layer.squares = site.packed.get((slot.layer, "squares"), partial(_squares, step, site, slot))
                 layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
 
     def run(self) -> None:
@@ -65,3 +53,16 @@ class StylesKernel(Kernel):
             if layer.demod is not None and layer.squares is not None:
                 torch.mm(layer.style.square(), layer.squares, out=layer.demod)
                 layer.demod.add_(EPSILON).rsqrt_()
+
+
+def _affine(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:
+    """Return the (w_dim, in_channels) matrix and the bias that give a layer's style, gains included."""
+    attributes: Styles = step.attributes
+    scale = slot.style_gain / math.sqrt(attributes.w_dim)
+    weight, bias = (site.weight(step, f"{slot.layer}.affine.{role}") for role in ("weight", "bias"))
+    return (weight * scale).t(), bias * slot.style_gain
+
+
+def _squares(step: Step, site: Site, slot: StyleSlot) -> Tensor:
+    """Return the sums over taps of the squared weights, (in_channels, out_channels)."""
+    return site.weight(step, f"{slot.layer}.weight").double().square().sum((2, 3)).float().t()
