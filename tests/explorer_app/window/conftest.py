@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window import theme
+from explorer_app.window import theme, walk
 from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.windows import Make
@@ -42,6 +42,13 @@ def quiet(qapp: QApplication, qtlog: Any) -> Iterator[None]:
         widget.close()
     assert not left, f"left open: {left}"
     assert not said, f"Qt said: {said}"
+
+
+@pytest.fixture
+def quick_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every drag is let go as a flick, however slow the machine is at the moment."""
+    monkeypatch.setattr(walk, "_FLICK_WINDOW_MS", 60_000)
+    monkeypatch.setattr(walk, "_FLICK_SEEDS_PER_S", 0.0)
 
 
 @pytest.fixture

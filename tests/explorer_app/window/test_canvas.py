@@ -205,6 +205,7 @@ def test_a_walk_by_keys_ends_when_the_keyboard_goes_elsewhere(canvas: Canvas, ea
 # -- flicks ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("quick_hand")
 def test_a_flick_glides_on_until_clicked(canvas: Canvas, ears: Ears, qtbot: QtBot) -> None:
     canvas.glides = True
     drag(canvas, [MIDDLE_POINT, QPoint(340, 200), QPoint(400, 200)])
@@ -221,6 +222,7 @@ def test_a_flick_glides_on_until_clicked(canvas: Canvas, ears: Ears, qtbot: QtBo
     assert len(ears.edits) == stopped
 
 
+@pytest.mark.usefixtures("quick_hand")
 def test_without_the_setting_a_flick_stops_where_the_hand_lets_go(canvas: Canvas, ears: Ears, qtbot: QtBot) -> None:
     drag(canvas, [MIDDLE_POINT, QPoint(340, 200), QPoint(400, 200)])
     assert ears.edits[-1][1]
@@ -229,6 +231,7 @@ def test_without_the_setting_a_flick_stops_where_the_hand_lets_go(canvas: Canvas
     assert len(ears.edits) == count
 
 
+@pytest.mark.usefixtures("quick_hand")
 def test_escape_stops_a_glide_and_brings_back_what_was(canvas: Canvas, ears: Ears) -> None:
     canvas.glides = True
     drag(canvas, [MIDDLE_POINT, QPoint(340, 200), QPoint(400, 200)])

@@ -54,6 +54,7 @@ def press_keys(keys: str) -> Callable[[MainWindow], None]:
     return lambda window: QTest.keySequence(window.canvas, keys)
 
 
+@pytest.mark.usefixtures("quick_hand")
 @pytest.mark.parametrize(
     ("interrupt", "x"),
     [
