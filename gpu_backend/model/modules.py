@@ -10,7 +10,8 @@ from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.records import Foreign, Persistent, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 
-_MAX_MODULES = 2000
+_MAX_MODULES = 1000
+_MAX_TENSORS = 5000
 _MAX_DEPTH = 8
 _MAX_CHILDREN = 256
 """Longest table of a module. Tables may be shared, so what one module holds counts for each."""
@@ -62,6 +63,8 @@ def take_apart(generator: Persistent) -> Modules:
                     modules.tensors[_joined(path, name)] = value
                 elif value is not None:
                     raise Refusal(f"a tensor at {shown(_joined(path, name))}", f"came {kind_of(value)}")
+        if len(modules.tensors) > _MAX_TENSORS:
+            raise Refusal(f"a network of at most {_MAX_TENSORS} tensors", "this one has more")
         for name, value in _children(module, "_modules"):
             if isinstance(value, Persistent):
                 waiting.append((_joined(path, name), value))

@@ -140,6 +140,20 @@ def modules_of_one_table() -> bytes:
     return _pickle(table, _put(0), b"0", child, b"0", _snapshot(_module(b"Generator", _state(b"}", children))))
 
 
+def modules_of_many_tensors() -> bytes:
+    """A network of many modules, seven deep, that share one long table of tensors."""
+    stream = _stream(b"", bytes(4)) + bytes(8)
+    storage = b"ctorch.storage\n_load_from_bytes\nB" + struct.pack("<I", len(stream)) + stream + b"\x85R"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x00\x85K\x01\x85\x89}tR"
+    names = [_text(b"a" * 60 + b"%03d" % index) for index in range(256)]
+    table = _dict_of([piece for name in names for piece in (name, _get(0))])
+    parts = [tensor, _put(0), b"0", table, _put(1), b"0", _module(b"Leaf", _state(_get(1), b"}")), _put(2), b"0"]
+    for level in range(3, 8):
+        children = _dict_of([piece for name in names[:240] for piece in (name, _get(level - 1))])
+        parts += [_module(b"Branch", _state(_get(1), children)), _put(level), b"0"]
+    return _pickle(*parts, _snapshot(_module(b"Generator", _state(_get(1), b"}" + names[0] + _get(7) + b"s"))))
+
+
 def filters_of_one_text() -> bytes:
     """A network whose many filters are small pieces of one long text, which protocol 2 would wrap bytes in."""
     numel = 1 << 20
@@ -185,6 +199,7 @@ BOMBS: tuple[Callable[[], bytes], ...] = (
     modules_of_one_description,
     modules_of_one_state,
     modules_of_one_table,
+    modules_of_many_tensors,
     filters_of_one_text,
     storages,
     memo,
