@@ -16,7 +16,8 @@ class LayerStatistics:
     Attributes
     ----------
     mean, std, max
-        `std` is the population's; `max` is the largest value, sign and all.
+        `std` is the population's; `max` is the largest value, sign and all. Of a layer that holds infinity or NaN they
+        are not finite either.
     shape
         (pictures, channels, height, width).
     """
@@ -40,14 +41,17 @@ def gather_statistics(pictures: Iterable[Mapping[str, NDArray[np.float32]]]) -> 
     for layers in pictures:
         for name, values in layers.items():
             wide = values.astype(np.float64)
-            moments.setdefault(name, []).append((float(wide.mean()), float(np.square(wide).mean()), float(wide.max())))
+            with np.errstate(invalid="ignore"):  # infinity of both signs has no mean: NaN says so
+                numbers = float(wide.mean()), float(np.square(wide).mean()), float(wide.max())
+            moments.setdefault(name, []).append(numbers)
             shapes[name] = values.shape[1:]
     return {name: _summed_up(numbers, shapes[name]) for name, numbers in moments.items()}
 
 
 def _summed_up(moments: list[tuple[float, float, float]], shape: tuple[int, ...]) -> LayerStatistics:
     means, squares, maxima = (np.array(column) for column in zip(*moments, strict=True))
-    mean = float(means.mean())
-    variance = max(0.0, float(squares.mean()) - mean**2)
     channels, height, width = shape
-    return LayerStatistics(mean, variance**0.5, float(maxima.max()), (len(moments), channels, height, width))
+    with np.errstate(invalid="ignore"):
+        mean = means.mean()
+        std = np.sqrt(np.maximum(squares.mean() - mean**2, 0.0))  # rounding may take it below 0; NaN stays
+    return LayerStatistics(float(mean), float(std), float(maxima.max()), (len(moments), channels, height, width))
