@@ -84,6 +84,7 @@ class Preview(QObject):
         if request == self._asked:
             return  # on its way, or on the screen
         self._asked = request
+        self._measured = None  # one that was on its way gives way to this
         if self._measure_next:
             self._measure_next = False
             self._measured = request
@@ -92,7 +93,7 @@ class Preview(QObject):
 
     def render_failed(self) -> None:
         """Forget what was asked for, so that it can be asked for again."""
-        self._asked = None
+        self._asked = self._measured = None
 
     def frame_painted(self, frame: Frame) -> None:
         """Take note that a frame is on the screen; only the first time counts."""

@@ -113,6 +113,36 @@ def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(ope
     assert [request.measure_steps for request in of_dogs] == [False, True]
 
 
+def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open_desk: Desk):
+    desk = open_desk
+    desk.controller.save_picture(desk.folder / "cat.png")
+    desk.until(lambda: "Saved cat.png." in desk.said())
+    desk.controller.set_measuring(True)
+    desk.open("dogs")
+    desk.until(lambda: desk.controller.statistics.steps)
+    desk.controller.open_picture(desk.folder / "cat.png")
+    desk.until(lambda: desk.controller.facts and desk.controller.facts.name == "cats")
+    assert desk.controller.statistics.steps == ()
+    desk.until(lambda: desk.controller.statistics.steps)
+    assert desk.controller.statistics.newest_ms > 0
+
+
+def test_a_measured_picture_that_gave_way_to_another_is_measured_when_it_comes_back(open_desk: Desk, qtbot: QtBot):
+    desk = open_desk
+    desk.engine.gate.shut()
+    desk.walk(1.0)
+    desk.engine.gate.wait_for_knock()
+    measuring_is_due(desk, qtbot)
+    for x in (2.0, 3.0, 2.0):  # the first one was to be measured, and waits behind the gate
+        desk.walk(x)
+    desk.controller.set_measuring(False)
+    desk.engine.gate.open()
+    desk.rest()
+    assert desk.controller.statistics.steps == ()
+    desk.controller.set_measuring(True)
+    desk.until(lambda: desk.controller.statistics.steps)
+
+
 def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_desk: Desk):
     desk = open_desk
     desk.engine.failing = DeviceError("Out of memory.")
