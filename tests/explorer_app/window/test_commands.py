@@ -16,7 +16,7 @@ from explorer_app.session.edits import MoveTo, SetSlider, SetTruncation, ZeroSli
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.settings import RecentModel, Settings
 from explorer_app.window.about import AboutDialog
-from explorer_app.window.commands import picture_name
+from explorer_app.window.commands import MODEL_FILES, picture_name
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.main_window import MainWindow
 from explorer_app.window.model.model_details import ModelDetails
@@ -180,7 +180,7 @@ def test_a_picture_is_named_after_its_seed() -> None:
     assert picture_name(Session(position=Position(12.5, 3))) == "picture"
 
 
-@pytest.mark.parametrize("name", ["model.pkl", "evening.loom", "seed0001.png"])
+@pytest.mark.parametrize("name", ["model.pkl", "model.pt", "evening.loom", "seed0001.png"])
 def test_files_may_be_dropped_on_the_window(
     window: MainWindow, controller: FakeController, tmp_path: Path, name: str
 ) -> None:
@@ -197,3 +197,12 @@ def test_recent_models_open_from_the_chip_above(window: MainWindow, controller: 
     assert [action.text() for action in menu.actions()[:2]] == ["A", "B"]
     menu.actions()[1].trigger()
     assert asked(controller, "open_model") == [("open_model", "/m/b.pkl")]
+
+
+def test_only_files_that_load_are_promised(window: MainWindow) -> None:
+    promises = [window.actions_by_key["open-model"].toolTip(), MODEL_FILES]
+    promises += [button.toolTip() for button in (window.model.open_button, window.state.open_button)]
+    for promise in promises:
+        assert ".pkl" in promise
+        assert ".safetensors" in promise
+        assert ".pt" not in promise
