@@ -19,6 +19,7 @@ def parser() -> Parser:
     made.add_argument(
         "--half", action="store_true", help="store weights in half precision: half the size, not bit for bit"
     )
+    made.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
     return made
 
 
@@ -30,6 +31,8 @@ def run(words: Sequence[str], console: Console) -> int:
         raise UsageError(f"The file to write should end in .safetensors, but {target.name} does not.")
     if source.exists() and target.exists() and source.samefile(target):
         raise UsageError("The file to write is the file to read; choose another name.")
+    if target.exists() and not options.overwrite:
+        raise UsageError(f"{target} is there already; choose another name, or replace it with --overwrite.")
     model = read_network(source, console)
     write_safetensors(model, target, "float16" if options.half else "float32")
     console.note(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
+from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
@@ -44,5 +46,9 @@ def render_sequence(settings: SequenceSettings, render: Callable[[RenderRequest]
             console.note(
                 f"{job.done} of {job.total} frames are in {settings.folder}; the same command goes on from there."
             )
+        if isinstance(error, TakenError):
+            raise UsageError(
+                f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
+            ) from error
         raise
     console.note(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")

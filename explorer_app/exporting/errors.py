@@ -9,5 +9,19 @@ class ExportError(LoomError):
     """A file could not be written, or would take the place of something else."""
 
 
+class TakenError(ExportError):
+    """What would be written has another's place, and may not replace it.
+
+    Parameters
+    ----------
+    what
+        What is in the way, for a sentence that goes on in words of one's own about what to do.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; choose another name or folder, or allow it to be replaced.")
+        self.what = what
+
+
 class PictureError(LoomError):
     """A picture holds no recipe, or one that cannot be read."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from explorer_app.exporting.errors import ExportError, PictureError
+from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.manifest import State, find_manifest, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture import KEYWORD, encode_picture
@@ -156,10 +156,7 @@ class SequenceJob:
             if manifest is not None:
                 self._remove_surplus(manifest.frames_total)
         elif manifest is not None:
-            raise ExportError(
-                f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}; "
-                "choose another name or folder, or allow it to be replaced."
-            )
+            raise TakenError(f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}")
         else:
             self._refuse_foreign_frames()
         self._is_open = True
@@ -169,10 +166,7 @@ class SequenceJob:
         for name in self._names():
             index = self._sequence.frame_index(name)
             if index is not None and index < self.total and not self._is_there(index):
-                raise ExportError(
-                    f"The folder {self.settings.folder} holds a {name} that is not part of this sequence; "
-                    "choose another name or folder, or allow it to be replaced."
-                )
+                raise TakenError(f"The folder {self.settings.folder} holds a {name} that is not part of this sequence")
 
     def _remove_surplus(self, frames_total: int) -> None:
         """Take away the frames of a longer sequence that this one replaces, which would seem to continue it."""

@@ -75,6 +75,18 @@ def test_convert_refuses_to_write_over_its_source_or_to_another_kind(
     assert "x.safetensors was not written" in command("convert", path, path / "x.safetensors").sentence
 
 
+def test_convert_replaces_a_file_only_when_told_so(command: Command, networks: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.safetensors"
+    target.write_bytes(b"dear to somebody")
+    words = ("convert", networks / "plain.safetensors", target)
+    sentence = command(*words).sentence
+    assert "is there already" in sentence
+    assert "--overwrite" in sentence
+    assert target.read_bytes() == b"dear to somebody"
+    assert command(*words, "--overwrite").status == 0
+    assert read_model(target).spec == read_model(networks / "plain.safetensors").spec
+
+
 def test_the_demo_is_a_loop_and_a_contact_sheet(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,7 +90,9 @@ def test_a_different_sequence_is_refused_unless_it_may_be_replaced(command: Comm
     before = content(tmp_path)
     outcome = command(*words, "1,2")
     assert outcome.status == 2
-    assert outcome.err.splitlines()[-1].startswith("latentloom render: The folder ")
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("latentloom render: The folder ")
+    assert last.endswith("; choose another --name or --outdir, or replace it with --overwrite.")
     assert content(tmp_path) == before
     assert command(*words, "1,2", "--overwrite").status == 0
     assert len(content(tmp_path)) == 4
