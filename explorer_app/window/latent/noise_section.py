@@ -14,7 +14,7 @@ from explorer_app.session.session import Session
 from explorer_app.window import icons, theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
-from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.controls.slider_row import RowLabel, SliderRow
 from gpu_backend import SEED_COUNT, Noise
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class NoiseSection(QWidget):
         self.show_session(Session())
 
     def _build(self) -> None:
-        name, gain, seed = QLabel("Noise"), QLabel("gain"), QLabel("seed")
+        name, gain, seed = RowLabel("Noise"), QLabel("gain"), QLabel("seed")
+        # Cut before the dock grows: some systems' only font is a wide one.
+        name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         for label in (name, gain, seed):
             theme.set_role(label, "dim")
         self._seed_label = seed

@@ -270,6 +270,10 @@ def test_the_panel_fits_a_narrow_dock(panel):
     assert panel.minimumSizeHint().width() <= 300
 
 
+def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel):
+    assert panel.noise.minimumSizeHint().width() < panel.noise.sizeHint().width()
+
+
 def test_nothing_moves_when_the_layers_open_and_the_dock_begins_to_scroll(qtbot):
     area = QScrollArea()
     qtbot.addWidget(area)
