@@ -1,0 +1,55 @@
+"""The picture follows the hand and never queues, however slow the engine is: counted, not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QPoint
+
+from explorer_app.session.resolve import resolve_blend
+from gpu_backend import Frame
+from tests.helpers import hands
+from tests.helpers.fake_renderer import Engine, Library
+from tests.helpers.person import Person
+
+EVENTS = 3000
+EVENTS_PER_FRAME = 100
+"""A thousand events a second, and a frame that takes 100 ms."""
+
+
+def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
+    sit_down: Callable[..., Person], tmp_path: Path
+) -> None:
+    model = tmp_path / "cats.pkl"
+    model.write_text("a model")
+    engine = Engine(full_ms=100.0)
+    person = sit_down(read=Library(), make_renderer=engine.make, bundled=model)
+    person.start()
+    painted: list[Frame] = []
+    person.canvas.painted.connect(painted.append)
+
+    engine.gate.shut()
+    begun = len(engine.requests)
+    at = person.canvas.rect().center()
+    hands.press(person.canvas, at)
+    for number in range(1, EVENTS + 1):
+        # A hand that goes to and fro, and one pixel further each time.
+        at += QPoint(2, 1) if number % 2 else QPoint(-1, -1)
+        hands.move(person.canvas, at)
+        if number % EVENTS_PER_FRAME == 0:
+            rendered = len(engine.requests)
+            engine.gate.let_through()
+            person.until(lambda rendered=rendered: len(engine.requests) > rendered)
+
+    last = resolve_blend(person.session)
+    before = len(engine.requests)
+    assert before - begun == EVENTS // EVENTS_PER_FRAME, "every frame was taken by one request; none waits in a queue"
+    engine.gate.open()
+    person.until(lambda: painted and painted[-1].request.blend == last)
+    rendered_after = [request.blend for request in engine.requests[before:]]
+    assert rendered_after.index(last) < 2, "the frame under way when the hand came to rest, and the one that answers it"
+
+    hands.release(person.canvas, at)
+    assert not person.look().is_draft
+    assert painted[-1].request.blend == last
