@@ -13,7 +13,8 @@ from gpu_backend.model.source import MODEL_FILE, FileSource, Source
 from gpu_backend.model.watch import Watch
 
 _TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
-_HEAD_BYTES = 512
+HEAD_BYTES = 512
+"""How much of a file's beginning is looked at to tell what it is."""
 
 _OTHER_FILES = (
     (b"\x89PNG\r\n", "this is a PNG picture"),
@@ -28,24 +29,38 @@ _OTHER_FILES = (
 )
 
 
-def find_model(source: FileSource, watch: Watch) -> Found:
-    """Recognise a file and find the network in it.
+def find_model(source: FileSource, watch: Watch, requested: set[str]) -> Found:
+    """Recognise a file and find the network in it; names that it asks to import are added to `requested`.
 
     Raises
     ------
     Refusal
         If it is no model file; says what it is instead, where that can be told.
     """
-    head = source.read(0, _HEAD_BYTES)
+    head = source.read(0, HEAD_BYTES)
     reader = _pickle_reader(head)
     if reader is not None:
-        return find_network(source, reader(source, watch))
+        return find_network(source, reader(source, watch, requested))
     if looks_like_safetensors(head, source.size):
         return find_safetensors(source)
     raise Refusal(MODEL_FILE, *_not_a_model(head))
 
 
-def _pickle_reader(head: bytes) -> Callable[[Source, Watch], Pickled] | None:
+def kind_of_file(head: bytes, size: int) -> str:
+    """Return what kind of file begins with these bytes, in a phrase: "a pickle"."""
+    if head.startswith(_TORCH_STREAM):
+        return "an older torch file"
+    if head.startswith(b"PK\x03\x04"):
+        return "a zip archive"
+    if _pickle_reader(head) is not None:
+        return f"a pickle of protocol {head[1]}"
+    if looks_like_safetensors(head, size):
+        return "a safetensors file"
+    words, _ = _not_a_model(head)
+    return words.removeprefix("this is ") if words.startswith("this is ") else "no known kind of file"
+
+
+def _pickle_reader(head: bytes) -> Callable[[Source, Watch, set[str]], Pickled] | None:
     if head.startswith(_TORCH_STREAM):
         return read_torch_stream
     if head.startswith(b"PK\x03\x04"):
@@ -68,7 +83,7 @@ def _not_a_model(head: bytes) -> tuple[str, str]:
         if head.startswith(magic):
             return words, ""
     try:
-        text = head[:-3].decode("utf-8") if len(head) == _HEAD_BYTES else head.decode("utf-8")
+        text = head[:-3].decode("utf-8") if len(head) == HEAD_BYTES else head.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if all(char.isprintable() or char in "\r\n\t" for char in text):

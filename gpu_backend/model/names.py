@@ -30,7 +30,7 @@ class NameTable:
     Parameters
     ----------
     requested
-        Every name found is added to it, as ``"module name"``.
+        Every name asked for is added to it, as ``"module name"``, one that is refused too.
     admits_foreign
         Whether classes of foreign libraries are let through.
     """
@@ -57,6 +57,7 @@ class NameTable:
         elif self._admits_foreign and module.startswith(FOREIGN_PREFIXES) and _PLAIN.fullmatch(f"{module}.{name}"):
             found = Name(module, name, lambda _: Foreign(Name(module, name)))
         else:
+            self._requested.add(f"{module} {name}")
             raise Refusal(
                 "a network and nothing that runs", f"it asks to import {shown(f'{module} {name}')} (nothing was run)"
             )

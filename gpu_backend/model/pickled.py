@@ -1,4 +1,7 @@
-"""Pickle files as a whole: a plain pickle, an older torch file, or a torch zip, read into records."""
+"""Pickle files as a whole: a plain pickle, an older torch file, or a torch zip, read into records.
+
+Each reader adds the names that the file asks for to the set it is given, so that they are known of a refused file too.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,9 @@ class Pickled:
 class _Reading:
     """What the three kinds of files share: one budget, one list of names."""
 
-    def __init__(self, source: Source, watch: Watch) -> None:
+    def __init__(self, source: Source, watch: Watch, requested: set[str]) -> None:
         self.source = source
-        self.requested: set[str] = set()
+        self.requested = requested
         self._watch = watch
         self._budget = Budget()
 
@@ -75,17 +78,17 @@ class _Reading:
         return find
 
 
-def read_plain_pickle(source: Source, watch: Watch) -> Pickled:
+def read_plain_pickle(source: Source, watch: Watch, requested: set[str]) -> Pickled:
     """Read a file that is one pickle, with tensor data inside it: what NVIDIA's tools write."""
-    reading = _Reading(source, watch)
+    reading = _Reading(source, watch, requested)
     machine = reading.machine(0, source.size)
     value = machine.load()
     return Pickled(value, "NVIDIA PyTorch pickle", reading.requested)
 
 
-def read_torch_stream(source: Source, watch: Watch) -> Pickled:
+def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pickled:
     """Read an older torch file: three short pickles, the object, the storage keys, then the data in that order."""
-    reading = _Reading(source, watch)
+    reading = _Reading(source, watch, requested)
     by_key: dict[str, StorageRecord] = {}
     machine = reading.machine(0, source.size, reading.storages(6, by_key.__setitem__))
     open_stream(machine)
@@ -101,7 +104,7 @@ def read_torch_stream(source: Source, watch: Watch) -> Pickled:
     return Pickled(value, "torch file (older form)", reading.requested)
 
 
-def read_torch_zip(source: Source, watch: Watch) -> Pickled:
+def read_torch_zip(source: Source, watch: Watch, requested: set[str]) -> Pickled:
     """Read a torch zip file: data.pkl, and each storage as an entry of its own."""
     entries = read_zip_directory(source)
     pickles = [name for name in entries if name == "data.pkl" or name.endswith("/data.pkl")]
@@ -128,7 +131,7 @@ def read_torch_zip(source: Source, watch: Watch) -> Pickled:
             raise Refusal(f"{expected} bytes in storage {shown(key)}", f"there are {entry.stop - entry.start}")
         record.start = entry.start
 
-    reading = _Reading(source, watch)
+    reading = _Reading(source, watch, requested)
     main: Entry = entries[pickles[0]]
     value = reading.machine(main.start, main.stop, reading.storages(5, place)).load()
     return Pickled(value, "torch file (zip)", reading.requested)

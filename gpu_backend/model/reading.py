@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpu_backend.errors import ModelFileError
-from gpu_backend.model.detection import find_model
+from gpu_backend.model.detection import HEAD_BYTES, find_model, kind_of_file
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, ModelFacts
+from gpu_backend.model.particulars import Particulars
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import open_source
 from gpu_backend.model.watch import Progress, Watch
@@ -37,7 +38,8 @@ def read_model(
     Raises
     ------
     ModelFileError
-        If the file is damaged, contradicts itself, asks for anything but a network, or is no model file.
+        If the file is damaged, contradicts itself, asks for anything but a network, or is no model file. Its details
+        have path, size, first bytes and what the file asks for.
     UnsupportedModelError
         If it holds a network of a kind that this version does not run.
     CancelledError
@@ -45,16 +47,20 @@ def read_model(
     """
     path = Path(path)
     watch = Watch(progress, cancelled)
+    known = Particulars(path)
     try:
         with open_source(path) as source:
-            found = find_model(source, watch)
+            known.nbytes, known.head = source.size, source.read(0, HEAD_BYTES)
+            known.kind = kind_of_file(known.head, source.size)
+            found = find_model(source, watch, known.asked)
             loaded = found.load(watch)
             file = FileFacts(path, source.size, loaded.digest)
     except Refusal as refusal:
-        raise refusal.error(refusal.sentence(path.name or str(path))) from refusal
+        raise refusal.error(refusal.sentence(path.name or str(path)), known.text) from refusal
     except MemoryError as error:
         raise ModelFileError(
-            f"{path.name} was not opened: expected memory for its tensors, but there is too little."
+            f"{path.name} was not opened: expected memory for its tensors, but there is too little.",
+            known.text,
         ) from error
     facts = facts_of(
         found.spec,

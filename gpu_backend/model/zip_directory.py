@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 
 from gpu_backend.model.refusal import Refusal, shown
-from gpu_backend.model.source import Source
+from gpu_backend.model.source import MODEL_FILE, Source
 
 _END = struct.Struct("<4s4H2LH")
 _END64_LOCATOR = struct.Struct("<4sLQL")
@@ -86,6 +86,8 @@ def _entry(source: Source, table: bytes, at: int) -> tuple[Entry, int]:
     extra = table[start + name_length : start + name_length + extra_length]
     if signature != b"PK\x01\x02":
         raise Refusal(_WHOLE, "its table of contents is damaged")
+    if (method != 0 or flags & 1) and name.endswith(".npy"):
+        raise Refusal(MODEL_FILE, "this is a NumPy archive (.npz)")
     if method != 0 or flags & 1:
         raise Refusal("entries stored as they are, as torch writes them", f"{shown(name)} is compressed or encrypted")
     if name.startswith("/") or "\\" in name or ".." in name.split("/") or ":" in name:

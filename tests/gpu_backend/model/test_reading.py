@@ -149,10 +149,45 @@ def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
         read_model(tmp_path / "pipe.pkl")
 
 
-def test_a_numpy_archive_is_called_by_its_name() -> None:
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_numpy_archive_is_called_by_its_name(save: Any, tmp_path: Path) -> None:
+    save(tmp_path / "x.npz", a=np.zeros(100))
     with pytest.raises(ModelFileError) as caught:
-        read_model(GOLDEN / f"{S1}.npz")
-    assert_one_sentence(caught.value)
+        read_model(tmp_path / "x.npz")
+    assert_one_sentence(caught.value, "a NumPy archive")
+
+
+def test_a_refused_file_has_its_path_size_kind_and_what_it_asked_for_in_the_details() -> None:
+    path = GOLDEN.parent / "hostile" / "a01_os_system_stack_global.pkl"
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path)
+    details = caught.value.details
+    assert f"File: {path}\n" in details
+    assert f"Size: {path.stat().st_size:,} bytes\n" in details
+    assert "(a pickle of protocol 4)" in details
+    assert "  posix system" in details or "  os system" in details
+    assert "(nothing was run)" in details
+
+
+def test_a_file_that_is_not_there_has_its_path_in_the_details_and_no_more(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "gone.pkl")
+    assert caught.value.details == f"File: {tmp_path / 'gone.pkl'}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("c03_truncated.pt", "a zip archive"),
+        ("c04_truncated_legacy.pt", "an older torch file"),
+        ("e03_html_error_page.pkl", "a web page"),
+        ("e01_random.pkl", "no known kind of file"),
+    ],
+)
+def test_the_details_say_what_the_first_bytes_begin(name: str, kind: str) -> None:
+    with pytest.raises(ModelFileError) as caught:
+        read_model(GOLDEN.parent / "hostile" / name)
+    assert f" ({kind})" in caught.value.details
 
 
 def test_a_file_truncated_anywhere_is_refused_with_one_sentence(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -15,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.messages import MessageLog
 from explorer_app.window.messages.message_view import SHOWN_MS, MessageView
 from explorer_app.window.messages.toast import Toast
+from gpu_backend import ModelFileError, read_model
 
 
 @pytest.fixture
@@ -180,3 +182,19 @@ def test_after_closing_nothing_is_shown_any_more(view: MessageView, messages: Me
     messages.info("Too late.")
     qtbot.wait(20)
     assert view.toasts == ()
+
+
+def test_a_refused_model_tells_its_particulars_on_demand(
+    view: MessageView, messages: MessageLog, qtbot: QtBot, tmp_path: Path
+) -> None:
+    (tmp_path / "photo.pkl").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "photo.pkl")
+    messages.exception(caught.value)
+    qtbot.waitUntil(lambda: len(view.toasts) == 1)
+    toast = view.toasts[0]
+    QTest.mouseClick(toast.details_button, Qt.MouseButton.LeftButton)
+    assert toast.details.isVisible()
+    assert str(tmp_path / "photo.pkl") in toast.details.toPlainText()
+    assert "8 bytes" in toast.details.toPlainText()
+    assert "a PNG picture" in toast.details.toPlainText()
