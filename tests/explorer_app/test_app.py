@@ -20,6 +20,8 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Position
+from explorer_app.session.storage import load_session
 from tests.helpers.fake_renderer import Engine, Library
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,15 +151,17 @@ def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qt
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that a process can send to itself")
-def test_control_c_reaches_the_program_while_qt_waits(qapp: QApplication, qtbot: Any):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any, number: signal.Signals):
     heard: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(number)
     interrupt = Interrupt(lambda: heard.append(1))
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
+    assert heard == [], "it is heard once Qt waits, so that one before the first event is not lost"
     qtbot.waitUntil(lambda: heard == [1])
     interrupt.close()
     interrupt.close()
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
 def run_python(code: str, *, display: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -208,20 +212,33 @@ def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_control_c_closes_the_running_program_cleanly():
-    done = run_python("""
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    done = run_python(f"""
         import os, signal, threading
-        from explorer_app.app import App, run_window
+        import explorer_app.app
+        from explorer_app.session.edits import GoToSeed
 
-        class Watched(App):
+        class Watched(explorer_app.app.App):
             def start(self, file=None):
                 super().start(file)
-                threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+                self.controller.frame_changed.connect(self.leave)
 
-        import explorer_app.app
+            def leave(self):
+                self.controller.frame_changed.disconnect(self.leave)
+                self.controller.edit(GoToSeed(4242))
+                os.kill(os.getpid(), signal.{name})
+
         explorer_app.app.App = Watched
-        print(run_window())
+        print(explorer_app.app.run_window())
         print(threading.active_count())
     """)
     assert done.stdout.split() == ["0", "1"], done.stderr
     assert done.stderr == ""
+    (session,) = tmp_path.rglob("session.loom")
+    assert load_session(session).position == Position(42.0, 42.0)
+    assert list(tmp_path.rglob("settings.json"))
