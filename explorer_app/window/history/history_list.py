@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 
 from PySide6.QtCore import (
@@ -111,10 +112,18 @@ def star_rect(item: QRect) -> QRect:
     return QRect(item.left() + theme.px(_SIDE) - side, item.top() + 1, side, side)
 
 
+def is_on_star(item: QRect, place: QPointF) -> bool:
+    """Return whether a place is on an item's star: on its disc, not in the corners around it."""
+    star = QRectF(star_rect(item))
+    away = place - star.center()
+    return math.hypot(away.x(), away.y()) <= star.width() / 2
+
+
 class _EntryDelegate(QStyledItemDelegate):
-    def __init__(self, model: EntryModel, view: QListView) -> None:
+    def __init__(self, model: EntryModel, view: QListView, dims_ahead: bool) -> None:
         super().__init__(view)
         self._model = model
+        self._dims_ahead = dims_ahead
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: N802
         return QSize(theme.px(_PITCH), theme.px(_SIDE) + 4)
@@ -137,7 +146,7 @@ class _EntryDelegate(QStyledItemDelegate):
         painter.fillRect(rect, QColor(tokens.raised))
         picture = self._model.pictures.get(entry.number)
         if picture is not None:
-            is_ahead = 0 <= self._model.current < index.row()
+            is_ahead = self._dims_ahead and 0 <= self._model.current < index.row()
             painter.setOpacity(0.4 if is_ahead and not is_hot else 1.0)
             ink.draw_cropped(painter, rect, picture)
         painter.restore()
@@ -164,6 +173,13 @@ class _EntryDelegate(QStyledItemDelegate):
 class HistoryList(QListView):
     """Entries in one line.
 
+    Parameters
+    ----------
+    name, empty
+        What it is called, and what it says while there is nothing.
+    dims_ahead
+        Whether entries after the current one are drawn faintly: steps that were undone.
+
     Signals
     -------
     chosen(int)
@@ -178,12 +194,13 @@ class HistoryList(QListView):
     starred = Signal(int, bool)
     thumbnail_wanted = Signal(object, object)
 
-    def __init__(self, name: str, empty: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, empty: str, *, dims_ahead: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._empty = empty
+        self._pressed: tuple[int, bool] | None = None
         self.entries = EntryModel(self)
         self.setModel(self.entries)
-        self.setItemDelegate(_EntryDelegate(self.entries, self))
+        self.setItemDelegate(_EntryDelegate(self.entries, self, dims_ahead))
         self.setFlow(QListView.Flow.LeftToRight)
         self.setWrapping(False)
         self.setUniformItemSizes(True)
@@ -242,16 +259,34 @@ class HistoryList(QListView):
             return True
         return super().event(event)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Go there, or keep it."""
-        super().mouseReleaseEvent(event)
+    def _at(self, event: QMouseEvent) -> tuple[int, bool] | None:
+        """Return the row under the pointer and whether it is on the star."""
         index = self.indexAt(event.position().toPoint())
         if event.button() != Qt.MouseButton.LeftButton or not index.isValid():
+            return None
+        return index.row(), is_on_star(self.visualRect(index), event.position())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Take note of where a click begins."""
+        super().mousePressEvent(event)
+        self._pressed = self._at(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Two clicks are two clicks."""
+        super().mouseDoubleClickEvent(event)
+        self._pressed = self._at(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Go there, or keep it; a click that ends elsewhere than it began does neither."""
+        super().mouseReleaseEvent(event)
+        pressed, self._pressed = self._pressed, None
+        if pressed is None or self._at(event) != pressed:
             return
-        if star_rect(self.visualRect(index)).contains(event.position().toPoint()):
-            self._toggle_star(index.row())
+        row, on_star = pressed
+        if on_star:
+            self._toggle_star(row)
         else:
-            self.chosen.emit(index.row())
+            self.chosen.emit(row)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Enter and Space go there, S keeps it."""

@@ -39,7 +39,7 @@ class HistoryStrip(QWidget):
         super().__init__(parent)
         self.setAccessibleName("History")
         self._history = History()
-        self.steps = HistoryList("Steps", "Your steps will appear here")
+        self.steps = HistoryList("Steps", "Your steps will appear here", dims_ahead=True)
         self.kept = HistoryList("Kept", "Star a step to keep it here")
         self._pages = QStackedWidget()
         self._pages.addWidget(self.steps)

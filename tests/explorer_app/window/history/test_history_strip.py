@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QAction, QImage
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QColor, QImage
 
+from explorer_app.session.edits import MoveTo
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session
 from explorer_app.window.history.history_list import star_rect
@@ -63,6 +64,54 @@ def test_a_click_on_the_star_keeps_and_does_not_go(strip, qtbot):
     with qtbot.waitSignal(strip.star_asked) as asked:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
     assert asked.args == [history.entries[2].number, False]
+
+
+def test_only_the_disc_of_the_star_keeps_and_the_rest_of_the_picture_goes_there(strip):
+    strip.show_history(history_of(5))
+    asked = []
+    strip.star_asked.connect(lambda number, on: asked.append("star"))
+    strip.go_to_asked.connect(lambda row: asked.append("go"))
+    place = item(strip.steps, 2)
+    star = star_rect(place)
+    assert star.width() * 3 < place.width(), "the star is a small part of the picture"
+    for there in (place.center(), star.topLeft(), star.bottomLeft(), star.center() + QPoint(0, star.height())):
+        click(strip.steps, there)
+    assert asked == ["go"] * 4
+    click(strip.steps, star.center() + QPoint(star.width() // 2 - 2, 0))
+    assert asked == ["go"] * 4 + ["star"]
+
+
+def test_a_click_that_ends_elsewhere_than_it_began_does_nothing(strip):
+    strip.show_history(history_of(5))
+    strip.star_asked.connect(lambda *_: pytest.fail("kept"))
+    strip.go_to_asked.connect(lambda _: pytest.fail("went"))
+    view, place = strip.steps, item(strip.steps, 2)
+    for begin, end in (
+        (place.center(), star_rect(place).center()),
+        (star_rect(place).center(), place.center()),
+        (place.center(), item(view, 3).center()),
+    ):
+        mouse(view.viewport(), QEvent.Type.MouseButtonPress, QPointF(begin))
+        mouse(view.viewport(), QEvent.Type.MouseButtonRelease, QPointF(end))
+
+
+def test_undone_steps_are_faint_and_kept_ones_never(strip):
+    history = history_of(3)
+    for entry in history.entries:
+        history = history.starred(entry.number, True)
+    strip.show_history(history.moved(0))
+    white = QImage(8, 8, QImage.Format.Format_RGB32)
+    white.fill(Qt.GlobalColor.white)
+    for entry in history.entries:
+        strip.show_thumbnail(("history", entry.number), white)
+
+    def is_faint(view, row):
+        return view.viewport().grab().toImage().pixelColor(item(view, row).center()) != QColor(Qt.GlobalColor.white)
+
+    assert [is_faint(strip.steps, row) for row in range(3)] == [False, True, True]
+    strip.show_page(1)
+    assert strip.kept.entries.current == 0
+    assert [is_faint(strip.kept, row) for row in range(3)] == [False, False, False]
 
 
 def test_keys_go_along_the_line_choose_and_keep(strip, qtbot):
@@ -179,3 +228,15 @@ def test_an_empty_history_is_shown_calmly(strip):
     assert strip.steps.entries.rowCount() == 0
     assert not strip.grab().isNull()
     assert strip.wanted == []
+
+
+def test_in_the_window_a_star_keeps_a_step_and_its_picture_goes_back_to_it(window, controller):
+    for x in (1.0, 2.0, 3.0):
+        controller.edit(MoveTo(Position(x, 0.0)))
+    strip = window.history
+    entry = controller.history.entries[1]
+    click(strip.steps, star_rect(item(strip.steps, 1)).center())
+    assert [kept.number for kept in strip.kept.entries.entries] == [entry.number]
+    assert controller.session.position.x == 3.0
+    click(strip.steps, item(strip.steps, 1).center())
+    assert controller.session == entry.session
