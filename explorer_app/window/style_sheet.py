@@ -33,6 +33,7 @@ QMainWindow { background: $ground; }
 QMainWindow::separator { background: $ground; width: ${gap}px; height: ${gap}px; }
 QMainWindow::separator:hover { background: $edge; }
 QDialog, QMessageBox { background: $panel; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 
 QLabel { background: transparent; }
 QLabel[role="dim"], QLabel[role="caption"], QLabel[role="hint"] { color: $dim; }

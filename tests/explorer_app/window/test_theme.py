@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialogButtonBox,
+    QFileDialog,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window import fonts, icons, theme
@@ -198,3 +206,21 @@ def test_figures_are_tabular(qapp: QApplication) -> None:
 def test_sources_repeat_after_the_last(qapp: QApplication) -> None:
     assert theme.source_colour(0) == DARK.sources[0]
     assert theme.source_colour(6) == DARK.sources[1]
+
+
+def test_buttons_of_dialogs_have_no_icons_of_another_family(qapp: QApplication, qtbot: QtBot) -> None:
+    # Desktops want them; the off-screen platform does not, so a sheet before ours stands in for a desktop.
+    wanted = "QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 1; }"
+    own = style_sheet(DARK)
+    icons_by_sheet = {}
+    for name, sheet in (("desktop", wanted), ("ours", f"{wanted}\n{own}")):
+        qapp.setStyleSheet(sheet)
+        for parent in (QDialogButtonBox(QDialogButtonBox.StandardButton.Close), QFileDialog()):
+            qtbot.addWidget(parent)
+            parent.show()
+            buttons = [button for button in parent.findChildren(QPushButton) if button.text()]
+            icons_by_sheet[name, type(parent)] = [not button.icon().isNull() for button in buttons]
+    qapp.setStyleSheet(own)
+    for (name, _), have in icons_by_sheet.items():
+        assert have
+        assert all(have) if name == "desktop" else not any(have)
