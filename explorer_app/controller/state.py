@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -25,6 +26,7 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
+from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import Frame, ModelFacts
@@ -75,13 +77,15 @@ class ControllerState(QObject):
         self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)
-        self._thumbnails = ThumbnailDesk(renders, messages)
+        self._thumbnails = ThumbnailDesk(renders, messages, self._shown, parent=self)
         self._told_history = self._editor.history
         self._is_session_stale = False
         self._session_timer = QTimer(self)
         self._session_timer.setSingleShot(True)
         self._session_timer.setInterval(_SESSION_INTERVAL_MS)
         self._session_timer.timeout.connect(self._tell_session)
+        self._preview.frame_changed.connect(self._thumbnails.take_shown)
+        self._thumbnails.changed.connect(self.thumbnails_changed)
         self._preview.statistics_changed.connect(self.statistics_changed)
         self._models.loading_changed.connect(self.loading_changed)
         self._models.recent_models_changed.connect(self.recent_models_changed)
@@ -168,6 +172,13 @@ class ControllerState(QObject):
         """The session as it is; where nothing was ever set, on the bundled model, the one to begin with."""
         is_first = self.is_bundled and self.session == Session()
         return GoToSeed(self._bundled_seed).apply(self.session) if is_first else self.session
+
+    def _shown(self) -> tuple[Session, Frame] | None:
+        """Return the session and its full picture, if that is what is on the screen."""
+        frame = self.frame
+        if frame is None or replace(frame.request, measure_steps=False) != resolve(self.session):
+            return None
+        return self.session, frame
 
     # -- how the window is told ----------------------------------------------------------------------------------
 

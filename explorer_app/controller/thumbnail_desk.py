@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.news import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.rendering.thumbnails import THUMBNAIL_PX, ThumbnailStore
+from explorer_app.rendering.thumbnails import THUMBNAIL_PX, ThumbnailStore, shrink
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
-from gpu_backend import ModelFacts, RenderRequest
+from gpu_backend import Frame, ModelFacts, RenderRequest
 
 
-class ThumbnailDesk:
-    """Orders small pictures and stores them by their keys."""
+class ThumbnailDesk(QObject):
+    """Orders small pictures and stores them by their keys. That of the session on the screen is its picture, shrunk.
 
-    def __init__(self, renders: RenderThread, messages: MessageLog) -> None:
+    Parameters
+    ----------
+    shown
+        Gives the session whose full picture is on the screen, and that picture; None while there is another one.
+    """
+
+    changed = Signal()
+    """A picture on the screen became a small one."""
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        messages: MessageLog,
+        shown: Callable[[], tuple[Session, Frame] | None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
         self._renders = renders
         self._messages = messages
+        self._shown = shown
         self._hopeless: set[Hashable] = set()
+        self._waiting: dict[Hashable, Session] = {}
         self.store = ThumbnailStore()
 
     def ask(self, key: Hashable, what: Session | RenderRequest, facts: ModelFacts) -> None:
         """Order a small picture, unless it is there or cannot be made."""
-        if key not in self.store and key not in self._hopeless:
+        if key in self.store or key in self._hopeless:
+            return
+        if isinstance(what, Session):
+            self._waiting[key] = what
+            self.take_shown()
+        if key not in self.store:
             self._renders.ask_thumbnail(key, lambda: thumbnail_request(what, facts))
+
+    @Slot()
+    def take_shown(self) -> None:
+        """Another picture is on the screen: whoever waits for a small one of it has it at once."""
+        shown = self._shown() if self._waiting else None
+        if shown is None:
+            return
+        session, frame = shown
+        keys = [key for key, what in self._waiting.items() if replace(what, model=session.model) == session]
+        if keys:
+            small = shrink(frame)
+            for key in keys:
+                self._put(key, small)
+            self.changed.emit()
 
     def take_made(self, news: ThumbnailMade) -> None:
         """A small picture is there."""
-        self.store.put(news.key, news.frame)
+        self._put(news.key, news.frame)
 
     def take_failed(self, news: ThumbnailFailed) -> None:
         """A small picture cannot be made; nobody is bothered with that."""
+        self._waiting.pop(news.key, None)
         self._hopeless.add(news.key)
         self._messages.note("A small picture could not be made.", f"{news.key}: {news.error}")
 
@@ -42,7 +82,12 @@ class ThumbnailDesk:
         """Forget everything: another model has other pictures."""
         self._renders.forget_thumbnails()
         self._hopeless.clear()
+        self._waiting.clear()
         self.store.clear()
+
+    def _put(self, key: Hashable, frame: Frame) -> None:
+        self._waiting.pop(key, None)
+        self.store.put(key, frame)
 
 
 def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> RenderRequest:

@@ -238,7 +238,7 @@ class MainWindow(QMainWindow):
         facts, device = controller.facts, controller.device
         directions = cast("Directions | None", controller.directions)
         self._error = None
-        self._courier.clear()
+        self._courier.renew()
         self.canvas.show_model(facts)
         self.canvas.show_frame(controller.frame)
         for panel in (self.latent, self.sliders, self.mix):

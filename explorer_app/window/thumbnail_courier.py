@@ -37,27 +37,28 @@ class ThumbnailCourier(QObject):
         super().__init__(parent)
         self._store = store
         self._request = request
-        self._waiting: dict[Hashable, tuple[ThumbnailWidget, object]] = {}
+        self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, object]] = {}
 
     def want(self, name: str, widget: ThumbnailWidget, key: object, what: object) -> None:
         """Take in that a widget wants the picture of `what` under its own `key`; `name` keeps widgets apart."""
         full: Hashable = (name, key)
         if not self._deliver(full, widget, key):
-            self._waiting[full] = (widget, key)
+            self._waiting[full] = (widget, key, what)
             self._request(full, what)
 
     def forget(self, name: str) -> None:
         """A widget is gone, or wants something else now."""
         self._waiting = {full: who for full, who in self._waiting.items() if not _is_of(full, name)}
 
-    def clear(self) -> None:
-        """Nobody waits any more: another model has other pictures."""
-        self._waiting.clear()
+    def renew(self) -> None:
+        """Ask again for what is waited for: another model is open, which knows of none of it, or the first one."""
+        for full, (_, _, what) in list(self._waiting.items()):
+            self._request(full, what)
 
     @Slot()
     def deliver(self) -> None:
         """Hand out what has been made."""
-        for full, (widget, key) in list(self._waiting.items()):
+        for full, (widget, key, _) in list(self._waiting.items()):
             if self._deliver(full, widget, key):
                 self._waiting.pop(full, None)
 

@@ -295,7 +295,7 @@ class FakeController(QObject):
         self.asked.append(("cancel_export",))
 
     def request_thumbnail(self, key: Hashable, what: Session | RenderRequest) -> None:
-        if not self._serves_thumbnails or key in self.thumbnails:
+        if not self._serves_thumbnails or self.facts is None or key in self.thumbnails:
             return
         QTimer.singleShot(0, self.thumbnails_changed.emit)
         place = what.position if isinstance(what, Session) else self.session.position

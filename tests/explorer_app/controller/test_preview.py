@@ -7,6 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.preview import MEASURE_MS
 from explorer_app.messages import Level
+from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from gpu_backend import DeviceError, RenderRequest
 from tests.helpers.desk import Desk
@@ -160,7 +161,7 @@ def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_de
 
 def test_small_pictures_are_made_at_the_earliest_exit_that_is_large_enough(open_desk: Desk):
     desk = open_desk
-    session = desk.controller.session
+    session = GoToSeed(7).apply(desk.controller.session)
     desk.controller.request_thumbnail("here", session)
     desk.controller.request_thumbnail("there", replace(resolve(session), model_id="some other model"))
     desk.until(lambda: len(desk.controller.thumbnails) == 2)
@@ -171,6 +172,32 @@ def test_small_pictures_are_made_at_the_earliest_exit_that_is_large_enough(open_
     desk.walk(1.0)
     desk.rest()
     assert len(desk.engine.requests) == count + 1
+
+
+def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_rendering(open_desk: Desk):
+    desk = open_desk
+    count = len(desk.engine.requests)
+    desk.heard.clear()
+    desk.controller.request_thumbnail("here", desk.controller.session)
+    small = desk.controller.thumbnails.get("here")
+    assert small is not None
+    assert (small.width, small.height) == (64, 64)
+    assert desk.heard == ["thumbnails"]
+    assert len(desk.engine.requests) == count
+
+
+def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_picture(desk: Desk):
+    desk.engine.gate.shut()
+    desk.controller.start()
+    desk.until(lambda: desk.controller.facts)
+    for number in range(50):
+        desk.controller.request_thumbnail(number, GoToSeed(number + 1).apply(desk.controller.session))
+    desk.controller.request_thumbnail("here", desk.controller.session)
+    desk.controller.request_thumbnail("later", GoToSeed(99).apply(desk.controller.session))
+    desk.engine.gate.let_through()
+    desk.until(lambda: "here" in desk.controller.thumbnails)
+    assert len(desk.engine.requests) == 1
+    assert len(desk.controller.thumbnails) == 1
 
 
 def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_desk: Desk):
