@@ -6,15 +6,26 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, Signal
 from PySide6.QtGui import QImage, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSpacerItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from explorer_app.session.edits import Edit, GoToSeed, MoveTo, SetTruncation
 from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
+from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField
-from explorer_app.window.controls.slider_row import RowLabel, SliderRow, below
+from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.latent.class_picker import ClassPicker, classes_label
 from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
@@ -28,6 +39,10 @@ START_PSI = 0.7
 
 _NEAR = 10
 """A seed so near by number is walked to on the plane instead of jumped to."""
+
+
+_LOW = 2
+"""What is left, in px, of the margin below when the dock is too low for all of it."""
 
 
 class LatentPanel(QWidget):
@@ -68,9 +83,7 @@ class LatentPanel(QWidget):
         self.snap = self._button("Snap", "Go to the nearest whole seed.", self._snap)
         self.random = self._button("Random", "Go to a random seed (R).", self.random_asked.emit)
         self.class_button = self._button("Class ▾", "", self._pick_class)
-        self.hint = RowLabel("drag to walk")
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        theme.set_role(self.hint, "dim")
+        self.hint = HintLabel("drag to walk")
         self._labels: list[QLabel] = [self.hint]
         self.picker = ClassPicker(self)
         self.drift = SliderRow("Drift", -1.0, 1.0, tip="seeds a second to walk by itself; 0 stands still.")
@@ -131,7 +144,7 @@ class LatentPanel(QWidget):
             sliders.addWidget(row)
         layout = QVBoxLayout(self)
         margin = theme.MARGIN
-        layout.setContentsMargins(margin, margin, margin, margin)
+        layout.setContentsMargins(margin, margin, margin, _LOW)
         self._whole = layout
         layout.setSpacing(6)
         layout.addWidget(self.plane)
@@ -139,6 +152,8 @@ class LatentPanel(QWidget):
         layout.addLayout(buttons)
         layout.addLayout(sliders)
         layout.addWidget(self.noise)
+        # A dock that is lowered a little takes from the margin below before it begins to scroll.
+        layout.addSpacerItem(QSpacerItem(0, margin - _LOW, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred))
         layout.addStretch(1)
 
     def _connect(self) -> None:
@@ -147,6 +162,7 @@ class LatentPanel(QWidget):
         self.plane.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.noise.edited.connect(self.edited)
         self.noise.gesture_cancelled.connect(self.gesture_cancelled)
+        self.noise.opened.connect(self._reveal_layers)
         self.picker.edited.connect(self.edited)
         self.picker.gesture_cancelled.connect(self.gesture_cancelled)
         self.seed.entered.connect(self._go_to_seed)
@@ -162,12 +178,31 @@ class LatentPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Let the scroll bar of the dock stand in the margin, so that nothing moves when it comes."""
         super().resizeEvent(event)
+        area = self._area()
+        # The bar itself still counts as visible while the room that it gives back is being laid out.
+        taken = max(0, area.width() - self.width()) if area is not None else 0
+        margin = theme.MARGIN
+        self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), _LOW)
+
+    def _area(self) -> QScrollArea | None:
         viewport = self.parentWidget()
         area = viewport.parentWidget() if viewport is not None else None
-        # The bar itself still counts as visible while the room that it gives back is being laid out.
-        taken = max(0, area.width() - self.width()) if isinstance(area, QScrollArea) else 0
-        margin = theme.MARGIN
-        self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), margin)
+        return area if isinstance(area, QScrollArea) else None
+
+    def _reveal_layers(self) -> None:
+        """Scroll so far that the layers are seen below the button that opened them."""
+        area = self._area()
+        if area is None or not self.noise.layers.isVisible():
+            return
+        for layout in (self.noise.layout(), self._whole):
+            if layout is not None:
+                layout.activate()
+        QApplication.sendEvent(area, QEvent(QEvent.Type.LayoutRequest))  # the area knows its range
+        self._whole.activate()  # its margin is another beside a scroll bar
+        bar, room = area.verticalScrollBar(), area.viewport().height()
+        bottom = self.noise.geometry().bottom() + 1 + theme.GRID
+        button = self.noise.disclosure.mapTo(self, QPoint(0, 0)).y() - theme.GRID
+        bar.setValue(min(max(bar.value(), bottom - room), button))
 
     # --- showing ----------------------------------------------------------------------------------------------------
 
@@ -206,7 +241,7 @@ class LatentPanel(QWidget):
         self.psi.show_amount(session.truncation.psi)
         self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
         self.class_button.setText(f"{classes_label(session.classes)} ▾")
-        self.hint.show_text("holding a picture" if session.held else "drag to walk")
+        self.hint.show_words(*(("holding a picture", "held") if session.held else ("drag to walk",)))
 
     def show_drift(self, speed: float) -> None:
         """Show the speed of drifting."""

@@ -44,10 +44,13 @@ class NoiseSection(QWidget):
         `SetNoise`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
+    opened()
+        The person opened the layers.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
+    opened = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -134,6 +137,8 @@ class NoiseSection(QWidget):
             row.moved.connect(lambda gain, final, index=index: self._set_layer(index, gain, final))
             row.cancelled.connect(self.gesture_cancelled)
             self._rows_layout.addWidget(row)
+            QWidget.setTabOrder(self.rows[-1].field if self.rows else self.seed, row.slider)
+            QWidget.setTabOrder(row.slider, row.field)
             self.rows.append(row)
         self._show(self._noise)
 
@@ -169,4 +174,6 @@ class NoiseSection(QWidget):
 
     def _disclose(self, opened: bool) -> None:
         self.layers.setVisible(opened)
+        if opened:
+            self.opened.emit()
         self.disclosure.setIcon(icons.icon("chevron-down" if opened else "chevron-right", "dim"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from explorer_app.session.row_groups import resolution_spans, row_groups
+from explorer_app.session.row_groups import RowGroup, resolution_spans, row_groups
 from explorer_app.window import fonts, theme
 from explorer_app.window.mix.mix_cells import GridShape, off_colour, paint_picture
 
@@ -58,8 +58,11 @@ class GridHead(QWidget):
         """Tooltips of cells and labels."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self._resolutions:
             shape = GridShape(self.width(), len(self._resolutions))
+            group = self._group_at(event.pos().x())
             if event.pos().x() < shape.left:
                 words = "The current latent, which the sources are laid over."
+            elif event.pos().y() < 2 * theme.px(_LABEL) and group is not None:
+                words = f"Rows {group.first}–{group.last}: {group.caption} px."
             else:
                 row = shape.column_at(event.pos().x())
                 left = self._shares[row] if row < len(self._shares) else 1.0
@@ -67,6 +70,23 @@ class GridHead(QWidget):
             QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)
+
+    def group_words(self, group: RowGroup) -> str:
+        """Return a group's label: with its range where there is room, else what of it fits."""
+        groups = row_groups(self._resolutions)
+        shape = GridShape(self.width(), max(len(self._resolutions), 1))
+        is_last = group.last == groups[-1].last
+        end = self.width() if is_last else shape.cell(0, group.last + 1).left() - theme.GRID
+        room = end - shape.cell(0, group.first).left()
+        metrics = QFontMetricsF(fonts.caption())
+        shorter = (f"{group.name} {group.from_px}+",) if is_last else ()
+        return next(
+            (words for words in (group.caption, *shorter) if metrics.horizontalAdvance(words) <= room), group.name
+        )
+
+    def _group_at(self, x: float) -> RowGroup | None:
+        row = GridShape(self.width(), max(len(self._resolutions), 1)).column_at(x)
+        return next((group for group in row_groups(self._resolutions) if row in group), None)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Groups, resolutions, base."""
@@ -81,10 +101,7 @@ class GridHead(QWidget):
         for group in row_groups(self._resolutions):
             first, last = shape.cell(0, group.first), shape.cell(0, group.last)
             room = QRectF(first.left(), 0, last.right() - first.left(), height)
-            words = (
-                group.caption if painter.fontMetrics().horizontalAdvance(group.caption) <= room.width() else group.name
-            )
-            painter.drawText(room, left | Qt.TextFlag.TextDontClip, words)
+            painter.drawText(room, left | Qt.TextFlag.TextDontClip, self.group_words(group))
         for span in resolution_spans(self._resolutions):
             first, last = shape.cell(0, span.first), shape.cell(0, span.last)
             room = QRectF(first.left(), height, last.right() - first.left(), height)

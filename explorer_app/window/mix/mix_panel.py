@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QImage, QPixmap
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QImage, QPixmap, QWheelEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -30,7 +31,8 @@ from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
 from explorer_app.window import icons, theme
 from explorer_app.window.controls.ask_popup import AskPopup
-from explorer_app.window.controls.slider_row import RowLabel, below
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.slider_row import below
 from explorer_app.window.mix.grid_head import GridHead
 from explorer_app.window.mix.mix_cells import GridShape
 from explorer_app.window.mix.strength_grid import StrengthGrid, Strengths
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 _ASK_MS = 250
 _KEPT_PICTURES = 128
+_PEEK = 12
 _RANDOM_SEEDS = 100_000
 """Offered seeds stay short enough to be told to somebody."""
 
@@ -85,9 +88,7 @@ class MixPanel(QWidget):
         self.add.setToolTip("Lay another seed over the current latent.")
         self.keep = QPushButton("Keep current")
         self.keep.setToolTip("Keep the current latent, as it is now, as a source.")
-        self.hint = RowLabel("drag to paint")
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        theme.set_role(self.hint, "dim")
+        self.hint = HintLabel("drag to paint")
         self.empty = QLabel()
         self.empty.setWordWrap(True)
         self.empty.setMargin(6)
@@ -116,6 +117,7 @@ class MixPanel(QWidget):
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setMinimumHeight(GridShape(1, 1).pitch_y)
         self.area.verticalScrollBar().rangeChanged.connect(self._keep_width)
+        self.area.verticalScrollBar().setSingleStep(-(-GridShape(1, 1).pitch_y // QApplication.wheelScrollLines()))
         self._content = inner
         head = QHBoxLayout()
         head.setContentsMargins(margin, 6, margin, 0)
@@ -140,6 +142,7 @@ class MixPanel(QWidget):
         self.grid.gesture_cancelled.connect(self._cancelled)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.pointed_at.connect(self._tell)
+        self.grid.current_moved.connect(self._reveal)
         self.add.clicked.connect(self._ask_source)
         self.keep.clicked.connect(self.keep_asked)
         self.presets.clicked.connect(self._open_presets)
@@ -153,8 +156,22 @@ class MixPanel(QWidget):
         return QSize(theme.px(250), self._height(1))
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Two sources in sight."""
-        return QSize(theme.px(320), self._height(2))
+        """Two sources in sight, and so much of a third that one sees that there are more."""
+        return QSize(theme.px(320), self._height(2) + theme.px(_PEEK))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Over labels and the base the wheel scrolls the sources, as it does over their pictures."""
+        bar = self.area.verticalScrollBar()
+        if bar.maximum() > 0:
+            bar.setValue(bar.value() - round(event.angleDelta().y() / 120 * GridShape(1, 1).pitch_y))
+        event.setAccepted(bar.maximum() > 0)
+
+    def _reveal(self, source: int) -> None:
+        """Bring a source into sight."""
+        pitch = GridShape(1, 1).pitch_y
+        bar = self.area.verticalScrollBar()
+        top = source * pitch
+        bar.setValue(min(max(bar.value(), top + pitch - self.area.viewport().height()), top))
 
     def _keep_width(self, _low: int, high: int) -> None:
         """Let the scroll bar stand in the margin, so that the cells stay under their labels."""
@@ -182,9 +199,12 @@ class MixPanel(QWidget):
         self.show_session(self._session)
 
     def show_session(self, session: Session) -> None:
-        """Show a session without emitting."""
-        self._session = session
+        """Show a session without emitting; a source that is new in it is brought into sight."""
+        old, self._session = self._session.mix, session
         sources = session.mix if self._resolutions else ()
+        new = -1
+        if len(sources) == len(old) + 1:
+            new = next((index for index, source in enumerate(old) if source != sources[index]), len(old))
         self.grid.show_sources([source.label for source in sources], tuple(source.strengths for source in sources))
         self.grid.setVisible(bool(sources))
         self.empty.setVisible(not sources)
@@ -192,6 +212,10 @@ class MixPanel(QWidget):
         self._show_base()
         self._show_pictures()
         self._ask_later.start()
+        if new >= 0:
+            self._content.activate()
+            QApplication.sendEvent(self.area, QEvent(QEvent.Type.LayoutRequest))  # the area knows its range
+            self._reveal(new)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show a picture that was wanted; keys of others are left alone."""
@@ -230,12 +254,12 @@ class MixPanel(QWidget):
     def _tell(self, source: int, row: int) -> None:
         """Say in the corner what is pointed at; it has its own place, so nothing moves."""
         if source < 0 or source >= len(self._session.mix):
-            self.hint.show_text("drag to paint")
+            self.hint.show_words("drag to paint")
         elif row < 0:
-            self.hint.show_text(self._session.mix[source].label)
+            self.hint.show_name(self._session.mix[source].label)
         else:
-            strength = self.grid.strengths[source][row]
-            self.hint.show_text(f"row {row} · {self._resolutions[row]} px · {strength:.2f}")
+            strength = f"{self.grid.strengths[source][row]:.2f}"
+            self.hint.show_words(f"row {row} · {strength}", strength)
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

@@ -51,12 +51,15 @@ class StrengthGrid(QWidget):
         A right click or the menu key on a source, and where on the screen.
     pointed_at(int, int)
         Source and row under the pointer or with the focus; -1, -1 for none.
+    current_moved(int)
+        Keys went to a cell of this source.
     """
 
     painted = Signal(object, bool)
     gesture_cancelled = Signal()
     menu_asked = Signal(int, object)
     pointed_at = Signal(int, int)
+    current_moved = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -286,6 +289,7 @@ class StrengthGrid(QWidget):
             self._current = (min(max(source, 0), len(self._names) - 1), min(max(row, 0), self._columns - 1))
             self._tell_current()
             self._point(self._current, self._current[0])
+            self.current_moved.emit(self._current[0])
             self.update()
         elif key == Qt.Key.Key_Space:
             self._begin()

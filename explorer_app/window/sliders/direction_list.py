@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import SetSlider
@@ -137,6 +138,8 @@ class DirectionList(QScrollArea):
         self.rows: list[DirectionRow] = []
         self._made_for: tuple[tuple[str, float], ...] = ()
         self._order: list[int] = []
+        self._pointed_at = False
+        self._after: QWidget | None = None
         self._content = QWidget()
         self._layout = QVBoxLayout(self._content)
         self._layout.setContentsMargins(theme.MARGIN - 4, 8, 0, 8)
@@ -155,6 +158,7 @@ class DirectionList(QScrollArea):
         if pairs == self._made_for:
             return
         self._made_for = pairs
+        self._pointed_at = False  # nobody knows the new rows' places yet
         for row in self.rows:
             row.hide()
             row.deleteLater()
@@ -167,21 +171,57 @@ class DirectionList(QScrollArea):
             self._layout.insertWidget(index, row)
             self.rows.append(row)
         self._order = list(range(len(self.rows)))
+        self._chain()
 
     def show_session(self, session: Session, resolutions: Sequence[int]) -> None:
-        """Show the session's sliders, starred first."""
+        """Show the session's sliders; starred ones go first as soon as no pointer is on the rows."""
         for row in self.rows:
             row.show_slider(session.slider(row.shown.direction), resolutions)
+        if not self._pointed_at:
+            self._sort()
+
+    def chain_after(self, widget: QWidget) -> None:
+        """Let Tab go from a widget to the first row."""
+        self._after = widget
+        self._chain()
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
+        """Rows stay where they are while one is about to press something in them."""
+        self._pointed_at = True
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Starred rows go to the front now."""
+        self._left()
+        super().leaveEvent(event)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        """No pointer is on what is hidden."""
+        self._left()
+        super().hideEvent(event)
+
+    def _left(self) -> None:
+        self._pointed_at = False
+        self._sort()
+
+    def _sort(self) -> None:
         order = sorted(range(len(self.rows)), key=lambda index: (not self.rows[index].shown.starred, index))
-        if order != self._order:
-            self._order = order
-            before: QWidget | None = None
-            for place, index in enumerate(order):
-                row = self.rows[index]
-                self._layout.removeWidget(row)
-                self._layout.insertWidget(place, row)
-                if before is not None:
-                    QWidget.setTabOrder(before, row.star)
-                for left, right in ((row.star, row.slider), (row.slider, row.field), (row.field, row.rows)):
-                    QWidget.setTabOrder(left, right)
-                before = row.rows
+        if order == self._order:
+            return
+        self._order = order
+        for place, index in enumerate(order):
+            self._layout.removeWidget(self.rows[index])
+            self._layout.insertWidget(place, self.rows[index])
+        self._chain()
+
+    def _chain(self) -> None:
+        """Let Tab go through the rows as they stand, after what is before them."""
+        last = self._after
+        if last is not None and last.window() is not self.window():
+            last = None  # a header that is not built in yet
+        for index in self._order:
+            row = self.rows[index]
+            for widget in (row.star, row.slider, row.field, row.rows):
+                if last is not None:
+                    QWidget.setTabOrder(last, widget)
+                last = widget

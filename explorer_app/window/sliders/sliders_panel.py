@@ -78,6 +78,7 @@ class SlidersPanel(QWidget):
         for part in (self.directions, self.axes):
             part.edited.connect(self.edited)
             part.gesture_cancelled.connect(self.gesture_cancelled)
+        self.directions.chain_after(self.rows)
         self.show_model(None, None)
 
     @staticmethod

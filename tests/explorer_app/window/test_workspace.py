@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer_app.settings import Settings
 from explorer_app.window import theme
@@ -88,6 +88,40 @@ def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> Non
     QApplication.processEvents()
     panel = window.latent
     assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
+
+
+def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
+    window.latent.noise.disclosure.click()
+    parts = [
+        (window.latent.noise.disclosure, *(row.slider for row in window.latent.noise.rows)),
+        (window.sliders.zero, window.sliders.rows),
+        *((row.star, row.slider, row.field, row.rows) for row in window.sliders.directions.rows),
+    ]
+    expected = [widget for part in parts for widget in part]
+    reached: list[QWidget] = []
+    window.latent.noise.disclosure.setFocus()
+    for _ in range(2 * len(expected)):
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        reached.append(focus)
+        QTest.keyClick(focus, Qt.Key.Key_Tab)
+    assert [widget for widget in reached if widget in expected][: len(expected)] == expected
+    after = reached[reached.index(expected[-1]) + 1]
+    assert dock(window, "mix").isAncestorOf(after) or not dock(window, "mix").isVisible()
+    between = reached[reached.index(window.sliders.rows) : reached.index(expected[-1]) + 1]
+    assert len(between) == 1 + 4 * len(window.sliders.directions.rows), "nothing else comes between"
+
+
+def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
+    make: Make, controller: FakeController
+) -> None:
+    window = make(controller, 1600, 980)
+    window.workspace.reset()
+    for height in (980, 974, 962):
+        window.resize(1600, height)
+        QApplication.processEvents()
+        viewport = window.latent.parentWidget()
+        assert viewport.height() >= window.latent.height(), height
 
 
 def test_docks_lie_six_px_apart(window: MainWindow) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtWidgets import QScrollArea
+from PySide6.QtWidgets import QApplication, QScrollArea
 
 from explorer_app.session.edits import GoToSeed, MoveTo
 from explorer_app.session.session import Position, Session
@@ -290,6 +290,59 @@ def test_nothing_moves_when_the_layers_open_and_the_dock_begins_to_scroll(qtbot)
     qtbot.waitUntil(area.verticalScrollBar().isVisible)
     qtbot.waitUntil(lambda: panel.noise.rows[0].width() > 0)
     assert [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still] == before
+
+
+@pytest.fixture
+def scrolled(qtbot):
+    """The panel in a dock that has just the room for it."""
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidgetResizable(True)
+    panel = LatentPanel()
+    area.setWidget(panel)
+    area.resize(340, panel.sizeHint().height() + 4)
+    area.show()
+    return area
+
+
+@pytest.mark.parametrize("resolution", [64, 256, 1024])
+def test_layers_that_open_are_seen(scrolled, qtbot, resolution):
+    panel = scrolled.widget()
+    panel.show_model(model_facts(resolution), None)
+    noise, viewport = panel.noise, scrolled.viewport()
+    qtbot.mouseClick(noise.disclosure, Qt.MouseButton.LeftButton)
+
+    def seen():
+        rows = [row.visibleRegion().boundingRect() == row.rect() for row in noise.rows]
+        return rows[0] and (all(rows) or noise.layers.height() + 40 > viewport.height())
+
+    qtbot.waitUntil(seen)
+    button = noise.disclosure.mapTo(viewport, QPoint(0, 0))
+    assert button.y() >= 0, "the button that closes them is still there"
+
+
+def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled):
+    panel = scrolled.widget()
+    panel.show_model(model_facts(), None)
+    scrolled.resize(340, scrolled.height() - 10)
+    QApplication.processEvents()
+    assert not scrolled.verticalScrollBar().isVisible()
+    assert scrolled.viewport().rect().contains(panel.noise.geometry())
+
+
+def test_the_hint_is_told_whole_or_not_at_all(panel):
+    panel.resize(panel.minimumSizeHint().width(), 520)
+    for session in (Session(), Session(held=((Recipe(), 1.0),))):
+        panel.edits.show(session)
+        for words in ("Class ▾", "a very long name of a class, and more of it"):
+            panel.class_button.setText(words)
+            panel.layout().activate()
+            assert panel.hint.text() in ("", "drag to walk", "holding a picture", "held")
+            assert panel.hint.fontMetrics().horizontalAdvance(panel.hint.text()) <= max(panel.hint.width(), 0)
+    panel.edits.show(Session())
+    panel.resize(420, 520)
+    panel.layout().activate()
+    assert panel.hint.text() == "drag to walk"
 
 
 def test_every_control_says_what_it_is(panel):

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QMenu
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QImage
+from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
 from explorer_app.session.edits import AddSource, RemoveSource, SetSource, SetStrengths
+from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.window.mix.mix_panel import MixPanel
 from gpu_backend import Latent, Point
-from tests.helpers.panels import Edits, drag, model_facts, move, press
+from tests.helpers.panels import Edits, drag, model_facts, move, press, wheel
 
 
 def source(seed, strengths=(0.0,) * 14, label=""):
@@ -165,11 +166,96 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):
 def test_the_corner_tells_what_is_pointed_at(panel, qtbot):
     qtbot.mouseMove(panel.grid, panel.grid.cell_rect(1, 6).center().toPoint())
     panel.grid.pointed_at.emit(1, 6)
-    assert panel.hint.full_text == "row 6 · 32 px · 1.00"
+    assert panel.hint.full_text == "row 6 · 1.00"
     panel.grid.pointed_at.emit(1, -1)
     assert panel.hint.full_text == "seed 2"
     panel.grid.pointed_at.emit(-1, -1)
     assert panel.hint.full_text == "drag to paint"
+
+
+def test_the_strength_one_points_at_is_told_whole_in_the_narrowest_dock(panel):
+    for width in (panel.minimumSizeHint().width(), 290, 340):
+        panel.resize(width, 240)
+        panel.layout().activate()
+        panel.grid.pointed_at.emit(0, 13)
+        assert panel.hint.text() in ("0.00", "row 13 · 0.00")
+        assert panel.hint.fontMetrics().horizontalAdvance(panel.hint.text()) <= panel.hint.width()
+    assert panel.hint.text() == "row 13 · 0.00"
+
+
+def many(count):
+    return Session(mix=tuple(source(seed) for seed in range(count)))
+
+
+def in_sight(panel, index):
+    top = panel.grid.mapTo(panel.area.viewport(), panel.grid.cell_rect(index, 0).topLeft().toPoint()).y()
+    return top >= 0 and top + panel.grid.cell_rect(index, 0).height() <= panel.area.viewport().height()
+
+
+def test_a_source_that_is_added_is_scrolled_to(panel, qtbot):
+    panel.edits.show(many(8))
+    assert not in_sight(panel, 8)
+    qtbot.mouseClick(panel.add, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.ask.button, Qt.MouseButton.LeftButton)
+    assert in_sight(panel, 8)
+
+
+def test_a_source_that_comes_back_by_undo_is_scrolled_to(panel, qtbot):
+    panel.edits.show(many(8))
+    qtbot.waitUntil(lambda: panel.area.verticalScrollBar().maximum() > 0)
+    panel.area.verticalScrollBar().setValue(panel.area.verticalScrollBar().maximum())
+    panel.edits.show(RemoveSource(1).apply(many(8)))
+    panel.edits.show(many(8))
+    qtbot.waitUntil(lambda: in_sight(panel, 1))
+
+
+def test_keys_do_not_lead_out_of_sight(panel, qtbot):
+    panel.edits.show(many(8))
+    qtbot.waitUntil(lambda: panel.area.verticalScrollBar().maximum() > 0)
+    for key, last in ((Qt.Key.Key_Down, 7), (Qt.Key.Key_Up, 0)):
+        for _ in range(7):
+            qtbot.keyClick(panel.grid, key)
+        assert panel.grid.current[0] == last
+        assert in_sight(panel, last)
+
+
+@pytest.mark.parametrize("part", ["grid", "head"])
+def test_the_wheel_over_pictures_and_labels_scrolls_by_one_source(panel, qtbot, part):
+    panel.edits.show(many(8))
+    bar = panel.area.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    turned_over = getattr(panel, part)
+    while not wheel(turned_over, QPoint(10, 10), -1):  # as Qt hands it on
+        turned_over = turned_over.parentWidget()
+    assert abs(bar.value() - panel.grid.height() / 8) <= 3
+    assert panel.edits.all == []
+
+
+def test_the_sources_take_all_the_height_there_is(panel):
+    panel.edits.show(many(8))
+    heights = []
+    for height in (240, 400):
+        panel.resize(322, height)
+        panel.layout().activate()
+        heights.append(panel.area.viewport().height())
+    assert heights[1] - heights[0] == 160
+    assert panel.add.y() - panel.area.geometry().bottom() < 10
+
+
+def test_labels_of_groups_keep_what_fits_of_their_range(panel):
+    fine = row_groups(model_facts().row_resolutions)[-1]
+    words = {}
+    for width in range(320, 100, -5):
+        panel.head.resize(width, panel.head.height())
+        words[panel.head.group_words(fine)] = width
+    assert list(words) == ["fine 128–256", "fine 128+", "fine"]
+
+
+def test_a_label_of_a_group_tells_its_rows_and_range(panel):
+    place = QPoint(panel.head.width() - 20, 4)
+    QApplication.sendEvent(panel.head, QHelpEvent(QEvent.Type.ToolTip, place, panel.head.mapToGlobal(place)))
+    assert QToolTip.text() == "Rows 9–13: fine 128–256 px."
+    QToolTip.hideText()
 
 
 def test_many_sources_scroll_under_their_labels(panel, qtbot):

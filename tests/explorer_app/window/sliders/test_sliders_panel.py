@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QEnterEvent
+from PySide6.QtWidgets import QApplication
 
 from explorer_app.session.edits import SetRowRange, ZeroSliders
 from explorer_app.session.row_groups import SetRowRanges
@@ -98,10 +100,35 @@ def test_the_wheel_over_a_slider_without_focus_is_left_to_the_list(panel):
 def test_a_star_brings_a_direction_to_the_front(panel, qtbot):
     qtbot.mouseClick(panel.directions.rows[4].star, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.directions.rows[2].star, Qt.MouseButton.LeftButton)
+    QApplication.sendEvent(panel.directions, QEvent(QEvent.Type.Leave))
     panel.directions.widget().layout().activate()
     assert shown_order(panel)[:4] == ["Direction 3", "Direction 5", "Direction 1", "Direction 2"]
     qtbot.mouseClick(panel.directions.rows[4].star, Qt.MouseButton.LeftButton)
     assert panel.edits.session.sliders == (Slider("sefa/2", starred=True),)
+
+
+def test_a_starred_row_stays_under_the_pointer_until_it_leaves(panel, qtbot):
+    rows = panel.directions
+    before = shown_order(panel)
+    QApplication.sendEvent(rows, QEnterEvent(QPointF(5, 5), QPointF(5, 5), QPointF(5, 5)))
+    qtbot.mouseClick(rows.rows[4].star, Qt.MouseButton.LeftButton)
+    rows.widget().layout().activate()
+    assert shown_order(panel) == before
+    qtbot.mouseClick(rows.rows[4].star, Qt.MouseButton.LeftButton)
+    assert panel.edits.session.sliders == (), "the second click met the same star"
+    qtbot.mouseClick(rows.rows[4].star, Qt.MouseButton.LeftButton)
+    QApplication.sendEvent(rows, QEvent(QEvent.Type.Leave))
+    rows.widget().layout().activate()
+    assert shown_order(panel)[:2] == ["Direction 5", "Direction 1"]
+
+
+def test_another_model_starts_with_its_starred_rows_in_front(panel):
+    QApplication.sendEvent(panel.directions, QEnterEvent(QPointF(5, 5), QPointF(5, 5), QPointF(5, 5)))
+    panel.edits.session = Session(sliders=(Slider("sefa/3", starred=True),))
+    panel._session = panel.edits.session
+    panel.show_model(model_facts(), model_directions(12))
+    QApplication.processEvents()
+    assert shown_order(panel)[0] == "Direction 4"
 
 
 def test_a_double_click_on_the_name_renames(panel, qtbot):

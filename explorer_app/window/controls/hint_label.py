@@ -1,0 +1,60 @@
+"""A hint at the end of a line: said as fully as there is room for, and never cut in the middle."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from explorer_app.window import theme
+
+
+class HintLabel(QLabel):
+    """Words at the right that take the room that is left; what does not fit gives way to something shorter."""
+
+    def __init__(self, words: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._wordings: tuple[str, ...] = ()
+        self._may_cut = False
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        theme.set_role(self, "dim")
+        self.show_words(words)
+
+    @property
+    def full_text(self) -> str:
+        """The longest wording."""
+        return self._wordings[0]
+
+    def show_words(self, *wordings: str) -> None:
+        """Show the first of these that fits, the longest first; nothing where none does."""
+        self._wordings, self._may_cut = wordings, False
+        self._fit()
+
+    def show_name(self, name: str) -> None:
+        """Show a name of any length, which may be cut."""
+        self._wordings, self._may_cut = (name,), True
+        self._fit()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """As wide as the longest wording would like."""
+        return QSize(self.fontMetrics().horizontalAdvance(self.full_text) + 2, theme.px(theme.ROW))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """It may be left out."""
+        return QSize(0, theme.px(theme.ROW) - 4)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Choose anew."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        metrics, room = self.fontMetrics(), self.width()
+        fitting = [words for words in self._wordings if metrics.horizontalAdvance(words) <= room]
+        if fitting:
+            self.setText(fitting[0])
+        else:
+            cut = metrics.elidedText(self.full_text, Qt.TextElideMode.ElideRight, room)
+            self.setText(cut if self._may_cut else "")
