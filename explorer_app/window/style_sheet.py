@@ -122,7 +122,7 @@ QScrollBar { background: transparent; border: none; }
 QScrollBar:vertical { width: ${p10}px; margin: 0; }
 QScrollBar:horizontal { height: ${p10}px; margin: 0; }
 QScrollBar::handle { background: $edge; border-radius: 3px; margin: 2px; }
-QScrollBar::handle:vertical { min-height: ${p28}px; }
+QScrollBar::handle:vertical { margin: 2px 1px 2px 3px; min-height: ${p28}px; }
 QScrollBar::handle:horizontal { min-width: ${p28}px; }
 QScrollBar::handle:hover { background: $dim; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; border: none; background: none; }

@@ -163,6 +163,7 @@ class LatentPanel(QWidget):
         self.noise.edited.connect(self.edited)
         self.noise.gesture_cancelled.connect(self.gesture_cancelled)
         self.noise.opened.connect(self._reveal_layers)
+        self.noise.turning.connect(self.plane.hold_height)  # what opens below does not squeeze it
         self.picker.edited.connect(self.edited)
         self.picker.gesture_cancelled.connect(self.gesture_cancelled)
         self.seed.entered.connect(self._go_to_seed)

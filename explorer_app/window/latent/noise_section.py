@@ -44,12 +44,13 @@ class NoiseSection(QWidget):
         `SetNoise`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    opened()
-        The person opened the layers.
+    turning(bool), opened()
+        The layers are about to open or to shut; the person opened them.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
+    turning = Signal(bool)
     opened = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -173,7 +174,8 @@ class NoiseSection(QWidget):
             self._show(noise)
 
     def _disclose(self, opened: bool) -> None:
+        self.turning.emit(opened)
         self.layers.setVisible(opened)
+        self.disclosure.setIcon(icons.icon("chevron-down" if opened else "chevron-right", "dim"))
         if opened:
             self.opened.emit()
-        self.disclosure.setIcon(icons.icon("chevron-down" if opened else "chevron-right", "dim"))

@@ -36,6 +36,7 @@ from gpu_backend import plane_seed
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
+_LOW, _HIGH = 132, 156
 _ASK_MS = 120
 _KEPT_PICTURES = 600
 _KEY_STEP = 0.1
@@ -77,8 +78,8 @@ class SeedPlane(QWidget):
         self._look: object = None
         self._ask = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._ask.timeout.connect(self._ask_for_pictures)
-        self.setFixedHeight(theme.px(156))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.hold_height(False)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Seed plane")
@@ -100,11 +101,16 @@ class SeedPlane(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Four columns of three."""
-        return QSize(theme.px(320), theme.px(156))
+        return QSize(theme.px(320), theme.px(_HIGH))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Two columns at least."""
-        return QSize(120, theme.px(156))
+        """Two columns at least; a little lower than it would like."""
+        return QSize(120, theme.px(_LOW))
+
+    def hold_height(self, held: bool) -> None:
+        """Stay as high as it is, or give a little where the dock is low."""
+        self.setMinimumHeight(self.height() if held else theme.px(_LOW))
+        self.setMaximumHeight(self.height() if held else theme.px(_HIGH))
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Start with empty cells for a model, or say that there is none."""
