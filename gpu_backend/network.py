@@ -5,7 +5,7 @@ Noise stays in a bound plan's buffers from run to run, so it is copied in only w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +87,23 @@ class Network:
         return np.array(self._fetch(self._mapping_key(z.shape[0])).run(inputs)["w"])
 
     def synthesize(
-        self, key: PlanKey, ws: NDArray[np.float32], noise: Noise, *, measure: bool = False
+        self,
+        key: PlanKey,
+        ws: NDArray[np.float32],
+        noise: Noise,
+        *,
+        measure: bool = False,
+        abandoned: Callable[[], bool] | None = None,
     ) -> tuple[Mapping[str, NDArray[Any]], BoundPlan]:
-        """Run a synthesis plan on ws (batch, num_ws, w_dim); the outputs are views that the next run overwrites."""
+        """Run a synthesis plan on ws (batch, num_ws, w_dim); the outputs are views that the next run overwrites.
+
+        Raises CancelledError between two steps once `abandoned` says yes.
+        """
         bound = self._fetch(key)
-        outputs = bound.run({"ws": ws, **self._noise_news(key, bound, noise)}, measure=measure)
+        inputs = {"ws": ws, **self._noise_news(key, bound, noise)}
+        if len(inputs) > 1:
+            self._held.pop(key, None)  # nobody knows what lies there if the run does not end
+        outputs = bound.run(inputs, measure=measure, abandoned=abandoned)
         self._held[key] = _Held(bound, noise)
         return outputs, bound
 

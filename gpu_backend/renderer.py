@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,11 +141,20 @@ class Renderer:
         """Memory that plans and mapped seeds hold, besides the model's weights."""
         return self._network.nbytes + self._mapped.nbytes
 
-    def render(self, request: RenderRequest) -> Frame:
+    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
         """Return the picture that a request asks for.
+
+        Parameters
+        ----------
+        request
+            What to render.
+        abandoned
+            Asked between the steps of the network: whether nobody waits for the picture any more.
 
         Raises
         ------
+        CancelledError
+            If `abandoned` said yes; the renderer is as good as before.
         RequestError
             If the request is for another model or asks for what this one does not have.
         DeviceError
@@ -157,7 +166,9 @@ class Renderer:
         ws = self._rows(request.blend)
         rows_done = time.perf_counter()
         key = self._network.synthesis_key(1, resolution)
-        outputs, bound = self._network.synthesize(key, ws[None], request.noise, measure=request.measure_steps)
+        outputs, bound = self._network.synthesize(
+            key, ws[None], request.noise, measure=request.measure_steps, abandoned=abandoned
+        )
         synthesis_done = time.perf_counter()
         pixels = np.array(outputs["pixels"][0], dtype=np.uint8, order="C")
         pixels.setflags(write=False)

@@ -15,6 +15,7 @@ from torch import Tensor
 from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
 from gpu_backend.cpu.kernel_table import KERNELS
 from gpu_backend.cpu.team import Team
+from gpu_backend.errors import CancelledError
 from gpu_backend.plan.plan import Buffer, Plan
 
 _DTYPES = {"float32": torch.float32, "uint8": torch.uint8}
@@ -64,23 +65,36 @@ class CpuBoundPlan:
         """Whether the memory was freed."""
         return not self._kernels
 
-    def run(self, inputs: Mapping[str, NDArray[Any]], *, measure: bool = False) -> Mapping[str, NDArray[Any]]:
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        measure: bool = False,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
         """Copy inputs in, run every step, return views of the outputs.
 
         Raises
         ------
+        CancelledError
+            If `abandoned`, asked before each step, said yes.
         ValueError
             If an input is unknown to the plan or does not fit its buffer (a missing batch axis is repeated).
         RuntimeError
             If the plan was closed.
         """
         self._take(inputs)
+        times_us: list[float] = []
         with torch.inference_mode():
-            if measure:
-                self._times_us = tuple(_timed_us(kernel.run) for kernel in self._kernels)
-            else:
-                for kernel in self._kernels:
+            for kernel in self._kernels:
+                if abandoned is not None and abandoned():
+                    raise CancelledError("The picture was given up, since nobody waits for it any more.")
+                if measure:
+                    times_us.append(_timed_us(kernel.run))
+                else:
                     kernel.run()
+        if measure:
+            self._times_us = tuple(times_us)
         return dict(self._outputs)
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,11 +24,19 @@ class BoundPlan(Protocol):
         """Memory that this binding holds."""
         ...
 
-    def run(self, inputs: Mapping[str, NDArray[Any]], *, measure: bool = False) -> Mapping[str, NDArray[Any]]:
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        measure: bool = False,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
         """Copy inputs into their fixed buffers, run every step, return the outputs.
 
         Inputs that are left out keep what they held after the last run. Outputs are views of fixed buffers: copy what
         must outlive the next run. With `measure`, `step_times_us` holds this run's time of each step afterwards.
+        `abandoned` is asked between steps; once it says yes, CancelledError is raised: the inputs were taken, the
+        outputs mean nothing until the next run.
         """
         ...
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpu_backend import (
+    CancelledError,
     DeviceError,
     DirectionAmount,
     Frame,
@@ -45,9 +46,9 @@ class CountingPlan:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bound, name)
 
-    def run(self, inputs: Mapping[str, Any], *, measure: bool = False) -> Mapping[str, Any]:
+    def run(self, inputs: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
         self.runs.append(frozenset(inputs))
-        return self._bound.run(inputs, measure=measure)
+        return self._bound.run(inputs, **options)
 
     def close(self) -> None:
         self.is_closed = True
@@ -373,3 +374,27 @@ def test_closing_twice_is_fine_and_a_closed_renderer_says_so() -> None:
         with pytest.raises(DeviceError, match="it was closed; open the model again"):
             use()
     assert renderer.nbytes == 0
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7, 11])
+def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer(steps: int) -> None:
+    model = make_stylegan2(resolution=32)
+    renderer, fresh = Renderer(model), Renderer(model)
+    before = request_for(renderer, noise=Noise("random", seed=1))
+    given_up = request_for(renderer, Latent(plane_point(9, 9)), noise=Noise("random", seed=2))
+    expected = {request: fresh.render(request).pixels for request in (before, given_up)}
+    for wanted in (before, given_up):
+        renderer.render(before)
+        answers = iter([False] * steps + [True])
+        with pytest.raises(CancelledError):
+            renderer.render(given_up, abandoned=lambda answers=answers: next(answers))
+        np.testing.assert_array_equal(renderer.render(wanted).pixels, expected[wanted])
+    renderer.close()
+    fresh.close()
+
+
+def test_a_picture_that_somebody_waits_for_is_asked_about_at_every_step(renderer: Renderer) -> None:
+    asked: list[bool] = []
+    request = request_for(renderer, measure_steps=True)
+    frame = renderer.render(request, abandoned=lambda: bool(asked.append(False)))
+    assert len(asked) == len(frame.timings.steps) > 11
