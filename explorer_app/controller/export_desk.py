@@ -77,7 +77,7 @@ class ExportDesk(QObject):
         self._renders.export(self._job)
 
     def cancel(self) -> None:
-        """Stop the sequence after the frame that is being made."""
+        """Stop the sequence; the frame that is being made is given up."""
         if self._job is not None and self._progress is not None:
             self._renders.cancel_export(self._job)
             self._show(replace(self._progress, is_stopping=True))

@@ -89,7 +89,7 @@ class Preview(QObject):
             self._measure_next = False
             self._measured = request
             request = replace(request, measure_steps=True)
-        self._renders.ask(request, self._clock())
+        self._renders.ask(request, self._clock(), at_rest=not live)
 
     def render_failed(self) -> None:
         """Forget what was asked for, so that it can be asked for again."""

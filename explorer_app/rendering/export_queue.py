@@ -71,6 +71,11 @@ class ExportQueue:
                 self._cancelled.append(job)
                 self._condition.notify_all()
 
+    def is_over(self, job: ExportJob, *, is_closing: bool) -> bool:
+        """Return whether nobody waits for a job's frames any more: it was cancelled, or all ends and it is not urgent."""
+        with self._condition:
+            return job in self._cancelled or (is_closing and job not in self._urgent)
+
     def turn(self) -> ExportTurn | None:
         """Return what is to do next, None if nothing is. A cancelled job comes first, wherever it stands."""
         with self._condition:

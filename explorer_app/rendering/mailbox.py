@@ -62,6 +62,17 @@ class Mailbox(Generic[Item]):
             item, self._item = self._item, None
             return item
 
+    def peek(self) -> Item | None:
+        """Return what is there and leave it, None if nothing is."""
+        with self._condition:
+            return self._item
+
+    def put_back(self, item: Item) -> None:
+        """Leave an item that was taken, unless a newer one is there, which is not counted as dropped."""
+        with self._condition:
+            if self._item is None:
+                self.put(item)
+
     def wait(self, timeout_s: float | None = None) -> Item | None:
         """Wait for an item and take it; None if the mailbox was closed or the time is over."""
         with self._condition:

@@ -10,6 +10,18 @@ What it does next, in this order::
     a thumbnail           only when no preview was asked for lately
 
 It waits on one condition for all of them. Nothing that goes wrong ends it: errors become news.
+
+A picture that is being rendered is given up, between two steps of the network::
+
+    closing, or a model to open     any preview or thumbnail; closing also a frame of a sequence
+    a preview request               a thumbnail
+    a moving preview request        a preview at rest: the hand does not wait for a full picture
+    one at rest                     a preview at rest, unless the one before was given up as well
+    its job is cancelled            a frame of an export
+
+A preview that was asked for while something moves is finished whatever the hand does next, and of previews at rest at
+least every second one: so a drag that never pauses, or a key that is held, always has a picture to show. What was
+given up goes back to where it waited, unless something newer is there; it is no error and no measured frame.
 """
 
 from __future__ import annotations
@@ -38,7 +50,7 @@ from explorer_app.rendering.news import (
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.thumbnail_orders import ThumbnailOrder, ThumbnailOrders
 from explorer_app.rendering.thumbnails import shrink
-from gpu_backend import Frame, Model, RenderRequest
+from gpu_backend import CancelledError, Frame, Model, RenderRequest
 
 THUMBNAIL_REST_S = 0.15
 """Thumbnails wait until no preview was asked for this long."""
@@ -46,10 +58,11 @@ THUMBNAIL_REST_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """A request and when the hand asked for it."""
+    """A request and when the hand asked for it; at rest it is given up for a newer one."""
 
     request: RenderRequest
     asked_s: float
+    is_at_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +126,7 @@ class RenderThread(QObject):
         # Touched by the thread alone.
         self._renderer: RendererLike | None = None
         self._was_preview = False
+        self._was_given_up = False
 
     # -- from the window's thread -----------------------------------------------------------------------------------
 
@@ -133,7 +147,11 @@ class RenderThread(QObject):
             self._thread.start()
 
     def close(self) -> None:
-        """End exports as cancelled, free the device, wait for the thread. May be called twice, and before `start`."""
+        """End exports as cancelled, free the device, wait for the thread. May be called twice, and before `start`.
+
+        Waits for the step of the network that is under way, for a renderer that is being made, and for pictures that
+        were saved.
+        """
         if self._state is Lifecycle.RUNNING:
             with self._condition:
                 self._state = Lifecycle.CLOSING
@@ -141,10 +159,13 @@ class RenderThread(QObject):
             self._thread.join()
         self._state = Lifecycle.CLOSED
 
-    def ask(self, request: RenderRequest, asked_s: float) -> None:
-        """Ask for a picture; it takes the place of one that was asked for and not begun."""
+    def ask(self, request: RenderRequest, asked_s: float, *, at_rest: bool = False) -> None:
+        """Ask for a picture; it takes the place of one that was asked for and not begun.
+
+        One that nothing moves in (`at_rest`) is given up when another is asked for; one in a movement never is.
+        """
         self._last_preview_s = time.monotonic()
-        self._requests.put(PreviewRequest(request, asked_s))
+        self._requests.put(PreviewRequest(request, asked_s, at_rest))
 
     def take_frame(self) -> PreviewFrame | None:
         """Take the newest frame, None if there is none that was not taken."""
@@ -174,7 +195,7 @@ class RenderThread(QObject):
         self._exports.put(job, urgent=urgent)
 
     def cancel_export(self, job: ExportJob) -> None:
-        """End a job after the frame that is being made; the news tell when."""
+        """End a job and give up the frame that is being made; the news tell when."""
         self._exports.cancel(job)
 
     def ask_thumbnail(self, key: Hashable, request: Callable[[], RenderRequest]) -> None:
@@ -266,12 +287,30 @@ class RenderThread(QObject):
         if renderer is None or asked.request.model_id != renderer.facts.model_id:
             return  # a late request, for a model that has gone
         try:
-            frame = renderer.render(asked.request)
+            frame = renderer.render(asked.request, abandoned=lambda: self._gives_way(asked))
+        except CancelledError:
+            self._was_given_up = True
+            self._was_preview = False  # so that what it gave way to comes before an export's turn
+            self._requests.put_back(asked)
+            return
         except Exception as error:
             self._tell(RenderFailed(error))
             return
+        self._was_given_up = False
         if self._frames.put(PreviewFrame(frame, asked.asked_s)):
             self.frame_ready.emit()
+
+    def _must_turn(self) -> bool:
+        """Return whether something waits that no picture may hold up: the end, or a model."""
+        return self._state is not Lifecycle.RUNNING or not self._models.is_empty
+
+    def _gives_way(self, asked: PreviewRequest) -> bool:
+        if self._must_turn():
+            return True
+        newer = self._requests.peek() if asked.is_at_rest else None
+        if newer is None or newer.request == asked.request:
+            return False
+        return not (newer.is_at_rest and self._was_given_up)
 
     def _export(self, turn: ExportTurn) -> None:
         job, renderer = turn.job, self._renderer
@@ -281,7 +320,10 @@ class RenderThread(QObject):
         try:
             request = job.next_request()
             if request is not None:
-                job.deliver(renderer.render(request))
+                job.deliver(renderer.render(request, abandoned=lambda: self._is_over(job)))
+        except CancelledError:
+            self._end_export(job, is_cancelled=True)
+            return
         except Exception as error:
             self._end_export(job, is_cancelled=False, error=error)
             return
@@ -289,6 +331,9 @@ class RenderThread(QObject):
             self._end_export(job, is_cancelled=False)
         else:
             self._tell(ExportAdvanced(job))
+
+    def _is_over(self, job: ExportJob) -> bool:
+        return self._exports.is_over(job, is_closing=self._state is not Lifecycle.RUNNING)
 
     def _end_export(self, job: ExportJob, *, is_cancelled: bool, error: Exception | None = None) -> None:
         self._exports.finish(job)
@@ -304,7 +349,10 @@ class RenderThread(QObject):
             request = order.request()
             if renderer is None or request.model_id != renderer.facts.model_id:
                 return
-            self._tell(ThumbnailMade(order.key, shrink(renderer.render(request))))
+            frame = renderer.render(request, abandoned=lambda: self._must_turn() or not self._requests.is_empty)
+            self._tell(ThumbnailMade(order.key, shrink(frame)))
+        except CancelledError:
+            self._orders.put_back(order)
         except Exception as error:
             self._tell(ThumbnailFailed(order.key, error))
 

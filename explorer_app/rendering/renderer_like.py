@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from gpu_backend import Frame, ModelFacts, RenderRequest
@@ -58,8 +59,8 @@ class RendererLike(Protocol):
         """The model's directions."""
         ...
 
-    def render(self, request: RenderRequest) -> Frame:
-        """Return the picture."""
+    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+        """Return the picture; raise CancelledError soon after `abandoned`, asked now and then, says yes."""
         ...
 
     def close(self) -> None:

@@ -47,6 +47,12 @@ class ThumbnailOrders:
                 self._orders.popitem(last=False)
             self._condition.notify_all()
 
+    def put_back(self, order: ThumbnailOrder) -> None:
+        """Order again what was taken, unless a newer order for it is there."""
+        with self._condition:
+            if order.key not in self._orders:
+                self.put(order)
+
     def take(self) -> ThumbnailOrder | None:
         """Take the order that came last, None if none waits."""
         with self._condition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ class Engine:
     full_ms: float = 5.0
     gate: Gate = field(default_factory=Gate)
     requests: list[RenderRequest] = field(default_factory=list)
+    given_up: list[RenderRequest] = field(default_factory=list)
     threads: set[str] = field(default_factory=set)
     made: list[FakeRenderer] = field(default_factory=list)
     failing: BaseException | None = None
@@ -101,10 +103,13 @@ class FakeRenderer:
         self.closed = 0
         self._engine = engine
 
-    def render(self, request: RenderRequest) -> Frame:
+    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
         engine = self._engine
         engine.threads.add(threading.current_thread().name)
         engine.gate.pass_through()
+        if abandoned is not None and abandoned():
+            engine.given_up.append(request)
+            raise CancelledError("Given up.")
         assert request.model_id == self.facts.model_id
         assert not self.closed
         engine.requests.append(request)

@@ -228,11 +228,11 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_d
     assert desk.controller.export.is_stopping
     desk.engine.gate.open()
     desk.until(lambda: desk.controller.export is None)
-    assert said(desk, "The export was stopped after 2 of 5 frames")
+    assert said(desk, "The export was stopped after 1 of 5 frames")
     rendered = len(desk.engine.requests)
     desk.controller.start_export(settings)
     desk.until(lambda: said(desk, "Exported 5 frames"))
-    assert len(desk.engine.requests) - rendered == 3
+    assert len(desk.engine.requests) - rendered == 4
 
 
 def test_a_second_export_has_to_wait_and_so_has_another_model(open_desk: Desk):
