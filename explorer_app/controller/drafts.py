@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
@@ -13,6 +14,12 @@ MIN_DRAFT_PX = 32
 _GAIN_OF_HALVING = 0.6
 """What part of the time is left at half the resolution, as long as nobody has measured: StyleGAN2's larger blocks cost
 about the same each, since channels halve as the sides double."""
+
+_LARGE_PX = 512
+"""Above, nobody waits for a full picture to learn how long it takes."""
+
+_FIRST_DRAFT_PX = 256
+"""The largest first draft of a large network."""
 
 _REMEMBERED = 5
 
@@ -43,25 +50,33 @@ class DraftPolicy:
     def resolution(self, facts: ModelFacts) -> int | None:
         """Return the largest resolution that is expected to meet the budget, None for full.
 
-        Without a time to go by it is full; if nothing meets the budget it is the smallest draft worth looking at.
+        Without a time to go by it is full, but a modest draft of a large network: its full picture may take seconds.
+        If nothing meets the budget it is the smallest draft worth looking at.
         """
-        drafts = [side for side in facts.draft_resolutions if MIN_DRAFT_PX <= side < facts.resolution]
-        full_ms = self._time_ms(facts.resolution)
-        if not drafts or full_ms is None or full_ms <= self._budget_ms:
+        drafts = sorted(side for side in facts.draft_resolutions if MIN_DRAFT_PX <= side < facts.resolution)
+        if not drafts:
             return None
-        expected_ms = full_ms
-        side = facts.resolution
-        for draft in sorted(drafts, reverse=True):
-            while side > draft:
-                expected_ms *= _GAIN_OF_HALVING
-                side //= 2
-            measured_ms = self._time_ms(draft)
-            expected_ms = expected_ms if measured_ms is None else measured_ms
+        sides = (facts.resolution, *reversed(drafts))
+        known = {side: ms for side in sides if (ms := self._time_ms(side, facts)) is not None}
+        if not known:
+            modest = [side for side in drafts if side <= _FIRST_DRAFT_PX < _LARGE_PX < facts.resolution]
+            return max(modest, default=None)
+        largest = max(known)
+        expected_ms = known[largest] / _GAIN_OF_HALVING ** math.log2(facts.resolution / largest)
+        before = facts.resolution
+        for side in sides:
+            expected_ms = known.get(side, expected_ms * _GAIN_OF_HALVING ** math.log2(before / side))
             if expected_ms <= self._budget_ms:
-                return draft
-        return min(drafts)
+                return None if side == facts.resolution else side
+            before = side
+        return drafts[0]
 
-    def _time_ms(self, side: int) -> float | None:
-        """Return the lower median of the newest times: the first frame of a size pays for its plan."""
-        times = self._times.get(side)
-        return sorted(times)[(len(times) - 1) // 2] if times else None
+    def _time_ms(self, side: int, facts: ModelFacts) -> float | None:
+        """Return the lower median of the newest times, None if there is none to go by.
+
+        The first draft of a size pays for its plan, so one that is late is not believed before the second.
+        """
+        times = self._times.get(side, ())
+        if not times or (len(times) == 1 and side < facts.resolution and times[0] > self._budget_ms):
+            return None
+        return sorted(times)[(len(times) - 1) // 2]

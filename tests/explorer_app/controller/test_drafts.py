@@ -23,8 +23,26 @@ def policy(*frames: Frame) -> DraftPolicy:
     return made
 
 
-def test_without_a_measured_time_the_picture_is_full():
-    assert policy().resolution(FACTS) is None
+def test_without_a_measured_time_the_picture_of_a_network_that_is_not_large_is_full():
+    facts = replace(FACTS, resolution=512, draft_resolutions=FACTS.draft_resolutions[:-1])
+    assert policy().resolution(facts) is None
+
+
+def test_the_first_draft_of_a_large_network_is_modest_and_waits_for_no_full_picture():
+    assert policy().resolution(FACTS) == 256
+    assert policy().resolution(replace(FACTS, draft_resolutions=(4, 8, 16, 32, 64))) == 64
+    assert policy().resolution(replace(FACTS, draft_resolutions=(512,))) is None
+
+
+@pytest.mark.parametrize(("draft_ms", "draft"), [(5.0, None), (15.0, 512), (30.0, 256), (50.0, 128), (1e6, 32)])
+def test_drafts_alone_tell_what_other_sizes_take(draft_ms: float, draft: int | None):
+    assert policy(frame(draft_ms, 256), frame(draft_ms, 256)).resolution(FACTS) == draft
+
+
+def test_a_draft_is_not_too_slow_because_its_first_picture_paid_for_its_plan():
+    assert policy(frame(400.0, 256)).resolution(FACTS) == 256
+    assert policy(frame(400.0, 256), frame(30.0, 256)).resolution(FACTS) == 256
+    assert policy(frame(90.0), frame(400.0, 256)).resolution(FACTS) == 256
 
 
 def test_a_full_picture_within_the_budget_needs_no_draft():
@@ -37,7 +55,7 @@ def test_the_largest_draft_that_is_expected_in_time_is_chosen(full_ms: float, dr
 
 
 def test_what_was_measured_counts_more_than_what_was_expected():
-    assert policy(frame(50.0), frame(40.0, 512)).resolution(FACTS) == 256
+    assert policy(frame(50.0), frame(40.0, 512), frame(40.0, 512)).resolution(FACTS) == 256
     assert policy(frame(500.0), frame(20.0, 512)).resolution(FACTS) == 512
 
 
@@ -54,6 +72,6 @@ def test_a_network_without_early_exits_is_always_full():
 
 
 def test_another_model_begins_without_times():
-    made = policy(frame(500.0))
+    made = policy(frame(20.0))
     made.clear()
-    assert made.resolution(FACTS) is None
+    assert made.resolution(FACTS) == policy().resolution(FACTS)
