@@ -390,6 +390,7 @@ class MainWindow(QMainWindow):
             performance.visibilityChanged.disconnect(self._controller.set_measuring)
         self._speed_timer.stop()
         self.message_view.close()
+        self.hide()  # the renderer may have a step to end, and nobody wants to watch that
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)

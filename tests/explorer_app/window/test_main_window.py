@@ -131,6 +131,19 @@ def test_closing_ends_the_controller_and_keeps_the_layout(
     window.close()
 
 
+def test_the_window_is_out_of_sight_before_it_waits_for_what_runs(
+    make: Make, controller: FakeController, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(controller)
+    shown: list[bool] = []
+    monkeypatch.setattr(controller, "close", lambda: shown.append(window.isVisible()))
+    assert window.isVisible()
+    before = window.workspace.state_text()
+    window.close()
+    assert shown == [False]
+    assert settings.values.window_state == before
+
+
 def test_everything_is_reached_by_tab_and_has_a_name(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
