@@ -18,8 +18,11 @@ about the same each, since channels halve as the sides double."""
 _LARGE_PX = 512
 """Above, nobody waits for a full picture to learn how long it takes."""
 
-_FIRST_DRAFT_PX = 256
-"""The largest first draft of a large network."""
+_FIRST_DRAFT_PX = 64
+"""The largest first draft of a large network: one coarse picture at once tells how large the next may be."""
+
+_PLAN_BUDGETS = 5.0
+"""How many budgets a draft may be late because of its plan; beyond, it is too slow without one as well."""
 
 _REMEMBERED = 5
 
@@ -50,7 +53,7 @@ class DraftPolicy:
     def resolution(self, facts: ModelFacts) -> int | None:
         """Return the largest resolution that is expected to meet the budget, None for full.
 
-        Without a time to go by it is full, but a modest draft of a large network: its full picture may take seconds.
+        Without a time to go by it is full, but a small draft of a large network: its full picture may take seconds.
         If nothing meets the budget it is the smallest draft worth looking at.
         """
         drafts = sorted(side for side in facts.draft_resolutions if MIN_DRAFT_PX <= side < facts.resolution)
@@ -59,8 +62,8 @@ class DraftPolicy:
         sides = (facts.resolution, *reversed(drafts))
         known = {side: ms for side in sides if (ms := self._time_ms(side, facts)) is not None}
         if not known:
-            modest = [side for side in drafts if side <= _FIRST_DRAFT_PX < _LARGE_PX < facts.resolution]
-            return max(modest, default=None)
+            small = [side for side in drafts if side <= _FIRST_DRAFT_PX]
+            return max(small, default=None) if facts.resolution > _LARGE_PX else None
         largest = max(known)
         expected_ms = known[largest] / _GAIN_OF_HALVING ** math.log2(facts.resolution / largest)
         before = facts.resolution
@@ -74,9 +77,12 @@ class DraftPolicy:
     def _time_ms(self, side: int, facts: ModelFacts) -> float | None:
         """Return the lower median of the newest times, None if there is none to go by.
 
-        The first draft of a size pays for its plan, so one that is late is not believed before the second.
+        The first draft of a size pays for its plan, so one that is a little late is not believed before the second.
         """
         times = self._times.get(side, ())
-        if not times or (len(times) == 1 and side < facts.resolution and times[0] > self._budget_ms):
+        if not times:
+            return None
+        is_plan_in_it = len(times) == 1 and side < facts.resolution
+        if is_plan_in_it and self._budget_ms < times[0] <= _PLAN_BUDGETS * self._budget_ms:
             return None
         return sorted(times)[(len(times) - 1) // 2]

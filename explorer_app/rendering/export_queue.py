@@ -72,7 +72,7 @@ class ExportQueue:
                 self._condition.notify_all()
 
     def is_over(self, job: ExportJob, *, is_closing: bool) -> bool:
-        """Return whether nobody waits for a job's frames any more: it was cancelled, or all ends and it is not urgent."""
+        """Return whether nobody waits for a job's frames any more: cancelled, or not urgent while everything ends."""
         with self._condition:
             return job in self._cancelled or (is_closing and job not in self._urgent)
 

@@ -28,9 +28,9 @@ def test_without_a_measured_time_the_picture_of_a_network_that_is_not_large_is_f
     assert policy().resolution(facts) is None
 
 
-def test_the_first_draft_of_a_large_network_is_modest_and_waits_for_no_full_picture():
-    assert policy().resolution(FACTS) == 256
-    assert policy().resolution(replace(FACTS, draft_resolutions=(4, 8, 16, 32, 64))) == 64
+def test_the_first_draft_of_a_large_network_is_small_and_waits_for_no_full_picture():
+    assert policy().resolution(FACTS) == 64
+    assert policy().resolution(replace(FACTS, draft_resolutions=(4, 8, 16, 32))) == 32
     assert policy().resolution(replace(FACTS, draft_resolutions=(512,))) is None
 
 
@@ -40,9 +40,14 @@ def test_drafts_alone_tell_what_other_sizes_take(draft_ms: float, draft: int | N
 
 
 def test_a_draft_is_not_too_slow_because_its_first_picture_paid_for_its_plan():
-    assert policy(frame(400.0, 256)).resolution(FACTS) == 256
-    assert policy(frame(400.0, 256), frame(30.0, 256)).resolution(FACTS) == 256
-    assert policy(frame(90.0), frame(400.0, 256)).resolution(FACTS) == 256
+    assert policy(frame(90.0), frame(150.0, 256)).resolution(FACTS) == 256
+    assert policy(frame(90.0), frame(150.0, 256), frame(30.0, 256)).resolution(FACTS) == 256
+    assert policy(frame(150.0, 64)).resolution(FACTS) == 64
+
+
+def test_a_draft_that_is_far_too_slow_is_not_tried_again():
+    assert policy(frame(90.0), frame(400.0, 256)).resolution(FACTS) == 32
+    assert policy(frame(400.0, 64)).resolution(FACTS) == 32
 
 
 def test_a_full_picture_within_the_budget_needs_no_draft():
