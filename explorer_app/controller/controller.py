@@ -244,7 +244,7 @@ class Controller(ControllerState):
 
     @Slot()
     def cancel_export(self) -> None:
-        """Stop the sequence after the frame that is being made; the same export goes on from there another time."""
+        """Stop the sequence and give up the frame that is being made; the same export goes on there another time."""
         self._exports.cancel()
 
     # -- small things -----------------------------------------------------------------------------------------------

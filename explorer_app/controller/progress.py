@@ -43,7 +43,7 @@ class ExportProgress:
     seconds_left
         Estimate from the frames of this run; None before the first.
     is_stopping
-        It was cancelled and the frame that is being made is the last.
+        It was cancelled and is about to end.
     """
 
     name: str
