@@ -35,6 +35,7 @@ from explorer_app.window.menu_bar import fill_menu_bar
 from explorer_app.window.messages.message_view import MessageView
 from explorer_app.window.mix.mix_panel import MixPanel
 from explorer_app.window.model.model_panel import ModelPanel
+from explorer_app.window.model.model_words import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
@@ -394,8 +395,3 @@ class MainWindow(QMainWindow):
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)
-
-
-def loading_text(stage: str, share: float) -> str:
-    """Return how far a loading is: "Reading 42 %"."""
-    return f"{stage} {100 * share:.0f} %" if 0 < share < 1 else f"{stage}…"

@@ -85,3 +85,8 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Ignored", "\n".join(facts.ignored) or "nothing"),
         ("Warnings", "\n".join(facts.warnings) or "none"),
     ]
+
+
+def loading_text(stage: str, share: float) -> str:
+    """Return how far a loading is: "Reading 42 %"."""
+    return f"{stage} {100 * share:.0f} %" if 0 < share < 1 else f"{stage}…"

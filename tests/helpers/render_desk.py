@@ -1,0 +1,83 @@
+"""A render thread's other side: hears frames and news, and has jobs to export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt
+
+from explorer_app.rendering.news import ModelOpened, News
+from explorer_app.rendering.render_thread import RenderThread
+from gpu_backend import Frame, Latent, Model, Point, Recipe, RenderRequest
+from tests.helpers.fake_renderer import fake_model
+
+MODEL = fake_model(Path("cats.pkl"))
+OTHER = fake_model(Path("dogs.pkl"))
+
+
+def request(seed: int, model: Model = MODEL) -> RenderRequest:
+    return RenderRequest(model.facts.model_id, ((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),))
+
+
+def seed_of(request: RenderRequest) -> int:
+    return request.blend[0][0].latent.point.seeds[0][0]
+
+
+class Job:
+    """Wants frames of some seeds."""
+
+    def __init__(self, *seeds: int, failing: Exception | None = None) -> None:
+        self.total = len(seeds)
+        self.got: list[int] = []
+        self.closed: list[bool] = []
+        self._seeds = list(seeds)
+        self._failing = failing
+
+    def next_request(self) -> RenderRequest | None:
+        return request(self._seeds.pop(0)) if self._seeds else None
+
+    def deliver(self, frame: Frame) -> None:
+        if self._failing is not None:
+            raise self._failing
+        self.got.append(seed_of(frame.request))
+
+    def close(self, cancelled: bool) -> None:
+        self.closed.append(cancelled)
+
+
+class Desk:
+    """Hears what the thread says, as the controller does."""
+
+    def __init__(self, thread: RenderThread, qtbot: Any) -> None:
+        self.thread = thread
+        self.frames: list[Frame] = []
+        self.announced = 0
+        self.news: list[News] = []
+        self._qtbot = qtbot
+        thread.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
+        thread.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
+
+    def _take_frame(self) -> None:
+        self.announced += 1
+        shown = self.thread.take_frame()
+        if shown is not None:
+            self.frames.append(shown.frame)
+
+    def _take_news(self) -> None:
+        self.news += self.thread.take_news()
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+
+    def of(self, kind: type) -> list[Any]:
+        return [news for news in self.news if isinstance(news, kind)]
+
+    def open(self, model: Model = MODEL) -> None:
+        count = len(self.of(ModelOpened))
+        self.thread.open(model)
+        self.until(lambda: len(self.of(ModelOpened)) > count)
+
+    def ask(self, seed: int, model: Model = MODEL) -> None:
+        self.thread.ask(request(seed, model), 0.0)
