@@ -1,0 +1,102 @@
+"""A plan made ready for a GPU: kernel launches over regions of memory. Frozen data; nothing here touches a driver.
+
+`gpu_backend.cuda.lowering` makes it from a Plan; `gpu_backend.cuda.bound_plan` binds it to a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.plan.plan import Plan
+
+RegionRole = Literal["input", "scratch", "zeroed", "output"]
+"""``input``: copied in before a run. ``zeroed``: scratch that is zero when bound and that every run leaves zero.
+``output``: copied out when asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A named array on the device; activations are padded to whole 16-byte channel groups."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    role: RegionRole
+    offset: int = -1
+    """Bytes from the start of the schedule's one allocation."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """An array made from the model's weights. Equal keys are the same array: plans of one model share it."""
+
+    key: str
+    make: Callable[[], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A pointer argument: a region of the schedule or a constant by key, and bytes from its start."""
+
+    name: str
+    kind: Literal["region", "constant"]
+    offset: int = 0
+
+
+Argument = Address | np.int32 | np.uint32 | np.float32 | None
+"""None is the null pointer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of a frame.
+
+    Attributes
+    ----------
+    layer
+        As in the plan's Step: ``"synthesis.b64.conv1"``.
+    label
+        What runs, for the panel: ``"modulated_conv"``.
+    shared_nbytes
+        Dynamic shared memory.
+    flops, nbytes
+        Operations and bytes moved that the work asks for, not what this kernel happens to do.
+    is_fused
+        False for a plain kernel that stands in for a fused one.
+    reason
+        Why it stands in, one phrase; empty for fused ones and in plans that are plain throughout.
+    """
+
+    layer: str
+    label: str
+    recipe: KernelRecipe
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_nbytes: int
+    arguments: tuple[Argument, ...]
+    flops: int = 0
+    nbytes: int = 0
+    is_fused: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Launches in order, the regions and constants that they name, and the bytes that all regions take."""
+
+    plan: Plan
+    regions: tuple[Region, ...]
+    constants: tuple[Constant, ...]
+    launches: tuple[Launch, ...]
+    nbytes: int
+
+    @property
+    def recipes(self) -> tuple[KernelRecipe, ...]:
+        """Kernels to compile, each once, in order of first use."""
+        return tuple(dict.fromkeys(launch.recipe for launch in self.launches))
