@@ -1,0 +1,161 @@
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from gpu_backend.cuda import tiles
+from gpu_backend.cuda.tiles import (
+    TileTable,
+    Tuned,
+    distance,
+    entries_of,
+    family_of,
+    read_entries,
+    save_entries,
+    shipped_entries,
+    tuned_path,
+)
+from gpu_backend.ops.conv_tile import ConvShape, ConvTile, default_tile
+
+SHAPE = ConvShape("conv", 64, 512, 512, 1)
+TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
+OTHER = replace(TILE, channels=128)
+WGMMA = replace(TILE, mma="wgmma")
+ENTRY = {"shape": asdict(SHAPE), "tile": asdict(TILE), "time_us": 12.5}
+
+
+def table(architecture: str = "sm_90a", **entries: dict[ConvShape, ConvTile]) -> TileTable:
+    timed = {name: {shape: Tuned(tile, 1.0) for shape, tile in found.items()} for name, found in entries.items()}
+    return TileTable(architecture, 132, timed.get("tuned", {}), timed.get("shipped", {}))
+
+
+def written(*items: object, version: object = tiles.FORMAT) -> bytes:
+    return json.dumps({"format": version, "tiles": items}).encode()
+
+
+def test_what_was_measured_here_goes_before_what_was_shipped() -> None:
+    assert table(tuned={SHAPE: TILE}, shipped={SHAPE: OTHER}).explain(SHAPE) == (TILE, "tuned")
+    assert table(shipped={SHAPE: OTHER}).explain(SHAPE) == (OTHER, "shipped")
+
+
+def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
+    near, far = replace(SHAPE, cin=256), replace(SHAPE, side=128, cin=256)
+    assert table(tuned={far: TILE}, shipped={near: OTHER}).explain(SHAPE) == (OTHER, "near")
+    assert table(tuned={near: TILE}, shipped={near: OTHER}).explain(SHAPE) == (TILE, "near")
+
+
+def test_another_kind_and_another_size_say_nothing() -> None:
+    rule = (default_tile(SHAPE, "sm_90a", 132), "rule")
+    assert table().explain(SHAPE) == rule
+    assert table(tuned={replace(SHAPE, kind="up_conv"): OTHER}).explain(SHAPE) == rule
+    assert table(tuned={replace(SHAPE, side=8): OTHER}).explain(SHAPE) == rule
+
+
+def test_distance_counts_doublings() -> None:
+    assert distance(SHAPE, SHAPE) == 0
+    assert distance(SHAPE, replace(SHAPE, side=128, cout=256, batch=8)) == pytest.approx(5)
+
+
+def test_instructions_that_an_architecture_lacks_are_not_chosen() -> None:
+    assert table("sm_100", tuned={SHAPE: WGMMA}, shipped={SHAPE: TILE}).explain(SHAPE) == (TILE, "shipped")
+    assert table("sm_90", shipped={SHAPE: WGMMA}).explain(SHAPE)[1] == "rule"
+    assert table("sm_90a", shipped={SHAPE: WGMMA}).explain(SHAPE) == (WGMMA, "shipped")
+
+
+def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    entries = {SHAPE: Tuned(TILE, 12.5), replace(SHAPE, kind="up_conv", batch=8): Tuned(WGMMA, 3.25)}
+    path = tuned_path(tmp_path / "new", "NVIDIA H200", "sm_90a")
+    save_entries(path, entries, {"gpu": 'NVIDIA "H200"'})
+    assert read_entries(path) == entries
+    text = path.read_text("utf-8")
+    assert json.loads(text)["gpu"] == 'NVIDIA "H200"'
+    assert len([line for line in text.splitlines() if '"shape"' in line]) == 2
+    loaded = TileTable.load("sm_90a", 132, "NVIDIA H200", path.parent)
+    assert loaded.explain(SHAPE) == (TILE, "tuned")
+    save_entries(path, {}, {})
+    assert read_entries(path) == {}
+
+
+def test_a_tuned_table_is_for_one_gpu_and_one_state_of_the_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tuned_path(tmp_path, "NVIDIA GeForce RTX 4090", "sm_89")
+    assert here.name.startswith("nvidia-geforce-rtx-4090-sm_89-")
+    assert tuned_path(tmp_path, "../../etc/passwd", "sm_89").parent == tmp_path
+    monkeypatch.setattr(tiles, "kernels_digest", lambda: "other")
+    assert tuned_path(tmp_path, "NVIDIA GeForce RTX 4090", "sm_89") != here
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b'{"format": 1}',
+        b'{"format": 1, "tiles": {}}',
+        b"[" * 100_000,
+        written(ENTRY, version=99),
+        written(ENTRY, version="1"),
+    ],
+    ids=["empty", "bytes", "list", "object", "no tiles", "tiles", "deep", "newer", "text"],
+)
+def test_a_file_that_is_no_table_is_empty(data: bytes, tmp_path: Path) -> None:
+    assert entries_of(data) == {}
+    path = tuned_path(tmp_path, "gpu", "sm_90a")
+    path.write_bytes(data)
+    assert TileTable.load("sm_90a", 132, "gpu", tmp_path).tuned == {}
+
+
+def broken(part: str, **changes: object) -> object:
+    return {**ENTRY, part: {**ENTRY[part], **changes}}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        [],
+        {},
+        {**ENTRY, "time_us": 0},
+        {**ENTRY, "time_us": True},
+        {**ENTRY, "time_us": "1"},
+        {**ENTRY, "time_us": float("nan")},
+        {**ENTRY, "shape": None},
+        {**ENTRY, "tile": {"rows": 8}},
+        broken("shape", kind="conv3d"),
+        broken("shape", side=0),
+        broken("shape", cin=2.5),
+        broken("shape", batch=True),
+        broken("tile", mma="magic"),
+        broken("tile", mma=["mma"]),
+        broken("tile", split=-1),
+        broken("tile", depth=10**9),
+    ],
+)
+def test_a_broken_entry_is_left_out_and_the_others_are_taken(item: object) -> None:
+    second = {**ENTRY, "shape": {**asdict(SHAPE), "batch": 8}, "more": "than this version knows"}
+    assert entries_of(written(item, second)) == {replace(SHAPE, batch=8): Tuned(TILE, 12.5)}
+
+
+def test_a_file_that_is_missing_or_too_large_is_empty(tmp_path: Path) -> None:
+    assert read_entries(tmp_path / "missing.json") == {}
+    assert read_entries(tmp_path) == {}
+    large = tmp_path / "large.json"
+    large.write_bytes(written(ENTRY) + b" " * (1 << 20))
+    assert read_entries(large) == {}
+
+
+def test_every_shipped_table_is_whole() -> None:
+    folder = Path(tiles.__file__).parent / "shipped_tiles"
+    for path in folder.glob("*.json"):
+        entries = shipped_entries(path.stem)
+        assert len(entries) == len(json.loads(path.read_bytes())["tiles"]), path.name
+        assert family_of(path.stem) == path.stem
+    assert shipped_entries("sm_1") == {}
+
+
+def test_variants_of_an_architecture_are_one_family() -> None:
+    assert [family_of(name) for name in ("sm_90", "sm_90a", "sm_120f")] == ["sm_90", "sm_90", "sm_120"]
