@@ -8,7 +8,7 @@ such tile, the last to finish adding what the others found. `warps_m` x `warps_n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 ConvKind = Literal["conv", "up_conv"]
@@ -39,3 +39,16 @@ class ConvTile:
     warps_n: int
     split: int = 1
     mma: Instruction = "mma"
+
+
+def default_tile(shape: ConvShape, architecture: str, multiprocessors: int) -> ConvTile:
+    """Return a tile by rule of thumb, for shapes that no table knows: blocks as large as still fill the GPU."""
+    positions = shape.side // 2 if shape.kind == "up_conv" else shape.side
+    side = min(positions, 16 if positions >= 64 else 8)
+    channels = 64 if shape.cout >= 64 else 32
+    tile = ConvTile(side, side, channels, 32, 3 if architecture != "sm_75" else 2, 2, 2)
+    blocks = shape.batch * (positions // side) ** 2 * -(-shape.cout // channels)
+    split = 1
+    while blocks * split * 2 <= multiprocessors and split * 64 <= shape.cin:
+        split *= 2
+    return replace(tile, split=split)
