@@ -20,12 +20,19 @@ if TYPE_CHECKING:
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
+        DeviceLostError as DeviceLostError,
+        DeviceMemoryError as DeviceMemoryError,
         LoomError as LoomError,
         ModelFileError as ModelFileError,
         RequestError as RequestError,
         UnsupportedModelError as UnsupportedModelError,
     )
-    from gpu_backend.frame import Frame as Frame, FrameTimings as FrameTimings, StepTime as StepTime
+    from gpu_backend.frame import (
+        Frame as Frame,
+        FrameTimings as FrameTimings,
+        KernelFacts as KernelFacts,
+        StepTime as StepTime,
+    )
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
@@ -72,12 +79,14 @@ _HOMES = {
     "errors": (
         "CancelledError",
         "DeviceError",
+        "DeviceLostError",
+        "DeviceMemoryError",
         "LoomError",
         "ModelFileError",
         "RequestError",
         "UnsupportedModelError",
     ),
-    "frame": ("Frame", "FrameTimings", "StepTime"),
+    "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime"),
     "latent.directions": ("Directions",),
     "latent.paths": ("PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
