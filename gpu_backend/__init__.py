@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         DeviceError as DeviceError,
         DeviceLostError as DeviceLostError,
         DeviceMemoryError as DeviceMemoryError,
+        DeviceLostError as DeviceLostError,
+        DeviceMemoryError as DeviceMemoryError,
         LoomError as LoomError,
         ModelFileError as ModelFileError,
         RequestError as RequestError,
@@ -79,6 +81,8 @@ _HOMES = {
     "errors": (
         "CancelledError",
         "DeviceError",
+        "DeviceLostError",
+        "DeviceMemoryError",
         "DeviceLostError",
         "DeviceMemoryError",
         "LoomError",

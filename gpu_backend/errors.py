@@ -40,5 +40,13 @@ class DeviceError(LoomError):
     """The compute device is missing, too old, out of memory or lost."""
 
 
+class DeviceMemoryError(DeviceError):
+    """The device has not enough memory for what was asked; smaller things still work."""
+
+
+class DeviceLostError(DeviceError):
+    """The device stopped answering: nothing more can be computed on it by this process."""
+
+
 class CancelledError(LoomError):
     """The person asked to stop; nothing went wrong."""

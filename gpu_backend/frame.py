@@ -3,22 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.request import RenderRequest
 
+KernelState = Literal["fused", "plain", "fallback"]
+"""``fused``: as meant. ``plain``: asked to be plain. ``fallback``: plain because the fused one failed."""
+
+TimingSource = Literal["cpu", "events", "cupti"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """How a kernel sits on a GPU.
+
+    Attributes
+    ----------
+    grid, block
+        Blocks of the grid and threads of a block, along x, y, z.
+    registers
+        A thread's.
+    shared_nbytes
+        A block's shared memory, static and dynamic.
+    spill_nbytes
+        A thread's local memory.
+    occupancy
+        Theoretical, 0..1: warps that fit a multiprocessor at once, of those that it could hold.
+    waves
+        Blocks of the grid, divided by those that the whole GPU holds at once.
+    state, reason
+        Whether this is the kernel that was meant; the reason is empty unless it is a ``fallback``.
+    digest
+        SHA-256 of the kernel's source.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    shared_nbytes: int
+    spill_nbytes: int
+    occupancy: float
+    waves: float
+    state: KernelState
+    reason: str
+    digest: str
+
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Time that one step of the plan took. `layer` says where in the network, `kernel` which operation ran."""
+    """Time that one step of the plan took.
+
+    Attributes
+    ----------
+    layer
+        Where in the network: ``"synthesis.b64.conv1"``.
+    kernel
+        Which operation ran.
+    flops, nbytes
+        Operations and bytes moved that the work asks for.
+    facts
+        None on the CPU.
+    """
 
     layer: str
     kernel: str
     time_us: float
     flops: int
     nbytes: int
+    facts: KernelFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +87,24 @@ class FrameTimings:
     latent_ms
         Recipe to w rows.
     synthesis_ms
-        All steps of the plan.
+        All steps of the plan; on a GPU with the copies in and out, from handing over to the bytes being there.
     steps
         In execution order; empty when this frame was not measured step by step.
+    device_ms
+        Time of the device's own work; None on the CPU.
+    host_ms
+        Everything that this process did for the frame, waiting excluded. On the CPU that is the picture itself too.
+    timing_source
+        Where the times of `steps` come from.
     """
 
     total_ms: float
     latent_ms: float
     synthesis_ms: float
     steps: tuple[StepTime, ...] = ()
+    device_ms: float | None = None
+    host_ms: float | None = None
+    timing_source: TimingSource = "cpu"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
-from gpu_backend.plan.executor import BoundPlan, Executor
+from gpu_backend.plan.executor import FRAME_OUTPUTS, BoundPlan, Executor, PendingRun
 from gpu_backend.plan.mapping import build_mapping_plan
-from gpu_backend.plan.noise_inputs import noise_gains, noise_pictures
+from gpu_backend.plan.noise_inputs import noise_gains, noise_source
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.plan.shelf import PlanShelf
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -84,28 +84,29 @@ class Network:
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""
         inputs = {"z": z, "c": labels} if self._spec.mapping.c_dim else {"z": z}
-        return np.array(self._fetch(self._mapping_key(z.shape[0])).run(inputs)["w"])
+        return np.array(self._fetch(self._mapping_key(z.shape[0])).run(inputs, outputs=("w",))["w"])
 
-    def synthesize(
+    def submit(
         self,
         key: PlanKey,
         ws: NDArray[np.float32],
         noise: Noise,
         *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         abandoned: Callable[[], bool] | None = None,
-    ) -> tuple[Mapping[str, NDArray[Any]], BoundPlan]:
-        """Run a synthesis plan on ws (batch, num_ws, w_dim); the outputs are views that the next run overwrites.
+    ) -> PendingRun:
+        """Start a synthesis plan on ws (batch, num_ws, w_dim).
 
-        Raises CancelledError between two steps once `abandoned` says yes.
+        Raises CancelledError, here or while waiting, once `abandoned` says yes.
         """
         bound = self._fetch(key)
         inputs = {"ws": ws, **self._noise_news(key, bound, noise)}
         if len(inputs) > 1:
             self._held.pop(key, None)  # nobody knows what lies there if the run does not end
-        outputs = bound.run(inputs, measure=measure, abandoned=abandoned)
+        run = bound.submit(inputs, outputs=outputs, measure=measure, abandoned=abandoned)
         self._held[key] = _Held(bound, noise)
-        return outputs, bound
+        return run
 
     def observe(self, ws: NDArray[np.float32], noise: Noise) -> Mapping[str, NDArray[np.float32]]:
         """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
@@ -122,19 +123,19 @@ class Network:
         self._shelf.close()
         self._executor.close()
 
-    def _noise_news(self, key: PlanKey, bound: BoundPlan, noise: Noise) -> dict[str, NDArray[np.float32]]:
+    def _noise_news(self, key: PlanKey, bound: BoundPlan, noise: Noise) -> dict[str, NDArray[Any]]:
         """Return the noise inputs that differ from what the plan holds."""
         held = self._held.get(key)
         before = held.noise if held is not None and held.bound is bound else None
         if before == noise or not self._noise_layers:
             return {}
-        layers = tuple(layer for layer in self._noise_layers if layer.resolution <= key.resolution)
-        if not layers:
+        layer_count = sum(layer.resolution <= key.resolution for layer in self._noise_layers)
+        if not layer_count:
             return {}
-        news = {"noise_gain": noise_gains(noise, len(layers))}
-        if before is None or _pictures_differ(before, noise):
-            pictures = noise_pictures(noise, layers, self._model.weights)
-            news |= {f"noise/{layer.name}": picture for layer, picture in zip(layers, pictures, strict=True)}
+        news: dict[str, NDArray[Any]] = {"noise_gain": noise_gains(noise, layer_count)}
+        source = noise_source(noise)
+        if before is None or not np.array_equal(source, noise_source(before)):
+            news["noise_source"] = source
         return news
 
     def _fetch(self, key: PlanKey) -> BoundPlan:
@@ -154,7 +155,3 @@ class Network:
         return build_synthesis_plan(
             self._spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision
         )
-
-
-def _pictures_differ(before: Noise, after: Noise) -> bool:
-    return before.mode != after.mode or (after.mode == "random" and before.seed != after.seed)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend.device import DeviceFacts, check_device, facts_of, make_executor
 from gpu_backend.errors import DeviceError, RequestError
-from gpu_backend.frame import Frame, FrameTimings, StepTime
+from gpu_backend.frame import Frame, FrameTimings
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
 from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
@@ -28,7 +28,7 @@ from gpu_backend.latent.truncation import truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.network import Network
-from gpu_backend.plan.executor import BoundPlan, Executor
+from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.noise_inputs import check_noise
 from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.request import RenderRequest
@@ -166,11 +166,10 @@ class Renderer:
         ws = self._rows(request.blend)
         rows_done = time.perf_counter()
         key = self._network.synthesis_key(1, resolution)
-        outputs, bound = self._network.synthesize(
-            key, ws[None], request.noise, measure=request.measure_steps, abandoned=abandoned
-        )
+        run = self._network.submit(key, ws[None], request.noise, measure=request.measure_steps, abandoned=abandoned)
+        outputs = run.wait()
         synthesis_done = time.perf_counter()
-        pixels = np.array(outputs["pixels"][0], dtype=np.uint8, order="C")
+        pixels = outputs["pixels"][0]
         pixels.setflags(write=False)
         return Frame(
             request=request,
@@ -179,11 +178,11 @@ class Renderer:
                 total_ms=(time.perf_counter() - start) * 1e3,
                 latent_ms=(rows_done - start) * 1e3,
                 synthesis_ms=(synthesis_done - rows_done) * 1e3,
-                steps=_step_times(bound) if request.measure_steps else (),
+                steps=run.steps,
             ),
             is_draft=resolution < self._model.spec.resolution,
             has_alpha=self._model.spec.img_channels == 4,
-            warnings=_picture_warnings(outputs["image"]),
+            warnings=_picture_warnings(outputs["flags"]),
         )
 
     def prepare(self, resolution: int | None = None) -> None:
@@ -270,8 +269,8 @@ class Renderer:
         batches = [batch for batch in _SYNTHESIS_BATCHES if batch == 1 or batch * side * side <= _BATCH_PIXELS]
         for first, count in _chunks(rows.shape[0], batches):
             key = self._network.synthesis_key(count)
-            outputs, _ = self._network.synthesize(key, rows[first : first + count], settings)
-            images[first : first + count] = outputs["image"].transpose(0, 3, 1, 2)
+            run = self._network.submit(key, rows[first : first + count], settings, outputs=("image",))
+            images[first : first + count] = run.wait()["image"].transpose(0, 3, 1, 2)
         return images
 
     def layer_statistics(self, ws: ArrayLike, noise: NoiseMode | Noise = "const") -> Mapping[str, LayerStatistics]:
@@ -366,14 +365,7 @@ def _chunks(count: int, batches: Sequence[int]) -> list[tuple[int, int]]:
     return chunks
 
 
-def _step_times(bound: BoundPlan) -> tuple[StepTime, ...]:
-    return tuple(
-        StepTime(layer=step.layer, kernel=step.op, time_us=time_us, flops=step.flops, nbytes=step.nbytes)
-        for step, time_us in zip(bound.plan.steps, bound.step_times_us, strict=True)
-    )
-
-
-def _picture_warnings(image: NDArray[np.float32]) -> tuple[str, ...]:
-    if np.isfinite(image).all():
+def _picture_warnings(flags: NDArray[np.uint32]) -> tuple[str, ...]:
+    if not flags.any():
         return ()
     return ("The network gave numbers that are not finite, so parts of this picture mean nothing.",)

@@ -60,8 +60,7 @@ def measure(resolution: int, base: int, maximum: int, *, threads: int, runs: int
                 peer_ms.append(times[0])
                 ours_ms.append(times[1])
         for _ in range(max(3, runs // 2)):
-            bound.run({}, measure=True)
-            steps.append(bound.step_times_us)
+            steps.append([step.time_us for step in bound.submit({}, measure=True).steps])
     executor.close()
     medians = [statistics.median(times) for times in zip(*steps, strict=True)]
     return Measurement(tuple(peer_ms), tuple(ours_ms), tuple(zip(bound.plan.steps, medians, strict=True)))

@@ -12,13 +12,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gpu_backend.cpu.finished_run import FinishedRun, step_times
 from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
 from gpu_backend.cpu.kernel_table import KERNELS
+from gpu_backend.cpu.noise_pictures import NoisePictures
 from gpu_backend.cpu.team import Team
 from gpu_backend.errors import CancelledError
+from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Buffer, Plan
 
-_DTYPES = {"float32": torch.float32, "uint8": torch.uint8}
+_DTYPES = {"float32": torch.float32, "uint8": torch.uint8, "uint32": torch.uint32}
 
 
 class CpuBoundPlan:
@@ -35,14 +38,15 @@ class CpuBoundPlan:
         buffers = {buffer.name: self._tensor(buffer) for buffer in plan.buffers}
         self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
         self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
-        site = Site(plan.key.batch, buffers, weights, packed, team)
+        self._noise = NoisePictures(plan, weights)
+        site = Site(plan.key.batch, buffers, weights, packed, team, self._noise)
         with torch.inference_mode():
             self._kernels: tuple[Kernel, ...] = tuple(KERNELS[step.op](step, site) for step in plan.steps)
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
             for kernel in self._kernels:
                 kernel.attach(self._scratch)
-        self._start_noise(weights)
-        self._times_us: tuple[float, ...] = ()
+        if "noise_gain" in self._inputs:
+            self._inputs["noise_gain"].fill(1.0)
 
     @property
     def plan(self) -> Plan:
@@ -51,28 +55,27 @@ class CpuBoundPlan:
 
     @property
     def nbytes(self) -> int:
-        """Arena, working memory, inputs and outputs; packed weights belong to the executor."""
+        """Arena, working memory, noise, inputs and outputs; packed weights belong to the executor."""
         arrays = (*self._inputs.values(), *self._outputs.values())
-        return self._arena.nbytes + self._scratch.nbytes + sum(array.nbytes for array in arrays)
-
-    @property
-    def step_times_us(self) -> tuple[float, ...]:
-        """Time of each step of the last measured run; empty before the first."""
-        return self._times_us
+        return self._arena.nbytes + self._scratch.nbytes + self._noise.nbytes + sum(array.nbytes for array in arrays)
 
     @property
     def is_closed(self) -> bool:
         """Whether the memory was freed."""
         return not self._kernels
 
-    def run(
+    def submit(
         self,
         inputs: Mapping[str, NDArray[Any]],
         *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
+        use_graph: bool = True,
         abandoned: Callable[[], bool] | None = None,
-    ) -> Mapping[str, NDArray[Any]]:
-        """Copy inputs in, run every step, return views of the outputs.
+    ) -> FinishedRun:
+        """Run at once: copy inputs in, run every step, give ``pixels`` as a copy and other outputs as views.
+
+        There is no graph to use here.
 
         Raises
         ------
@@ -93,9 +96,22 @@ class CpuBoundPlan:
                     times_us.append(_timed_us(kernel.run))
                 else:
                     kernel.run()
-        if measure:
-            self._times_us = tuple(times_us)
-        return dict(self._outputs)
+        return FinishedRun(
+            {name: np.array(self._outputs[name]) if name == "pixels" else self._outputs[name] for name in outputs},
+            step_times(self._plan, times_us) if measure else (),
+        )
+
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
+        """Submit and wait."""
+        return self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned).wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
         """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""
@@ -113,6 +129,7 @@ class CpuBoundPlan:
         """Free the memory. May be called twice."""
         self._kernels = ()
         self._inputs, self._outputs = {}, {}
+        self._noise.clear()
         self._arena = self._scratch = torch.empty(0)
 
     def _take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
@@ -125,6 +142,9 @@ class CpuBoundPlan:
             if array.shape not in (target.shape, target.shape[1:]):
                 raise ValueError(f"input {name!r} must have the shape {target.shape}, but has {array.shape}")
             np.copyto(target, array)
+        source = inputs.get("noise_source")
+        if source is not None:
+            self._noise.follow(source)
 
     def _tensor(self, buffer: Buffer) -> Tensor:
         dtype = _DTYPES[buffer.dtype]
@@ -132,15 +152,6 @@ class CpuBoundPlan:
             return torch.zeros(buffer.shape, dtype=dtype)
         nbytes = math.prod(buffer.shape) * dtype.itemsize
         return self._arena[buffer.offset : buffer.offset + nbytes].view(dtype).view(buffer.shape)
-
-    def _start_noise(self, weights: Mapping[str, Tensor]) -> None:
-        """Noise inputs start as the model stores them: mode "const" at full strength."""
-        for step in self._plan.steps:
-            stored = step.weights.get("noise_const")
-            if stored is not None:
-                np.copyto(self._inputs[step.inputs[3]], weights[stored].numpy())
-        if "noise_gain" in self._inputs:
-            self._inputs["noise_gain"].fill(1.0)
 
 
 def _timed_us(run: Callable[[], None]) -> float:

@@ -7,15 +7,28 @@ oneDNN operators for packed weights are used where this build of torch has them,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Convolution = Callable[[Tensor], Tensor]
-"""(batch, in_channels, height, width) channels-last to the same with out_channels."""
-
 _ONE = [1, 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convolution:
+    """A convolution with its weights: (batch, in_channels, height, width) channels-last to the same with out_channels.
+
+    `nbytes` is what the weights take in the form that it keeps.
+    """
+
+    run: Callable[[Tensor], Tensor]
+    nbytes: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Convolve."""
+        return self.run(x)
 
 
 def has_packed_convolutions() -> bool:
@@ -36,7 +49,7 @@ def make_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> 
     pad = [weight.shape[-1] // 2] * 2
     if not has_packed_convolutions():
         plain = weight.contiguous(memory_format=torch.channels_last)
-        return lambda x: functional.conv2d(x, plain, padding=pad)
+        return Convolution(lambda x: functional.conv2d(x, plain, padding=pad), plain.nbytes)
     mkldnn = torch.ops.mkldnn
     packed = mkldnn._reorder_convolution_weight(weight.contiguous(), pad, _ONE, _ONE, 1, list(input_shape))
 
@@ -44,14 +57,14 @@ def make_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> 
         y: Tensor = mkldnn._convolution_pointwise(x, packed, None, pad, _ONE, _ONE, 1, "none", [], "")
         return y
 
-    return convolve
+    return Convolution(convolve, packed.numel() * packed.element_size())
 
 
 def make_transposed_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> Convolution:
     """Return the stride-2 transposed convolution with (out, in, k, k) `weight` as stored, without padding."""
     transposed = weight.transpose(0, 1).contiguous()
     if not has_packed_convolutions():
-        return lambda x: functional.conv_transpose2d(x, transposed, stride=2)
+        return Convolution(lambda x: functional.conv_transpose2d(x, transposed, stride=2), transposed.nbytes)
     mkldnn, none, two = torch.ops.mkldnn, [0, 0], [2, 2]
     packed = mkldnn._reorder_convolution_transpose_weight(transposed, none, none, two, _ONE, 1, list(input_shape))
 
@@ -59,4 +72,4 @@ def make_transposed_convolution(weight: Tensor, input_shape: tuple[int, int, int
         y: Tensor = mkldnn._convolution_transpose_pointwise(x, packed, None, none, none, two, _ONE, 1, "none", [], "")
         return y
 
-    return convolve
+    return Convolution(convolve, packed.numel() * packed.element_size())

@@ -8,6 +8,7 @@ from torch import Tensor
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.to_display import OPAQUE, ToDisplay
+from gpu_backend.plan.executor import FLAG_NOT_FINITE
 from gpu_backend.plan.plan import Step
 
 
@@ -41,14 +42,16 @@ class AddKernel(Kernel):
 
 
 class ToDisplayKernel(Kernel):
-    """trunc(clamp(x * 127.5 + 128, 0, 255)) in Qt's channel order."""
+    """trunc(clamp(x * 127.5 + 128, 0, 255)) in Qt's channel order, and whether every number was finite."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: ToDisplay = step.attributes
-        self._image, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
+        self._image = site.buffers[step.inputs[0]]
+        self._out, self._flags = (site.buffers[name] for name in step.outputs)
         self._sources = attributes.sources
         self._out.fill_(OPAQUE)
         self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
+        self._checks = torch.zeros(site.team.lanes, site.batch)
         self.scratch_floats = carved_floats(tuple(self._image.shape))
 
     def attach(self, scratch: Tensor) -> None:
@@ -58,11 +61,15 @@ class ToDisplayKernel(Kernel):
     def run(self) -> None:
         """Do the step."""
         self._team.run(self._lane)
+        self._flags.copy_(self._checks.sum(0).isnan().to(torch.int64) * FLAG_NOT_FINITE)
 
     def _lane(self, lane: int) -> None:
         rows = slice(*self._rows[lane])
-        scaled = self._scaled[:, rows]
-        torch.mul(self._image[:, rows], 127.5, out=scaled)
+        image, scaled = self._image[:, rows], self._scaled[:, rows]
+        # x - x is 0 for what is finite and NaN for what is not, so one sum tells, without a mask of the picture's size.
+        torch.sub(image, image, out=scaled)
+        torch.sum(scaled, (1, 2, 3), out=self._checks[lane])
+        torch.mul(image, 127.5, out=scaled)
         scaled.add_(128.0).clamp_(0.0, 255.0)
         for place, channel in enumerate(self._sources):
             if channel is not None:

@@ -41,7 +41,7 @@ class Epilogue:
         self._first_row = rows[0]
         self._noise: Tensor | None = None
         if attributes.noise_index >= 0:
-            self._noise = site.buffers[step.inputs[3]][:, rows[0] : rows[1]]
+            self._noise = site.noise.of(step)[rows[0] : rows[1]]
             self._noise_gain = site.buffers[step.inputs[4]][attributes.noise_index]
             self._strength = float(site.weight(step, "noise_strength")) * self._gain
             self._scaled_noise = torch.empty(rows[1] - rows[0], attributes.resolution, 1)
@@ -54,7 +54,7 @@ class Epilogue:
             factor = float(self._noise_gain) * self._strength
             self._noise_is_on = factor != 0.0
             if self._noise_is_on:
-                torch.mul(self._noise[sample], factor, out=self._scaled_noise[..., 0])
+                torch.mul(self._noise, factor, out=self._scaled_noise[..., 0])
 
     def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
         """Write rows of the layer.

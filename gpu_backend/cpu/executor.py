@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.bound_plan import CpuBoundPlan
 from gpu_backend.cpu.kernel import PackedWeights
+from gpu_backend.cpu.reference_plan import ReferencePlan
 from gpu_backend.cpu.team import Team
 from gpu_backend.plan.plan import Plan, Precision
 
@@ -34,7 +35,7 @@ class CpuExecutor:
         self._team = Team(torch.get_num_threads() if threads is None else threads)
         self._weights = {name: _shared_tensor(array) for name, array in weights.items()}
         self._packed = PackedWeights()
-        self._bound: list[CpuBoundPlan] = []
+        self._bound: list[CpuBoundPlan | ReferencePlan] = []
 
     @property
     def device_name(self) -> str:
@@ -46,8 +47,20 @@ class CpuExecutor:
         """Precision of the activations."""
         return "fp32"
 
-    def bind(self, plan: Plan) -> CpuBoundPlan:
+    @property
+    def nbytes(self) -> int:
+        """Packed weights; the model's own are the model's."""
+        return self._packed.nbytes
+
+    @property
+    def pinned_nbytes(self) -> int:
+        """Nothing is copied to a device."""
+        return 0
+
+    def bind(self, plan: Plan, *, use_fused: bool = True) -> CpuBoundPlan | ReferencePlan:
         """Bind a plan; packed weights are shared with the plans bound before.
+
+        With `use_fused` False the reference functions run its steps.
 
         Raises
         ------
@@ -56,7 +69,11 @@ class CpuExecutor:
         """
         if plan.key.precision != self.precision:
             raise ValueError(f"the CPU runs fp32 plans, but this one is for {plan.key.precision}")
-        bound = CpuBoundPlan(plan, self._weights, self._packed, self._team)
+        bound = (
+            CpuBoundPlan(plan, self._weights, self._packed, self._team)
+            if use_fused
+            else ReferencePlan(plan, self._weights)
+        )
         self._bound = [earlier for earlier in self._bound if not earlier.is_closed]
         self._bound.append(bound)
         return bound

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from gpu_backend.cpu.noise_pictures import NoisePictures
 from gpu_backend.cpu.team import Team
 from gpu_backend.plan.plan import Step
 
@@ -23,11 +24,16 @@ class PackedWeights:
         self._forms: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], T]) -> T:
-        """Return the form of this key; `make` it the first time."""
+        """Return the form of this key; `make` it the first time: tensors, a Convolution, or a tuple of such."""
         if key not in self._forms:
             self._forms[key] = make()
         form: T = self._forms[key]
         return form
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the forms take."""
+        return sum(_nbytes_of(form) for form in self._forms.values())
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -42,10 +48,12 @@ class Site:
     ----------
     buffers
         Name -> tensor of the buffer's shape, fixed for the life of the binding.
-    team
-        The threads that share each step.
     weights
         Official name -> float32 tensor that shares the model's memory.
+    team
+        The threads that share each step.
+    noise
+        What the layers' noise is.
     """
 
     batch: int
@@ -53,6 +61,7 @@ class Site:
     weights: Mapping[str, Tensor]
     packed: PackedWeights
     team: Team
+    noise: NoisePictures
 
     def weight(self, step: Step, role: str) -> Tensor:
         """The weight that plays this role in the step."""
@@ -101,3 +110,9 @@ class Carver:
 def carved_floats(*shapes: tuple[int, ...]) -> int:
     """Floats that a `Carver` needs for pieces of these shapes."""
     return sum(-(-int(torch.Size(shape).numel()) // 16) * 16 for shape in shapes)
+
+
+def _nbytes_of(form: Any) -> int:
+    if isinstance(form, tuple):
+        return sum(_nbytes_of(part) for part in form)
+    return int(form.nbytes)

@@ -1,4 +1,4 @@
 """What to do, decided before doing it: frozen plans, their builders, and the interface that executors keep.
 
-Beside them, whatever the device: a shelf of the plans that stand ready, and the arrays that noise inputs get.
+Beside them, whatever the device: a shelf of the plans that stand ready, and the arrays that the noise inputs get.
 """

@@ -8,7 +8,48 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.frame import StepTime, TimingSource
 from gpu_backend.plan.plan import Plan, Precision
+
+FRAME_OUTPUTS = ("pixels", "flags")
+"""What a frame needs of a synthesis plan."""
+
+FLAG_NOT_FINITE = 1
+"""Bit of ``flags``: the picture holds a number that is not finite."""
+
+
+class PendingRun(Protocol):
+    """A run that was handed to the device."""
+
+    def wait(self) -> Mapping[str, NDArray[Any]]:
+        """Wait for this run, and for none that came later, and return the outputs that were asked for.
+
+        ``pixels`` is the caller's own to keep; other outputs are overwritten by the next run. May be called again, as
+        long as no other run came.
+
+        Raises
+        ------
+        CancelledError
+            If the run was given up.
+        DeviceMemoryError, DeviceLostError
+            If the device failed.
+        """
+        ...
+
+    @property
+    def steps(self) -> tuple[StepTime, ...]:
+        """After `wait`, the times of a measured run in execution order; else empty."""
+        ...
+
+    @property
+    def timing_source(self) -> TimingSource:
+        """Where the times of `steps` come from."""
+        ...
+
+    @property
+    def device_ms(self) -> float | None:
+        """After `wait`, the time of the device's own work; None on the CPU."""
+        ...
 
 
 class BoundPlan(Protocol):
@@ -21,28 +62,49 @@ class BoundPlan(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Memory that this binding holds."""
+        """Memory of the device that this binding holds, besides what the executor shares between bindings."""
+        ...
+
+    def submit(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> PendingRun:
+        """Copy inputs into their fixed buffers and start every step.
+
+        Parameters
+        ----------
+        inputs
+            Name -> array, copied before this returns. Inputs that are left out keep what they held after the last run;
+            a missing batch axis is repeated.
+        outputs
+            What `PendingRun.wait` is to return.
+        measure
+            Time each step.
+        use_graph
+            Where the device can replay a captured run: whether it does. An executor without graphs has no difference.
+        abandoned
+            Asked now and then whether nobody waits for the run any more; once it says yes, CancelledError is raised
+            here or by `wait`: the inputs were taken, the outputs mean nothing until the next run.
+
+        At most two runs are in flight: a third waits here for the first.
+        """
         ...
 
     def run(
         self,
         inputs: Mapping[str, NDArray[Any]],
         *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
+        use_graph: bool = True,
         abandoned: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
-        """Copy inputs into their fixed buffers, run every step, return the outputs.
-
-        Inputs that are left out keep what they held after the last run. Outputs are views of fixed buffers: copy what
-        must outlive the next run. With `measure`, `step_times_us` holds this run's time of each step afterwards.
-        `abandoned` is asked between steps; once it says yes, CancelledError is raised: the inputs were taken, the
-        outputs mean nothing until the next run.
-        """
-        ...
-
-    @property
-    def step_times_us(self) -> tuple[float, ...]:
-        """Time of each step of the last measured run, in execution order; empty before the first."""
+        """Submit and wait."""
         ...
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
@@ -53,7 +115,7 @@ class BoundPlan(Protocol):
         ...
 
     def close(self) -> None:
-        """Free the memory. May be called twice."""
+        """Free the memory. May be called twice, and after the device was lost."""
         ...
 
 
@@ -62,7 +124,7 @@ class Executor(Protocol):
 
     @property
     def device_name(self) -> str:
-        """For people: "CPU"."""
+        """For people: "CPU", "NVIDIA H200"."""
         ...
 
     @property
@@ -70,10 +132,35 @@ class Executor(Protocol):
         """Precision of the activations."""
         ...
 
-    def bind(self, plan: Plan) -> BoundPlan:
-        """Bind a plan to memory and to the model's weights."""
+    @property
+    def nbytes(self) -> int:
+        """Memory of the device that bindings share: weights and other constants."""
+        ...
+
+    @property
+    def pinned_nbytes(self) -> int:
+        """Memory of the host that the device copies from and to; 0 on the CPU."""
+        ...
+
+    def bind(self, plan: Plan, *, use_fused: bool = True) -> BoundPlan:
+        """Bind a plan to memory and to the model's weights.
+
+        Parameters
+        ----------
+        plan
+            For this executor's precision.
+        use_fused
+            False binds the slow and simple way to the same picture, which the fast one is checked against.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the device has no room; nothing of the binding is left then.
+        DeviceLostError
+            If the device was lost.
+        """
         ...
 
     def close(self) -> None:
-        """Close every bound plan. May be called twice."""
+        """Close every bound plan. May be called twice, and after the device was lost."""
         ...

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
-from gpu_backend.model.model import Weights
-from gpu_backend.model.spec import LayerSpec
-from gpu_backend.ops.noise import noise_picture
 from gpu_backend.recipe import SEED_COUNT, Noise, NoiseMode
 
 MAX_GAIN = 1000.0
@@ -44,21 +40,11 @@ def noise_gains(noise: Noise, layer_count: int) -> NDArray[np.float32]:
     return gains
 
 
-def noise_pictures(noise: Noise, layers: Sequence[LayerSpec], weights: Weights) -> Iterator[NDArray[np.float32]]:
-    """Yield the noise of each layer, (resolution, resolution) float32, before any strength.
+def noise_source(noise: Noise) -> NDArray[np.uint32]:
+    """Return where the noise of every layer comes from, as the plan's input of that name: (4,) uint32.
 
-    A layer's random noise depends on the seed and the layer alone: a draft gets the same noise as the full picture,
-    and every picture of a batch gets the same.
-
-    Parameters
-    ----------
-    noise
-        As in a request; checked by `check_noise`.
-    layers
-        Layers with noise, from the first one on.
+    Mode "none" has the source of the model's own noise: with gains of zero none is looked at.
     """
-    for index, layer in enumerate(layers):
-        if noise.mode == "random":
-            yield noise_picture(noise.seed, index, layer.resolution)[0]
-        else:
-            yield weights[f"synthesis.{layer.name}.noise_const"]
+    if noise.mode != "random":
+        return np.zeros(4, np.uint32)
+    return np.array([1, noise.seed & 0xFFFFFFFF, noise.seed >> 32, 0], np.uint32)

@@ -3,16 +3,19 @@
 Inputs, all of them fixed buffers that a hand may move without a new plan
     ``ws`` (batch, num_ws, w_dim)
         The w rows. A draft plan takes all of them too.
-    ``noise/<layer>`` (batch, R, R), one for each layer of `noise_layers_of`, for example ``noise/b8.conv0``
-        The layer's noise picture. A bound plan starts with the model's ``noise_const`` in every sample. Mode "random"
-        copies in other pictures (`gpu_backend.ops.noise.noise_picture`), mode "const" copies
-        ``synthesis.<layer>.noise_const`` back; (R, R) arrays are repeated over the batch.
+    ``noise_source`` (4,) uint32
+        Where the noise of all layers comes from: [0, 0, 0, 0] the model's ``noise_const``, [1, low, high, 0] the
+        generator of `gpu_backend.ops.noise` by the 64 bits of a seed; each sample gets the same. A bound plan starts
+        with the first.
     ``noise_gain`` (noise layers,)
         Factor on each layer's ``noise_strength``; a bound plan starts with ones. Mode "none" is all zeros, and then the
-        pictures do not matter.
+        source does not matter.
 Outputs
     ``image`` (batch, R, R, img_channels) float32 in the network's own range, ``pixels`` (batch, R, R, 4) uint8 for
-    display.
+    display, ``flags`` (batch,) uint32: bit 0 says that the picture holds a number that is not finite.
+
+A plan for fp16 keeps the activations of all convolutions in half precision; sums, styles, noise and pictures stay in
+single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.
 
 The resolution of the key below that of the model is an early exit: the layers above are left out. Only the skip
 architecture has pictures to leave with (`NetworkSpec.draft_resolutions`).
@@ -92,11 +95,8 @@ class _Synthesis:
         """Lay out inputs, then one step a layer."""
         plan, batch = self.plan, self.batch
         ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
-        by_name = {layer.name: layer for layer in self.layers}
-        for name in self.noise_layers:
-            side = by_name[name].resolution
-            plan.buffer(f"noise/{name}", (batch, side, side), "input")
         if self.noise_layers:
+            plan.buffer("noise_source", (4,), "input", "uint32")
             plan.buffer("noise_gain", (len(self.noise_layers),), "input")
         style_shape, demod_shape = self.styles.output_shapes(batch)
         styles = plan.buffer("styles", style_shape, "intermediate")
@@ -105,7 +105,7 @@ class _Synthesis:
 
         first = self.layers[0]
         constant = Constant(first.in_channels)
-        x = plan.buffer("b4.const", constant.output_shape(batch), "intermediate")
+        x = self._activation("b4.const", constant.output_shape(batch))
         plan.step("synthesis.b4.const", "constant", constant, (), (x,), {"const": "synthesis.b4.const"})
         skipped: str | None = None
         for layer in self.layers:
@@ -119,8 +119,13 @@ class _Synthesis:
                     x, skipped = self._sum(layer, x, skipped), None
         display = ToDisplay(self.spec.img_channels, self.layers[-1].resolution)
         pixels = plan.buffer("pixels", display.output_shape(batch), "output", "uint8")
-        plan.step("synthesis.display", "to_display", display, (self._last_image(),), (pixels,))
+        flags = plan.buffer("flags", (batch,), "output", "uint32")
+        plan.step("synthesis.display", "to_display", display, (self._last_image(),), (pixels, flags))
         return plan.freeze()
+
+    def _activation(self, name: str, shape: tuple[int, ...]) -> str:
+        dtype = "float16" if self.plan.key.precision == "fp16" else "float32"
+        return self.plan.buffer(name, shape, "intermediate", dtype)
 
     def _conv(self, layer: LayerSpec, x: str) -> str:
         slot = self.slots[layer.name]
@@ -156,8 +161,8 @@ class _Synthesis:
         if layer.has_noise:
             weights["noise_strength"] = f"{name}.noise_strength"
             weights["noise_const"] = f"{name}.noise_const"
-            inputs = (*inputs, f"noise/{layer.name}", "noise_gain")
-        out = self.plan.buffer(layer.name, attributes.output_shape(self.batch), "intermediate")
+            inputs = (*inputs, "noise_source", "noise_gain")
+        out = self._activation(layer.name, attributes.output_shape(self.batch))
         op = "modulated_up_conv" if layer.kind == "up_conv" else "modulated_conv"
         self.plan.step(name, op, attributes, inputs, (out,), weights)
         return out
@@ -188,14 +193,14 @@ class _Synthesis:
             layer.in_channels, layer.out_channels, layer.resolution, math.sqrt(0.5), self.spec.resample_filter
         )
         name = f"synthesis.{layer.name}"
-        out = self.plan.buffer(layer.name, attributes.output_shape(self.batch), "intermediate")
+        out = self._activation(layer.name, attributes.output_shape(self.batch))
         self.plan.step(name, "skip_conv", attributes, (x,), (out,), {"weight": f"{name}.weight"})
         return out
 
     def _sum(self, layer: LayerSpec, x: str, skipped: str) -> str:
         attributes = Add((layer.resolution, layer.resolution, layer.out_channels))
         block = f"b{layer.resolution}"
-        out = self.plan.buffer(f"{block}.sum", attributes.output_shape(self.batch), "intermediate")
+        out = self._activation(f"{block}.sum", attributes.output_shape(self.batch))
         self.plan.step(f"synthesis.{block}.sum", "add", attributes, (x, skipped), (out,))
         return out
 

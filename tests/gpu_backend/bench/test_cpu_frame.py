@@ -30,7 +30,7 @@ def test_the_peer_computes_the_same_network() -> None:
             module.noise.copy_(torch.from_numpy(weights[f"{name}.noise_const"]))
     ws = np.random.default_rng(0).standard_normal((1, spec.num_ws, 12), dtype=np.float32)
     bound = CpuExecutor(weights, threads=1).bind(build_synthesis_plan(spec, "random"))
-    ours = bound.run({"ws": ws})["image"].transpose(0, 3, 1, 2)
+    ours = bound.run({"ws": ws}, outputs=("image",))["image"].transpose(0, 3, 1, 2)
     theirs = peer(torch.from_numpy(ws)).numpy()
     assert np.abs(ours - theirs).max() < 1e-4 * max(1.0, np.abs(theirs).max())
 

@@ -73,6 +73,12 @@ def bind(model: Model, *, batch: int = 1, resolution: int | None = None) -> Boun
     return CpuExecutor(model.weights, threads=1).bind(plan)
 
 
+def run(bound: BoundPlan, inputs: dict[str, np.ndarray], **options: Any) -> Any:
+    """Run and return every output."""
+    outputs = tuple(buffer.name for buffer in bound.plan.buffers if buffer.role == "output")
+    return bound.run(inputs, outputs=outputs, **options)
+
+
 def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-5) -> None:
     assert found.shape == expected.shape
     assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
@@ -88,7 +94,7 @@ def test_the_picture_equals_the_reference(name: str, batch: int, threads: int, e
     model = make_stylegan2(**NETWORKS[name])
     ws = rows_of(model, batch)
     executors.append(CpuExecutor(model.weights, threads=threads))
-    outputs = executors[0].bind(build_synthesis_plan(model.spec, "id", batch=batch)).run({"ws": ws})
+    outputs = run(executors[0].bind(build_synthesis_plan(model.spec, "id", batch=batch)), {"ws": ws})
     expected = reference(model, ws)
     assert_near(outputs["image"].transpose(0, 3, 1, 2), expected)
     display = build_synthesis_plan(model.spec, "id").steps[-1].attributes
@@ -112,7 +118,7 @@ def test_the_mapping_equals_the_reference(options: dict[str, Any]) -> None:
     inputs = {"z": generator.standard_normal((3, model.spec.mapping.z_dim)).astype(np.float32)}
     if model.spec.mapping.c_dim:
         inputs["c"] = np.eye(3, dtype=np.float32)
-    w = CpuExecutor(model.weights, threads=1).bind(build_mapping_plan(model.spec, "id", batch=3)).run(inputs)["w"]
+    w = run(CpuExecutor(model.weights, threads=1).bind(build_mapping_plan(model.spec, "id", batch=3)), inputs)["w"]
     expected = run_mapping(model.spec, tensors(model), *(torch.from_numpy(array) for array in inputs.values()))
     assert_near(w, expected.numpy(), 1e-6)
 
@@ -129,27 +135,25 @@ def test_what_layers_give_equals_the_reference() -> None:
             assert_near(value, expected[name].numpy())
 
 
-def test_noise_pictures_and_strengths_are_inputs() -> None:
+def test_the_source_of_noise_and_its_strengths_are_inputs() -> None:
     model = make_stylegan2(resolution=16)
     ws, bound, weights = rows_of(model, 2), bind(model, batch=2), tensors(model)
-    stored = bound.run({"ws": ws})["image"].copy()
+    stored = run(bound, {"ws": ws})["image"].copy()
     pictures = {
-        name: noise_picture(9, index, int(name[1:].split(".")[0]), batch=2)
-        for index, name in enumerate(model.spec.noise_layers)
+        name: noise_picture(9, index, int(name[1:].split(".")[0])) for index, name in enumerate(model.spec.noise_layers)
     }
     gains = np.linspace(0.5, 2, len(pictures), dtype=np.float32)
-    inputs = {f"noise/{name}": picture for name, picture in pictures.items()} | {"noise_gain": gains}
-    found = bound.run(inputs)["image"].transpose(0, 3, 1, 2).copy()
+    inputs = {"noise_source": np.array([1, 9, 0, 0], np.uint32), "noise_gain": gains}
+    found = run(bound, inputs)["image"].transpose(0, 3, 1, 2).copy()
     noise = {
         name: torch.from_numpy(picture) * weights[f"synthesis.{name}.noise_strength"] * float(gain)
         for (name, picture), gain in zip(pictures.items(), gains, strict=True)
     }
     assert_near(found, reference(model, ws, noise))
-    silent = bound.run({"noise_gain": np.zeros_like(gains)})["image"].transpose(0, 3, 1, 2).copy()
+    silent = run(bound, {"noise_gain": np.zeros_like(gains)})["image"].transpose(0, 3, 1, 2).copy()
     assert_near(silent, reference(model, ws, {}))
     assert np.abs(silent - found).max() > 0.01
-    back = {f"noise/{name}": model.weights[f"synthesis.{name}.noise_const"] for name in pictures}
-    again = bound.run(back | {"noise_gain": np.ones_like(gains)})["image"]
+    again = run(bound, {"noise_source": np.zeros(4, np.uint32), "noise_gain": np.ones_like(gains)})["image"]
     assert np.array_equal(again, stored)
 
 
@@ -158,27 +162,27 @@ def test_a_draft_is_the_full_network_s_partial_picture() -> None:
     ws = rows_of(model, 1)
     executor = CpuExecutor(model.weights, threads=1)
     full = executor.bind(build_synthesis_plan(model.spec, "id"))
-    full_image = full.run({"ws": ws})["image"].copy()
+    full_image = run(full, {"ws": ws})["image"].copy()
     observed = full.observe({})
     for side in model.spec.draft_resolutions:
         draft = executor.bind(build_synthesis_plan(model.spec, "id", resolution=side))
-        outputs = draft.run({"ws": ws})
+        outputs = run(draft, {"ws": ws})
         assert outputs["pixels"].shape == (1, side, side, 4)
         draft_layers = draft.observe({})
         for name, value in draft_layers.items():
             assert np.array_equal(value, observed[name]), name
-    assert np.array_equal(full.run({})["image"], full_image)
+    assert np.array_equal(run(full, {})["image"], full_image)
 
 
 def test_the_same_inputs_give_the_same_bytes_whatever_ran_before() -> None:
     model = make_stylegan2(resolution=32, channel_base=4096, channel_max=72)
     ws, other = rows_of(model, 1), rows_of(model, 1, seed=1)
     bound = bind(model)
-    first = {name: array.copy() for name, array in bound.run({"ws": ws}).items()}
-    bound.run({"ws": other})
+    first = {name: array.copy() for name, array in run(bound, {"ws": ws}).items()}
+    run(bound, {"ws": other})
     bound.observe({"ws": other})
-    second = bound.run({"ws": ws}, measure=True)
-    fresh = bind(model).run({"ws": ws})
+    second = run(bound, {"ws": ws}, measure=True)
+    fresh = run(bind(model), {"ws": ws})
     for name, array in first.items():
         assert np.array_equal(second[name], array)
         assert np.array_equal(fresh[name], array)
@@ -187,36 +191,40 @@ def test_the_same_inputs_give_the_same_bytes_whatever_ran_before() -> None:
 def test_inputs_that_are_left_out_keep_what_they_held() -> None:
     model = make_stylegan2()
     ws, bound = rows_of(model, 1), bind(model)
-    first = bound.run({"ws": ws})["image"].copy()
-    assert np.array_equal(bound.run({})["image"], first)
+    first = run(bound, {"ws": ws})["image"].copy()
+    assert np.array_equal(run(bound, {})["image"], first)
 
 
-def test_outputs_are_views_of_fixed_buffers_and_frames_allocate_nothing_that_stays() -> None:
+def places(outputs: Any) -> dict[str, int]:
+    return {name: array.ctypes.data for name, array in outputs.items() if name != "pixels"}
+
+
+def test_outputs_but_pixels_are_views_of_fixed_buffers_and_frames_allocate_nothing_that_stays() -> None:
     model = make_stylegan2(resolution=32)
     ws, bound = rows_of(model, 1), bind(model)
-    first = {name: array.ctypes.data for name, array in bound.run({"ws": ws}).items()}
+    first = places(run(bound, {"ws": ws}))
     before_nbytes = bound.nbytes
     for _ in range(3):
-        bound.run({"ws": ws})
+        run(bound, {"ws": ws})
     tracemalloc.start()
     try:
         start = tracemalloc.get_traced_memory()[0]
         for _ in range(30):
-            bound.run({"ws": ws})
+            run(bound, {"ws": ws})
         grown = tracemalloc.get_traced_memory()[0] - start
     finally:
         tracemalloc.stop()
     assert grown < 20_000
-    assert {name: array.ctypes.data for name, array in bound.run({"ws": ws}).items()} == first
+    assert places(run(bound, {"ws": ws})) == first
     assert bound.nbytes == before_nbytes
 
 
 def test_only_packed_convolutions_allocate_activations() -> None:
     model = make_stylegan2(resolution=64, channel_base=8192, channel_max=64)
     ws, bound = rows_of(model, 1), bind(model)
-    bound.run({"ws": ws})
+    run(bound, {"ws": ws})
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        bound.run({"ws": ws})
+        run(bound, {"ws": ws})
     large = [event for event in profile.events() if event.cpu_memory_usage > 1 << 18 and not of_a_convolution(event)]
     assert large == []
 
@@ -232,12 +240,40 @@ def of_a_convolution(event: Any) -> bool:
 def test_measured_times_cover_every_step() -> None:
     model = make_stylegan2(architecture="resnet")
     bound = bind(model)
-    assert bound.step_times_us == ()
-    bound.run({"ws": rows_of(model, 1)})
-    assert bound.step_times_us == ()
-    bound.run({}, measure=True)
-    assert len(bound.step_times_us) == len(bound.plan.steps)
-    assert all(time_us > 0 for time_us in bound.step_times_us)
+    unmeasured = bound.submit({"ws": rows_of(model, 1)})
+    assert (unmeasured.steps, unmeasured.device_ms) == ((), None)
+    steps = bound.submit({}, measure=True).steps
+    assert [(step.layer, step.kernel) for step in steps] == [(step.layer, step.op) for step in bound.plan.steps]
+    assert all(step.time_us > 0 and step.facts is None for step in steps)
+
+
+def test_pixels_are_the_caller_s_own_and_only_what_is_asked_for_comes() -> None:
+    model = make_stylegan2()
+    bound = bind(model)
+    first = bound.submit({"ws": rows_of(model, 1)})
+    pixels = first.wait()["pixels"]
+    before = pixels.copy()
+    second = bound.run({"ws": rows_of(model, 1, seed=5)})
+    assert not np.array_equal(second["pixels"], before)
+    assert np.array_equal(pixels, before)
+    assert set(second) == {"pixels", "flags"}
+    assert first.wait()["pixels"] is pixels
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("use_fused", [True, False])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_flag_tells_which_pictures_of_a_batch_are_not_finite(value: float, use_fused: bool, threads: int) -> None:
+    model = make_stylegan2()
+    executor = CpuExecutor(model.weights, threads=threads)
+    bound = executor.bind(build_synthesis_plan(model.spec, "id", batch=3), use_fused=use_fused)
+    ws = rows_of(model, 3)
+    assert run(bound, {"ws": ws})["flags"].tolist() == [0, 0, 0]
+    ws[1] = value
+    assert run(bound, {"ws": ws})["flags"].tolist() == [0, 1, 0]
+    ws[1] = 1.0
+    assert run(bound, {"ws": ws})["flags"].tolist() == [0, 0, 0]
+    executor.close()
 
 
 def test_weights_are_shared_and_never_written() -> None:
@@ -245,25 +281,25 @@ def test_weights_are_shared_and_never_written() -> None:
     before = {name: array.copy() for name, array in model.weights.items()}
     for array in model.weights.values():
         array.flags.writeable = False
-    bind(model, batch=2).run({"ws": rows_of(model, 2)})
+    run(bind(model, batch=2), {"ws": rows_of(model, 2)})
     assert all(np.array_equal(array, before[name]) for name, array in model.weights.items())
 
 
 def test_plain_convolutions_stand_in_where_packed_ones_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = make_stylegan2(resolution=32)
     ws = rows_of(model, 2)
-    packed = bind(model, batch=2).run({"ws": ws})["image"].copy()
+    packed = run(bind(model, batch=2), {"ws": ws})["image"].copy()
     monkeypatch.setattr(convolution, "has_packed_convolutions", lambda: False)
-    assert_near(bind(model, batch=2).run({"ws": ws})["image"], packed)
+    assert_near(run(bind(model, batch=2), {"ws": ws})["image"], packed)
 
 
 def test_wrong_inputs_are_refused_with_a_sentence() -> None:
     model = make_stylegan2()
     bound = bind(model)
     with pytest.raises(ValueError, match=r"inputs .*'ws'.* not 'w'"):
-        bound.run({"w": rows_of(model, 1)})
+        run(bound, {"w": rows_of(model, 1)})
     with pytest.raises(ValueError, match="must have the shape"):
-        bound.run({"ws": rows_of(model, 2)})
+        run(bound, {"ws": rows_of(model, 2)})
 
 
 def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
@@ -274,7 +310,7 @@ def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
     executor.close()
     executor.close()
     with pytest.raises(RuntimeError, match="closed"):
-        bound.run({"ws": rows_of(model, 1)})
+        run(bound, {"ws": rows_of(model, 1)})
 
 
 def test_several_threads_leave_torch_s_own_number_and_end_with_the_executor() -> None:
@@ -282,7 +318,7 @@ def test_several_threads_leave_torch_s_own_number_and_end_with_the_executor() ->
     executor = CpuExecutor(model.weights, threads=3)
     bound = executor.bind(build_synthesis_plan(model.spec, "id"))
     assert set(threading.enumerate()) == alive
-    bound.run({"ws": rows_of(model, 1)})
+    run(bound, {"ws": rows_of(model, 1)})
     assert len(set(threading.enumerate()) - alive) == 3
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))

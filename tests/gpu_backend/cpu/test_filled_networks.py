@@ -37,11 +37,12 @@ def picture(spec: NetworkSpec, c: np.ndarray | None, cutoff: int | None) -> tupl
     executor = CpuExecutor(weights, threads=1)
     z = np.random.RandomState(0).randn(1, 8).astype(np.float32)
     inputs = {"z": z} if c is None else {"z": z, "c": c}
-    w = executor.bind(build_mapping_plan(spec, "filled")).run(inputs)["w"]
+    w = executor.bind(build_mapping_plan(spec, "filled")).run(inputs, outputs=("w",))["w"]
     ws = np.repeat(w[:, None], spec.num_ws, axis=1)
     average = weights["mapping.w_avg"]
     ws[:, :cutoff] = average + np.float32(0.7) * (ws[:, :cutoff] - average)
-    image = executor.bind(build_synthesis_plan(spec, "filled")).run({"ws": ws})["image"].transpose(0, 3, 1, 2).copy()
+    outputs = executor.bind(build_synthesis_plan(spec, "filled")).run({"ws": ws}, outputs=("image",))
+    image = outputs["image"].transpose(0, 3, 1, 2).copy()
     executor.close()
     return image, ws
 

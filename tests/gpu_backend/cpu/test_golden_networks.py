@@ -56,13 +56,13 @@ def bind(case: Case, executor: CpuExecutor, batch: int) -> BoundPlan:
 
 
 def picture(bound: BoundPlan, ws: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
-    return bound.run({"ws": ws, **inputs})["image"].transpose(0, 3, 1, 2)
+    return bound.run({"ws": ws, **inputs}, outputs=("image",))["image"].transpose(0, 3, 1, 2)
 
 
 def test_w_and_its_truncations(case: Case, executor: CpuExecutor) -> None:
     bound = executor.bind(build_mapping_plan(case.model.spec, case.model.facts.model_id, batch=4))
     inputs = {name: case.arrays[name] for name in ("z", "c") if name in case.arrays}
-    w = bound.run(inputs)["w"]
+    w = bound.run(inputs, outputs=("w",))["w"]
     ws = np.repeat(w[:, None], case.model.spec.num_ws, axis=1)
     average = case.model.weights["mapping.w_avg"]
     case.check(ws, "w")

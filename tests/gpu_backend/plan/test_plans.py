@@ -42,14 +42,10 @@ def test_what_a_hand_can_move_is_an_input() -> None:
     plan = build_synthesis_plan(spec, "id", batch=3)
     assert shapes(plan, "input") == {
         "ws": (3, 6, 8),
-        "noise/b4.conv1": (3, 4, 4),
-        "noise/b8.conv0": (3, 8, 8),
-        "noise/b8.conv1": (3, 8, 8),
-        "noise/b16.conv0": (3, 16, 16),
-        "noise/b16.conv1": (3, 16, 16),
+        "noise_source": (4,),
         "noise_gain": (5,),
     }
-    assert shapes(plan, "output") == {"image": (3, 16, 16, 3), "pixels": (3, 16, 16, 4)}
+    assert shapes(plan, "output") == {"image": (3, 16, 16, 3), "pixels": (3, 16, 16, 4), "flags": (3,)}
     assert {field.name for field in dataclasses.fields(PlanKey)} == {
         "model_id",
         "part",
@@ -57,6 +53,17 @@ def test_what_a_hand_can_move_is_an_input() -> None:
         "resolution",
         "precision",
     }
+
+
+def test_a_plan_for_half_precision_keeps_activations_in_it_and_nothing_else() -> None:
+    spec = make_spec(NetworkOptions(architecture="resnet"))
+    plan = build_synthesis_plan(spec, "id", precision="fp16")
+    halves = {buffer.name for buffer in plan.buffers if buffer.dtype == "float16"}
+    others = {buffer.name for buffer in plan.buffers if buffer.dtype == "float32"}
+    layers = {layer.name for layer in spec.layers if layer.kind != "to_rgb"}
+    assert halves == layers | {"b4.const", "b8.sum", "b16.sum"}
+    assert others == {"ws", "noise_gain", "styles", "demod", "image"}
+    assert {buffer.dtype for buffer in build_mapping_plan(spec, "id", precision="fp16").buffers} == {"float32"}
 
 
 def test_a_network_without_noise_has_no_noise_inputs() -> None:
@@ -83,7 +90,7 @@ def test_a_conditional_mapping_takes_labels() -> None:
 def test_an_early_exit_leaves_out_the_layers_above() -> None:
     spec = make_spec(NetworkOptions(resolution=64))
     full, early = build_synthesis_plan(spec, "id"), build_synthesis_plan(spec, "id", resolution=16)
-    assert shapes(early, "output") == {"image": (1, 16, 16, 3), "pixels": (1, 16, 16, 4)}
+    assert shapes(early, "output") == {"image": (1, 16, 16, 3), "pixels": (1, 16, 16, 4), "flags": (1,)}
     layers = [step.layer for step in early.steps][:-1]
     assert layers == [step.layer for step in full.steps][: len(layers)]
     assert noise_layers_of(spec, 16) == noise_layers_of(spec)[:5]

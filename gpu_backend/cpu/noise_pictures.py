@@ -1,0 +1,59 @@
+"""The noise of each layer as a picture, made from the plan's ``noise_source`` and kept while that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.ops.noise import noise_picture
+from gpu_backend.plan.plan import Plan, Step
+
+_STORED = (0, 0, 0, 0)
+
+
+class NoisePictures:
+    """One picture for each layer with noise, the same for every sample; they start as the model stores them."""
+
+    def __init__(self, plan: Plan, weights: Mapping[str, Tensor]) -> None:
+        self._stored: dict[str, Tensor] = {}
+        self._pictures: dict[str, Tensor] = {}
+        self._places: dict[str, int] = {}
+        for step in plan.steps:
+            if "noise_const" in step.weights:
+                stored = weights[step.weights["noise_const"]]
+                self._stored[step.layer] = stored
+                self._pictures[step.layer] = stored.clone()
+                self._places[step.layer] = step.attributes.noise_index
+        self._source: tuple[int, ...] | None = _STORED
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the pictures take."""
+        return sum(picture.nbytes for picture in self._pictures.values())
+
+    def of(self, step: Step) -> Tensor:
+        """The picture of a step's layer, (R, R), before any strength; the same memory whatever the source."""
+        return self._pictures[step.layer]
+
+    def follow(self, source: NDArray[np.uint32]) -> None:
+        """Make the pictures that a source stands for, unless they are there already."""
+        wanted = tuple(source.tolist())
+        if wanted == self._source:
+            return
+        self._source = None  # in between they are neither
+        mode, low, high, _ = wanted
+        for layer, picture in self._pictures.items():
+            if mode == 0:
+                picture.copy_(self._stored[layer])
+            else:
+                made = noise_picture(low | high << 32, self._places[layer], picture.shape[0])[0]
+                picture.copy_(torch.from_numpy(made))
+        self._source = wanted
+
+    def clear(self) -> None:
+        """Free the memory."""
+        self._pictures, self._stored = {}, {}

@@ -1,0 +1,118 @@
+"""A plan run step by step with the reference functions: slow, simple, and what the fast kernels are compared with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.cpu.finished_run import FinishedRun, step_times
+from gpu_backend.cpu.noise_pictures import NoisePictures
+from gpu_backend.cpu.reference_steps import STEPS, Surroundings
+from gpu_backend.errors import CancelledError
+from gpu_backend.plan.executor import FRAME_OUTPUTS
+from gpu_backend.plan.plan import Plan
+
+
+class ReferencePlan:
+    """Keeps `gpu_backend.plan.executor.BoundPlan`. Every step makes new tensors; only the inputs are fixed."""
+
+    def __init__(self, plan: Plan, weights: Mapping[str, Tensor]) -> None:
+        self._plan = plan
+        self._weights = weights
+        self._noise = NoisePictures(plan, weights)
+        self._inputs = {b.name: np.zeros(b.shape, b.dtype) for b in plan.buffers if b.role == "input"}
+        if "noise_gain" in self._inputs:
+            self._inputs["noise_gain"].fill(1.0)
+        self._is_closed = False
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._plan
+
+    @property
+    def nbytes(self) -> int:
+        """Inputs and noise; what a run makes is given back after it."""
+        return self._noise.nbytes + sum(array.nbytes for array in self._inputs.values())
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._is_closed
+
+    def submit(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> FinishedRun:
+        """Run at once. Raises CancelledError once `abandoned`, asked before each step, says yes."""
+        values, _, times_us = self._compute(inputs, abandoned)
+        found = {name: _as_array(values[name]) for name in outputs}
+        return FinishedRun(found, step_times(self._plan, times_us) if measure else ())
+
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
+        """Submit and wait."""
+        return self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned).wait()
+
+    def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
+        """Run once; return layer name -> what it gave, (batch, channels, height, width), in execution order."""
+        _, observed, _ = self._compute(inputs, None)
+        return {layer: value.contiguous().numpy() for layer, value in observed.items()}
+
+    def close(self) -> None:
+        """Free the memory. May be called twice."""
+        self._is_closed = True
+        self._inputs = {}
+        self._noise.clear()
+
+    def _compute(
+        self, inputs: Mapping[str, NDArray[Any]], abandoned: Callable[[], bool] | None
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor], list[float]]:
+        """Return every buffer, what each layer gave, and the time of each step. Pictures are channels-first here."""
+        self._take(inputs)
+        values = {name: torch.from_numpy(array.copy()) for name, array in self._inputs.items()}
+        around = Surroundings(self._plan.key.batch, values, self._weights, self._noise)
+        times_us: list[float] = []
+        with torch.inference_mode():
+            for step in self._plan.steps:
+                if abandoned is not None and abandoned():
+                    raise CancelledError("The picture was given up, since nobody waits for it any more.")
+                start = time.perf_counter_ns()
+                results = STEPS[step.op](step, around)
+                times_us.append((time.perf_counter_ns() - start) / 1e3)
+                values.update(zip(step.outputs, results, strict=True))
+        return values, around.observed, times_us
+
+    def _take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
+        if self._is_closed:
+            raise RuntimeError("this plan was closed")
+        for name, array in inputs.items():
+            np.copyto(self._inputs[name], array)
+        if "noise_source" in self._inputs:
+            self._noise.follow(self._inputs["noise_source"])
+
+
+def _as_array(value: Tensor) -> NDArray[Any]:
+    """The array of an output; pictures become channels-last, as the plan has them, and bytes are so already."""
+    if value.ndim == 4 and value.dtype == torch.float32:
+        value = value.permute(0, 2, 3, 1)
+    array: NDArray[Any] = value.contiguous().numpy()
+    return array

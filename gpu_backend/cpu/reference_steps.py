@@ -1,0 +1,129 @@
+"""Which reference function computes which operation, and how it is called with a step's buffers and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from gpu_backend.cpu.noise_pictures import NoisePictures
+from gpu_backend.plan.executor import FLAG_NOT_FINITE
+from gpu_backend.plan.plan import Step
+from gpu_backend.reference.add import add
+from gpu_backend.reference.concat import concat
+from gpu_backend.reference.constant import constant
+from gpu_backend.reference.fully_connected import fully_connected
+from gpu_backend.reference.modulated_conv import modulated_conv
+from gpu_backend.reference.modulated_up_conv import modulated_up_conv
+from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
+from gpu_backend.reference.skip_conv import skip_conv
+from gpu_backend.reference.styles import styles
+from gpu_backend.reference.to_display import to_display
+from gpu_backend.reference.to_rgb import add_doubled, to_rgb
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What steps work on. `values` has the buffers that were made so far, `observed` what each layer gave."""
+
+    batch: int
+    values: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor]
+    noise: NoisePictures
+    observed: dict[str, Tensor] = field(default_factory=dict)
+
+    def inputs(self, step: Step) -> list[Tensor]:
+        """The buffers that the step reads."""
+        return [self.values[name] for name in step.inputs]
+
+    def weights_of(self, step: Step) -> dict[str, Tensor]:
+        """Role in the operation -> weight."""
+        return {role: self.weights[name] for role, name in step.weights.items()}
+
+
+def _add(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    x, y = around.inputs(step)
+    return (add(x, y),)
+
+
+def _concat(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    x, y = around.inputs(step)
+    return (concat(x, y),)
+
+
+def _constant(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    return (constant(around.weights_of(step)["const"], around.batch),)
+
+
+def _fully_connected(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (x,), weights = around.inputs(step), around.weights_of(step)
+    return (fully_connected(x, weights["weight"], weights["bias"], step.attributes),)
+
+
+def _normalize(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (x,) = around.inputs(step)
+    return (normalize_2nd_moment(x),)
+
+
+def _conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    attributes, weights = step.attributes, around.weights_of(step)
+    x, all_styles, all_demod = around.inputs(step)[:3]
+    style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
+    demod = all_demod[:, attributes.demod_offset : attributes.demod_offset + attributes.out_channels]
+    noise: Tensor | None = None
+    if attributes.noise_index >= 0:
+        gain = around.values[step.inputs[4]][attributes.noise_index]
+        noise = around.noise.of(step)[None] * (weights["noise_strength"] * gain)
+    if step.op == "modulated_up_conv":
+        y = modulated_up_conv(
+            x, weights["weight"], weights["bias"], style, demod, noise, attributes.act, attributes.taps
+        )
+    else:
+        y = modulated_conv(x, weights["weight"], weights["bias"], style, demod, noise, attributes.act)
+    around.observed[step.layer] = y
+    return (y,)
+
+
+def _skip_conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (x,), attributes = around.inputs(step), step.attributes
+    y = skip_conv(x, around.weights_of(step)["weight"], attributes.gain, attributes.taps)
+    around.observed[step.layer] = y
+    return (y,)
+
+
+def _styles(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (ws,) = around.inputs(step)
+    return styles(ws, around.weights_of(step), step.attributes)
+
+
+def _to_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (image,) = around.inputs(step)
+    is_broken = ~image.isfinite().flatten(1).all(1)
+    return to_display(image, step.attributes), (is_broken.to(torch.int32) * FLAG_NOT_FINITE).view(torch.uint32)
+
+
+def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    attributes, weights = step.attributes, around.weights_of(step)
+    x, all_styles, *before = around.inputs(step)
+    style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
+    y = to_rgb(x, weights["weight"], weights["bias"], style, attributes.clamp)
+    around.observed[step.layer] = y
+    return (add_doubled(before[0], y, attributes.taps),) if attributes.adds_image else (y,)
+
+
+STEPS: dict[str, Callable[[Step, Surroundings], tuple[Tensor, ...]]] = {
+    "add": _add,
+    "concat": _concat,
+    "constant": _constant,
+    "fully_connected": _fully_connected,
+    "modulated_conv": _conv,
+    "modulated_up_conv": _conv,
+    "normalize_2nd_moment": _normalize,
+    "skip_conv": _skip_conv,
+    "styles": _styles,
+    "to_display": _to_display,
+    "to_rgb": _to_rgb,
+}
+"""Operation stem -> what gives its outputs."""
