@@ -1,4 +1,5 @@
 // Tensor cores, and what feeds them: asynchronous copies, matrix loads, products of 16-bit numbers summed in 32 bits.
+// Macros: DEPTH (input channels a step), WGMMA.
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -55,7 +56,6 @@ __device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], uns
 
 // Rows of 32, 64 or 128 bytes lie side by side; their 16-byte chunks are exchanged so that eight rows that are read
 // together meet eight different groups of banks. These are also the 32-, 64- and 128-byte modes of wgmma.
-template <int DEPTH>
 __device__ __forceinline__ int exchanged(int chunk, int row) {
     if (DEPTH == 64) return chunk ^ (row & 7);
     if (DEPTH == 32) return chunk ^ ((row >> 1) & 3);
@@ -73,7 +73,6 @@ __device__ __forceinline__ void wgmma_wait() {
 __device__ __forceinline__ void publish_shared() { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
 
 // Descriptor of a matrix whose rows hold DEPTH numbers along k, chunks exchanged as above.
-template <int DEPTH>
 __device__ __forceinline__ unsigned long long matrix_descriptor(unsigned address) {
     const unsigned long long mode = DEPTH == 64 ? 1ull : DEPTH == 32 ? 2ull : 3ull;
     return ((address & 0x3FFFFull) >> 4) | (1ull << 16) | (static_cast<unsigned long long>(DEPTH * 16 >> 4) << 32) | (mode << 62);

@@ -1,0 +1,64 @@
+"""The up-convolution as four convolutions of its low-resolution input, one for each parity of row and column.
+
+With n FIR taps f, a k x k weight W and left = 1 + (n + 1) / 2 - (k - 1) zeros before the filter (`up_conv_left_pad`)::
+
+    t[2 i + j] += W[j] x[i]                              transposed convolution, per axis
+    z[u] = 2 sum_m f[u + n - 1 - left - m] t[m]          the filter, gain 2 an axis
+ => z[2 i + r] = sum_s G[r + n - 1 - left - 2 s] x[i + s],   G = 2 f * W, n + k - 1 long
+
+For the usual 4 taps and 3 x 3 weights G is 6 long, so each parity is a 3 x 3 convolution: four times the products of the
+transposed convolution (its multiplications by inserted zeros come back), but no picture between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.ops.upfirdn import up_conv_left_pad
+
+
+def axis_taps(taps: int, kernel: int) -> int:
+    """Return how many taps each parity has on an axis; where one parity needs fewer, zeros fill up."""
+    return (taps + kernel) // 2
+
+
+def first_shift(parity: int, taps: int, kernel: int) -> int:
+    """Return the shift s of a parity's first tap; the others follow one by one."""
+    # The largest place in G is n + k - 2: s >= (r - left - k + 1) / 2
+    return -(-(parity - up_conv_left_pad(taps, kernel) - kernel + 1) // 2)
+
+
+def compose(weight: NDArray[np.float32], taps: Sequence[float]) -> NDArray[np.float64]:
+    """Return the four convolutions.
+
+    Parameters
+    ----------
+    weight
+        (out_channels, in_channels, k, k) as stored: the scatter orientation.
+
+    Returns
+    -------
+    (2, 2, a, a, in_channels, out_channels): row parity, column parity, row tap, column tap; a is `axis_taps`. The tap at
+    (y, x) of parity (r, q) multiplies x[i + first_shift(r) + y, j + first_shift(q) + x].
+    """
+    rows = _axis(len(taps), weight.shape[-1], taps)
+    # G[i, j] = sum_ab rows[i, a] rows[j, b] W[a, b]
+    return np.einsum("rya,qxb,ocab->rqyxco", rows, rows, weight.astype(np.float64), optimize=True)
+
+
+def _axis(count: int, kernel: int, taps: Sequence[float]) -> NDArray[np.float64]:
+    """Return (2, a, k): what each weight gives to each tap of each parity, gain 2 included."""
+    filtered = np.zeros((count + kernel - 1, kernel))
+    for j in range(kernel):
+        filtered[j : j + count, j] = 2.0 * np.asarray(taps, np.float64)
+    rows = np.zeros((2, axis_taps(count, kernel), kernel))
+    for parity in (0, 1):
+        first = first_shift(parity, count, kernel)
+        for tap in range(rows.shape[1]):
+            place = parity + count - 1 - up_conv_left_pad(count, kernel) - 2 * (first + tap)
+            if 0 <= place < len(filtered):
+                rows[parity, tap] = filtered[place]
+    return rows

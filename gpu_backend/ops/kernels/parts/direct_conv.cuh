@@ -1,0 +1,159 @@
+// A convolution as a plain sum over taps and input channels, in fp32, for a tile of pixels and output channels a block:
+//
+//     sum[p][o] = sum over taps (ky, kx), channels c of x[b, row(p) + row_shift + ky, column(p) + column_shift + kx, c]
+//                                                       * weight[ky * AXIS_TAPS + kx][c][o]
+//
+// x is 0 outside its picture. Macros:
+//     TILE_PIXELS, TILE_CHANNELS, TILE_DEPTH   what a block holds in shared memory at a time; depth is input channels
+//     PIXELS, CHANNELS                         sums of a thread, multiples of 4
+//     GROUPS                                   threads that share the same sums, each taking its part of the depth
+//     AXIS_TAPS                                taps on an axis
+// Two buffers of shared memory: while one is multiplied the next is on its way through registers. The order of the sums is fixed.
+// part: types
+
+#define GROUP_THREADS (TILE_PIXELS / PIXELS * (TILE_CHANNELS / CHANNELS))
+#define THREADS (GROUP_THREADS * GROUPS)
+#define A_QUADS (TILE_PIXELS * TILE_DEPTH / 4)
+#define B_QUADS (TILE_DEPTH * TILE_CHANNELS / 4)
+#define A_LOADS ((A_QUADS + THREADS - 1) / THREADS)
+#define B_LOADS ((B_QUADS + THREADS - 1) / THREADS)
+
+__shared__ __align__(16) float a_tile[2][TILE_DEPTH][TILE_PIXELS + 4];  // 4 more, so that columns lie in other banks
+__shared__ __align__(16) float b_tile[2][TILE_DEPTH][TILE_CHANNELS];
+#if GROUPS > 1
+__shared__ float group_sums[GROUPS - 1][PIXELS * CHANNELS][GROUP_THREADS];
+#endif
+
+// Place in the tile of a thread's pixel or channel i: quads of neighbours, spread over the tile.
+__device__ __forceinline__ int pixel_in_tile(int i) {
+    const int thread = threadIdx.x % GROUP_THREADS / (TILE_CHANNELS / CHANNELS);
+    return i / 4 * (TILE_PIXELS / (PIXELS / 4)) + thread * 4 + i % 4;
+}
+
+__device__ __forceinline__ int channel_in_tile(int i) {
+    const int thread = threadIdx.x % GROUP_THREADS % (TILE_CHANNELS / CHANNELS);
+    return i / 4 * (TILE_CHANNELS / (CHANNELS / 4)) + thread * 4 + i % 4;
+}
+
+// `side`: of x and of the pixels that the sums are for, all `batch` pictures in a row; the block's first is `first_pixel`.
+// Only the threads of group 0 hold the sums afterwards.
+__device__ __forceinline__ void direct_conv(
+    float (&sum)[PIXELS][CHANNELS], const T* x, const float* weight, int batch, int side, int cin, int cout,
+    int first_pixel, int first_channel, int row_shift, int column_shift) {
+    const int thread = threadIdx.x, area = side * side;
+    const int group = thread / GROUP_THREADS;
+
+    const T* a_picture[A_LOADS];
+    int a_row[A_LOADS], a_column[A_LOADS];
+#pragma unroll
+    for (int i = 0; i < A_LOADS; ++i) {
+        const int quad = thread + i * THREADS, pixel = first_pixel + quad / (TILE_DEPTH / 4);
+        const int b = pixel / area, place = pixel - b * area;
+        a_picture[i] = x + (size_t)b * area * cin + quad % (TILE_DEPTH / 4) * 4;
+        // A row far outside gives zeros.
+        a_row[i] = quad < A_QUADS && b < batch ? place / side + row_shift : -0x10000;
+        a_column[i] = place % side + column_shift;
+    }
+
+    float a[A_LOADS][4], b[B_LOADS][4];
+    int tap = 0, depth = 0;  // of the tile that `fetch` takes next
+
+    auto fetch = [&]() {
+        const int ky = tap / AXIS_TAPS, kx = tap % AXIS_TAPS;
+#pragma unroll
+        for (int i = 0; i < A_LOADS; ++i) {
+            const int row = a_row[i] + ky, column = a_column[i] + kx;
+            const int c = depth + (thread + i * THREADS) % (TILE_DEPTH / 4) * 4;
+            if ((unsigned)row < (unsigned)side && (unsigned)column < (unsigned)side && c < cin) {
+                load_many<4>(a_picture[i] + ((size_t)row * side + column) * cin + depth, a[i]);
+            } else {
+                a[i][0] = a[i][1] = a[i][2] = a[i][3] = 0.0f;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < B_LOADS; ++i) {
+            const int quad = thread + i * THREADS;
+            const int c = depth + quad / (TILE_CHANNELS / 4), o = first_channel + quad % (TILE_CHANNELS / 4) * 4;
+            if (quad < B_QUADS && c < cin && o < cout) {
+                load_many<4>(weight + ((size_t)tap * cin + c) * cout + o, b[i]);
+            } else {
+                b[i][0] = b[i][1] = b[i][2] = b[i][3] = 0.0f;
+            }
+        }
+        depth += TILE_DEPTH;
+        if (depth >= cin) depth = 0, ++tap;
+    };
+    auto put = [&](int buffer) {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; ++i) {
+            const int quad = thread + i * THREADS;
+            if (A_QUADS % THREADS != 0 && quad >= A_QUADS) continue;
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                a_tile[buffer][quad % (TILE_DEPTH / 4) * 4 + e][quad / (TILE_DEPTH / 4)] = a[i][e];
+        }
+#pragma unroll
+        for (int i = 0; i < B_LOADS; ++i) {
+            const int quad = thread + i * THREADS;
+            if (B_QUADS % THREADS != 0 && quad >= B_QUADS) continue;
+            store_many<4>(&b_tile[buffer][quad / (TILE_CHANNELS / 4)][quad % (TILE_CHANNELS / 4) * 4], b[i]);
+        }
+    };
+
+#pragma unroll
+    for (int p = 0; p < PIXELS; ++p)
+#pragma unroll
+        for (int o = 0; o < CHANNELS; ++o) sum[p][o] = 0.0f;
+
+    const int tiles = AXIS_TAPS * AXIS_TAPS * ((cin + TILE_DEPTH - 1) / TILE_DEPTH);
+    fetch();
+    put(0);
+    __syncthreads();
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+        const int buffer = tile & 1;
+        if (tile + 1 < tiles) fetch();
+#pragma unroll
+        for (int k = 0; k < TILE_DEPTH / GROUPS; ++k) {
+            const int row = group * (TILE_DEPTH / GROUPS) + k;
+            float pixels[PIXELS], channels[CHANNELS];
+#pragma unroll
+            for (int p = 0; p < PIXELS; p += 4) {
+                float v[4];
+                load_many<4>(&a_tile[buffer][row][pixel_in_tile(p)], v);
+#pragma unroll
+                for (int e = 0; e < 4; ++e) pixels[p + e] = v[e];
+            }
+#pragma unroll
+            for (int o = 0; o < CHANNELS; o += 4) {
+                float v[4];
+                load_many<4>(&b_tile[buffer][row][channel_in_tile(o)], v);
+#pragma unroll
+                for (int e = 0; e < 4; ++e) channels[o + e] = v[e];
+            }
+#pragma unroll
+            for (int p = 0; p < PIXELS; ++p)
+#pragma unroll
+                for (int o = 0; o < CHANNELS; ++o) sum[p][o] += pixels[p] * channels[o];
+        }
+        if (tile + 1 < tiles) {
+            put(buffer ^ 1);
+            __syncthreads();
+        }
+    }
+
+#if GROUPS > 1
+    const int place = thread % GROUP_THREADS;
+#pragma unroll
+    for (int i = 0; i < PIXELS * CHANNELS; ++i)
+        if (group > 0) group_sums[group - 1][i][place] = sum[i / CHANNELS][i % CHANNELS];
+    __syncthreads();
+    if (group == 0) {
+#pragma unroll
+        for (int other = 0; other < GROUPS - 1; ++other)
+#pragma unroll
+            for (int i = 0; i < PIXELS * CHANNELS; ++i)
+                sum[i / CHANNELS][i % CHANNELS] += group_sums[other][i][place];
+    }
+#endif
+}

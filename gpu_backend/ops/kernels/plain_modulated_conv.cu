@@ -1,0 +1,25 @@
+// gpu_backend/ops/modulated_conv.py without tensor cores: fp32 sums, weights [tap][cin][cout] fp32. It is the fp32 mode,
+// what stands in for the fused kernel, and what that is compared with. Also the resnet's skip convolution.
+// Grid: tiles of pixels (of all samples in a row), tiles of channels.
+#define AXIS_TAPS KERNEL
+// part: plain_layer
+
+extern "C" __global__ void __launch_bounds__(THREADS) plain_modulated_conv(
+    const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,
+    const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,
+    const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,
+    const T* __restrict__ skip, const float* taps, const float* rgb_weight, const float* rgb_style, float* rgb_parts,
+    float* workspace, unsigned* counters, int batch, int side, int cin, int cout, int demod_stride, int style_stride,
+    float gain, float clamp) {
+    const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
+    float sum[PIXELS][CHANNELS];
+    direct_conv(
+        sum, x, static_cast<const float*>(weight), batch, side, cin, cout, first_pixel, first_channel, -(KERNEL / 2),
+        -(KERNEL / 2));
+    const Layer layer = {
+        y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
+        side, cout,  demod_stride, style_stride, gain, clamp};
+    finish_tile(
+        sum, layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side, 1, 0,
+        0);
+}

@@ -1,0 +1,37 @@
+// gpu_backend/ops/modulated_up_conv.py without tensor cores. The transposed convolution and its FIR filter together are
+// four convolutions of the low-resolution input, one for each parity of row and column, with the weights that
+// gpu_backend/cuda/polyphase.py composes: [row parity][column parity][tap][cin][cout] fp32. It needs no memory between the two.
+// Grid: tiles of low-resolution pixels (of all samples in a row), tiles of channels, parities.
+
+// With n = TAPS, k = KERNEL and left = 1 + (n + 1) / 2 - (k - 1), output u = 2 i + r takes
+//     sum_s G[r + n - 1 - left - 2 s] * x[i + s],   G = FIR convolved with W, n + k - 1 long
+#define AXIS_TAPS ((TAPS + KERNEL) / 2)
+#define LEFT (1 + (TAPS + 1) / 2 - (KERNEL - 1))
+// part: plain_layer
+
+// The smallest s: ceil((r - left - k + 1) / 2).
+__device__ __forceinline__ int first_shift(int parity) {
+    return (parity - LEFT - KERNEL + 2) >> 1;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) plain_modulated_up_conv(
+    const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,
+    const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,
+    const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,
+    const T* __restrict__ skip, const float* taps, const float* rgb_weight, const float* rgb_style, float* rgb_parts,
+    float* workspace, unsigned* counters, int batch, int side, int cin, int cout, int demod_stride, int style_stride,
+    float gain, float clamp) {
+    const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
+    const int row_parity = blockIdx.z >> 1, column_parity = blockIdx.z & 1;
+    const size_t phase = (size_t)blockIdx.z * (AXIS_TAPS * AXIS_TAPS) * cin * cout;
+    float sum[PIXELS][CHANNELS];
+    direct_conv(
+        sum, x, static_cast<const float*>(weight) + phase, batch, side >> 1, cin, cout, first_pixel, first_channel,
+        first_shift(row_parity), first_shift(column_parity));
+    const Layer layer = {
+        y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
+        side, cout,  demod_stride, style_stride, gain, clamp};
+    finish_tile(
+        sum, layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side >> 1,
+        2, row_parity, column_parity);
+}
