@@ -85,8 +85,8 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class TuningProgress:
-    """How far tuning is: which shape of how many, and what was tried of it."""
+class SearchProgress:
+    """How far the search is: which shape of how many, and what was tried of it."""
 
     shape: ConvShape
     number: int
@@ -96,14 +96,14 @@ class TuningProgress:
     best_us: float
 
 
-def tune(
+def search(
     shapes: Sequence[ConvShape],
     table: TileTable,
     candidates: Callable[[ConvShape], Iterable[ConvTile]],
     timer: TileTimer,
     *,
     budget_s: float = math.inf,
-    progress: Callable[[TuningProgress], None] = lambda progress: None,
+    progress: Callable[[SearchProgress], None] = lambda progress: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Finding]:
     """Yield a finding for every shape, in order.
@@ -123,14 +123,14 @@ def tune(
             return clock() < share
 
         def tell(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> None:
-            progress(TuningProgress(shape, number, len(shapes), tried, count, best_us))
+            progress(SearchProgress(shape, number, len(shapes), tried, count, best_us))
 
-        finding = _tune_one(shape, table.choose(shape), candidates(shape), timer, has_time, tell)
+        finding = _search_one(shape, table.choose(shape), candidates(shape), timer, has_time, tell)
         if finding is not None:
             yield finding
 
 
-def _tune_one(
+def _search_one(
     shape: ConvShape,
     before: ConvTile,
     candidates: Iterable[ConvTile],

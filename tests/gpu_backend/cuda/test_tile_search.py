@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.tiles import TileTable, Tuned
-from gpu_backend.cuda.tuning import Finding, TileError, TuningProgress, tune
+from gpu_backend.cuda.tile_search import Finding, TileError, SearchProgress, search
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -49,7 +49,7 @@ class FakeTimer:
 
 
 def find(timer: FakeTimer, *, budget_s: float = math.inf, tiles: Sequence[ConvTile] = ALL) -> Finding:
-    (finding,) = tune([SHAPE], TABLE, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
+    (finding,) = search([SHAPE], TABLE, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
     return finding
 
 
@@ -97,7 +97,7 @@ def test_the_best_are_timed_again_so_that_one_lucky_timing_decides_nothing() -> 
 
 def test_a_shape_for_which_nothing_is_right_gives_no_finding() -> None:
     timer = FakeTimer(dict.fromkeys(ALL, 1.0), dict.fromkeys(ALL, "wrong"))
-    assert list(tune([SHAPE], TABLE, lambda shape: ALL, timer)) == []
+    assert list(search([SHAPE], TABLE, lambda shape: ALL, timer)) == []
 
 
 def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
@@ -105,19 +105,19 @@ def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
     timer = FakeTimer(dict.fromkeys((*many, TILE), 10.0))
     shapes = [replace(SHAPE, batch=batch) for batch in (1, 2, 4)]
     table = TileTable("sm_90a", 132, {shape: Tuned(TILE, 1.0) for shape in shapes})
-    findings = list(tune(shapes, table, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
+    findings = list(search(shapes, table, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
     assert [finding.shape for finding in findings] == shapes
     assert 30 <= findings[0].tried <= 41
     assert timer.now <= 120 + 3 * 20
     late = FakeTimer(timer.times)
-    findings = list(tune(shapes, table, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
+    findings = list(search(shapes, table, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
     assert [finding.tried for finding in findings] == [1, 1, 1]
 
 
-def test_tuning_tells_how_far_it_is() -> None:
-    told: list[TuningProgress] = []
+def test_a_search_tells_how_far_it_is() -> None:
+    told: list[SearchProgress] = []
     timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
-    list(tune([SHAPE], TABLE, lambda shape: ALL, timer, progress=told.append))
+    list(search([SHAPE], TABLE, lambda shape: ALL, timer, progress=told.append))
     assert [item.tried for item in told] == [0, 1, 2, 3, 4, 5]
     assert (told[-1].number, told[-1].shapes, told[-1].best_us) == (1, 1, 7.0)
 
@@ -133,5 +133,5 @@ def test_what_was_found_before_an_interruption_is_kept() -> None:
     found: list[Finding] = []
     timer = FakeTimer(dict.fromkeys(ALL, 9.0) | {TILE: 10.0})
     with pytest.raises(KeyboardInterrupt):
-        found.extend(tune(shapes, TABLE, candidates, timer))
+        found.extend(search(shapes, TABLE, candidates, timer))
     assert [finding.shape for finding in found] == [SHAPE]
