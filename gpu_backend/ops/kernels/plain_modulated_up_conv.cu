@@ -14,7 +14,7 @@ __device__ __forceinline__ int first_shift(int parity) {
     return (parity - LEFT - KERNEL + 2) >> 1;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) plain_modulated_up_conv(
+extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modulated_up_conv(
     const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,
     const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,

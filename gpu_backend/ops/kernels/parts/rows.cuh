@@ -1,0 +1,127 @@
+// Products of a table's rows with BATCH vectors in shared memory. A warp takes ROWS rows at once, a lane whole 16-byte
+// groups of them; every weight is loaded once and used for all vectors.
+//     HALF     1: the table is fp16, a group is 8 columns; 0: fp32, 4 columns
+//     ROWS     1, 2 or 4        BATCH   1, 2, 4 or 8        ROWS * BATCH <= 32
+// A row takes whole groups; its padding holds zeros.
+// part: types
+
+#define GROUP (HALF ? 8 : 4)
+#define CHUNKS (8 / ROWS)
+#define SUMS (ROWS * BATCH)
+
+// 16 bytes that are read once: past L1. `wanted` 0 reads nothing and gives zeros. Volatile, so that it stays where it
+// is written, before a wait.
+__device__ __forceinline__ uint4 load_once(const uint4* from, bool wanted) {
+    uint4 v;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %5, 0;\n"
+        "mov.b32 %0, 0;\n"
+        "mov.b32 %1, 0;\n"
+        "mov.b32 %2, 0;\n"
+        "mov.b32 %3, 0;\n"
+        "@p ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
+        : "l"(from), "r"((int)wanted));
+    return v;
+}
+
+// Groups first + lane, first + lane + 32 ... of ROWS rows of `groups` groups each.
+__device__ __forceinline__ void load_rows(
+    const uint4* rows, int groups, int first, bool wanted, uint4 (&words)[ROWS][CHUNKS]) {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const int group = first + 32 * c + lane;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            words[r][c] = load_once(rows + (size_t)r * groups + group, wanted && group < groups);
+    }
+}
+
+// Where a column of a vector lies in shared memory: in two planes of 4 of the 8 columns of a group, so that the
+// 16-byte reads of neighbouring lanes meet in no bank.
+__device__ __forceinline__ int place_of(int column, int groups) {
+#if HALF
+    return ((column >> 3) << 2) + (column & 3) + ((column & 4) ? 4 * groups : 0);
+#else
+    return column;
+#endif
+}
+
+// sums[b * ROWS + r] += row r . vector b over the loaded groups; SQUARED: of the vector's squares.
+template <bool SQUARED>
+__device__ __forceinline__ void add_products(
+    const float* vectors, int groups, int first, const uint4 (&words)[ROWS][CHUNKS], float (&sums)[SUMS]) {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const int group = first + 32 * c + lane;
+        if (group >= groups) continue;
+#pragma unroll
+        for (int k = 0; k < GROUP; k += 4) {
+            float weights[ROWS][4];
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                const uint4 w = words[r][c];
+#if HALF
+                from_half2(k == 0 ? w.x : w.z, weights[r][0], weights[r][1]);
+                from_half2(k == 0 ? w.y : w.w, weights[r][2], weights[r][3]);
+#else
+                weights[r][0] = __uint_as_float(w.x), weights[r][1] = __uint_as_float(w.y);
+                weights[r][2] = __uint_as_float(w.z), weights[r][3] = __uint_as_float(w.w);
+#endif
+            }
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                float v[4];
+                load_many(vectors + b * groups * GROUP + k * groups + 4 * group, v);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    if (SQUARED) v[i] *= v[i];
+#pragma unroll
+                    for (int r = 0; r < ROWS; ++r)
+                        sums[b * ROWS + r] = fmaf(weights[r][i], v[i], sums[b * ROWS + r]);
+                }
+            }
+        }
+    }
+}
+
+// The whole product: what was loaded already (groups 0 to 32 * CHUNKS - 1), then the rest of long rows.
+template <bool SQUARED>
+__device__ __forceinline__ void add_row_products(
+    const float* vectors, const uint4* rows, int groups, bool wanted, uint4 (&words)[ROWS][CHUNKS],
+    float (&sums)[SUMS]) {
+    add_products<SQUARED>(vectors, groups, 0, words, sums);
+    for (int first = 32 * CHUNKS; first < groups; first += 32 * CHUNKS) {
+        load_rows(rows, groups, first, wanted, words);
+        add_products<SQUARED>(vectors, groups, first, words, sums);
+    }
+}
+
+// What a lane still adds up, halved COUNT by COUNT until one sum is left; a template, so that no index is computed.
+template <int COUNT>
+__device__ __forceinline__ void halve(float (&sums)[SUMS]) {
+    if constexpr (COUNT > 0) {
+        const bool upper = threadIdx.x & COUNT;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            const float kept = upper ? sums[i + COUNT] : sums[i];
+            const float given = upper ? sums[i] : sums[i + COUNT];
+            sums[i] = kept + __shfl_xor_sync(0xffffffffu, given, COUNT);
+        }
+        halve<COUNT / 2>(sums);
+    }
+}
+
+// The sum over all lanes of sums[lane % SUMS], always in the same order, for SUMS + log2(32 / SUMS) - 1 shuffles.
+__device__ __forceinline__ float total_over_lanes(float (&sums)[SUMS]) {
+    halve<SUMS / 2>(sums);
+    float total = sums[0];
+#pragma unroll
+    for (int other = SUMS; other < 32; other <<= 1) total += __shfl_xor_sync(0xffffffffu, total, other);
+    return total;
+}

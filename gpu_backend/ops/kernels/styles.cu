@@ -1,0 +1,183 @@
+// Every layer's styles and demodulation coefficients, the first layer's input, and cleared flags, in one launch.
+//
+//     s = w[row] . A + a                              A holds 1 / sqrt(w_dim); in toRGB A and a hold the gain too
+//     toRGB:          style = s
+//     convolutions:   style = s / m,   demod[o] = m 2^e / sqrt(sum_i s_i^2 W2[o, i] + 1e-8),   m = max_i |s_i|
+//     x0 = constant * style of the first convolution
+//
+// Work is cut into items: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items), one a block. A
+// demodulation item needs its layer's whole style, so it waits until the layer's style items have counted themselves
+// into `ready`. Blocks take items by ticket, in the order in which they start, all style items of a pass before its
+// demodulation items: whoever waits, waits for blocks that run already and wait for nobody, however few fit on the GPU.
+// Rows of the table do not depend on styles, so they are on their way before the wait.
+//
+// A pass is BATCH samples. Counters, all 0 before and after a run: [0] the ticket, then two for every pass and slot,
+// `ready` and `left`. The ticket wraps to 0 by itself; the last item to leave a wait clears `ready`.
+//
+// An item is 16 integers, made by gpu_backend/cuda/launches/styles.py:
+//     0 kind (0 toRGB style, 1 style, 2 demodulation)   1 groups a row       2 rows (a multiple of 8)
+//     3 first group in the table                        4 first row of terms 5 source, in ws or in raw
+//     6 columns of the source                           7 destination        8 slot
+//     9 style items of the slot                        10 demodulation items of the slot
+//    11 which of them this is                          12 1: the slot styles x0
+// terms[row] = (factor of the product, addend) in style items, (factor of the product, 2^e or 0) in demodulation items.
+//
+// HALF: as in types. BATCH: 1, 2, 4 or 8.
+#define ROWS (HALF ? 4 : 2)
+// part: types
+// part: rows
+
+#define WARPS 8
+#define THREADS (32 * WARPS)
+#define EPSILON 1e-8f
+#define PIXELS 16
+
+__device__ __forceinline__ unsigned load_acquire(const unsigned* from) {
+    unsigned v;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void add_one_release(unsigned* to) {
+    asm volatile("red.release.gpu.add.u32 [%0], 1;" ::"l"(to) : "memory");
+}
+
+// Bring the whole table towards L2 while tickets and items are still being read: a line a thread, or a few.
+__device__ __forceinline__ void prefetch_table(const uint4* table, int lines) {
+    for (int line = blockIdx.x * THREADS + threadIdx.x; line < lines; line += gridDim.x * THREADS)
+        asm volatile("prefetch.L2 [%0];" ::"l"(table + (size_t)line * 8));
+}
+
+// Until all style items of the slot are done. One thread; the block's barrier passes it on.
+__device__ __forceinline__ void wait_for_styles(unsigned* ready, unsigned* left, unsigned style_items, unsigned demod_items) {
+    while (load_acquire(ready) < style_items) {
+    }
+    if (atomicInc(left, demod_items - 1) == demod_items - 1) *ready = 0;
+}
+
+// Copy BATCH vectors to shared memory, zeros in columns and samples that are not there; the largest magnitudes, as
+// bits, if `peaks` is not null. As bits they compare like numbers, and what is not a number wins.
+__device__ __forceinline__ void stage_vectors(
+    const float* source, int stride, int samples, int columns, int groups, float* vectors, unsigned* peaks) {
+    unsigned peak[BATCH] = {};
+    const int padded = groups * GROUP;
+    for (int first = threadIdx.x; first < padded; first += 2 * THREADS) {
+        float v[2][BATCH];
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int column = first + k * THREADS;
+                v[k][b] = b < samples && column < columns ? source[(size_t)b * stride + column] : 0.0f;
+            }
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int column = first + k * THREADS;
+                if (column < padded) vectors[b * padded + place_of(column, groups)] = v[k][b];
+                const unsigned bits = __float_as_uint(v[k][b]) & 0x7fffffffu;
+                peak[b] = bits > peak[b] ? bits : peak[b];
+            }
+    }
+    if (peaks == nullptr) return;
+#pragma unroll
+    for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+        for (int other = 16; other > 0; other >>= 1) {
+            const unsigned bits = __shfl_xor_sync(0xffffffffu, peak[b], other);
+            peak[b] = bits > peak[b] ? bits : peak[b];
+        }
+        if ((threadIdx.x & 31) == 0) atomicMax(&peaks[b], peak[b]);
+    }
+}
+
+// Four neighbouring s / m of sample b; zeros where m is 0.
+__device__ __forceinline__ void normalized(
+    const float* vectors, const unsigned* peaks, int groups, int b, int column, float (&v)[4]) {
+    const float peak = __uint_as_float(peaks[b]);
+    load_many(vectors + b * groups * GROUP + place_of(column, groups), v);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = peak == 0.0f ? 0.0f : v[i] / peak;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BATCH == 1 ? 4 : 2) styles(
+    const float* ws, const uint4* __restrict__ table, const float2* __restrict__ terms, const int4* __restrict__ items,
+    const float* __restrict__ constant, float* raw, float* style, float* demod, T* x0, unsigned* flags,
+    unsigned* counters, int batch, int item_count, int slot_count, int ws_stride, int style_stride, int demod_stride,
+    int table_lines) {
+    extern __shared__ float4 shared[];
+    __shared__ unsigned shared_ticket;
+    __shared__ unsigned peaks[BATCH];
+    float* vectors = reinterpret_cast<float*>(shared);
+
+    if (threadIdx.x == 0) shared_ticket = atomicInc(counters, gridDim.x - 1);
+    if (threadIdx.x < BATCH) peaks[threadIdx.x] = 0;
+    prefetch_table(table, table_lines);
+    __syncthreads();
+    const int ticket = (int)shared_ticket;
+    if (ticket == 0)
+        for (int b = threadIdx.x; b < batch; b += THREADS) flags[b] = 0;
+
+    const int pass = ticket / item_count;
+    const int4* item = items + 4 * (ticket - pass * item_count);
+    const int4 i0 = item[0], i1 = item[1], i2 = item[2], i3 = item[3];
+    const int kind = i0.x, groups = i0.y, rows = i0.z, source = i1.y, destination = i1.w;
+    const int first_sample = pass * BATCH;
+    const int samples = min(BATCH, batch - first_sample);
+    unsigned* ready = counters + 1 + 2 * (pass * slot_count + i2.x);
+
+    const int lane = threadIdx.x & 31;
+    const int first_row = (threadIdx.x >> 5) * ROWS;
+    const bool has_rows = first_row < rows;
+    const uint4* my_rows = table + i0.w + (size_t)first_row * groups;
+    uint4 words[ROWS][CHUNKS];
+    load_rows(my_rows, groups, 0, has_rows, words);
+    const int row = first_row + lane % ROWS, b = lane / ROWS;
+    const float2 term = has_rows ? terms[i1.x + row] : make_float2(0.0f, 0.0f);
+
+    float sums[SUMS] = {};
+    float total;
+    if (kind < 2) {
+        stage_vectors(ws + (size_t)first_sample * ws_stride + source, ws_stride, samples, i1.z, groups, vectors, nullptr);
+        __syncthreads();
+        add_row_products<false>(vectors, my_rows, groups, has_rows, words, sums);
+        total = total_over_lanes(sums);
+        float* to = kind == 0 ? style : raw;
+        if (has_rows && b < samples)
+            to[(size_t)(first_sample + b) * style_stride + destination + row] = fmaf(total, term.x, term.y);
+        if (kind == 0) return;
+        __syncthreads();
+        if (threadIdx.x == 0) add_one_release(ready);
+        return;
+    }
+
+    if (threadIdx.x == 0) wait_for_styles(ready, ready + 1, (unsigned)i2.y, (unsigned)i2.z);
+    __syncthreads();
+    stage_vectors(raw + (size_t)first_sample * style_stride + source, style_stride, samples, i1.z, groups, vectors, peaks);
+    __syncthreads();
+    add_row_products<true>(vectors, my_rows, groups, has_rows, words, sums);
+    total = total_over_lanes(sums);
+    if (has_rows && b < samples)
+        demod[(size_t)(first_sample + b) * demod_stride + destination + row] =
+            rsqrtf(fmaf(total, term.x, EPSILON)) * __uint_as_float(peaks[b]) * term.y;
+
+    // The slot's items share what comes of its whole style.
+    const int quads = i1.z >> 2, step = i2.z * THREADS;
+    float v[4];
+    for (int i = i2.w * THREADS + threadIdx.x; i < samples * quads; i += step) {
+        const int sample = i / quads, column = 4 * (i - sample * quads);
+        normalized(vectors, peaks, groups, sample, column, v);
+        store_many(style + (size_t)(first_sample + sample) * style_stride + source + column, v);
+    }
+    if (i3.x == 0) return;
+    for (int i = i2.w * THREADS + threadIdx.x; i < samples * PIXELS * quads; i += step) {
+        const int pixel = i / quads, column = 4 * (i - pixel * quads), sample = pixel / PIXELS;
+        float c[4];
+        load_many(constant + (size_t)(pixel % PIXELS) * 4 * quads + column, c);
+        normalized(vectors, peaks, groups, sample, column, v);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) v[k] *= c[k];
+        store_many(x0 + ((size_t)first_sample * PIXELS + pixel) * 4 * quads + column, v);
+    }
+}
