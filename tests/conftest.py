@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Not in pyproject.toml: where the backend is tested alone there is no pytest-qt, which would be the one to know it.
+os.environ.setdefault("PYTEST_QT_API", "pyside6")
 
 import pytest
 

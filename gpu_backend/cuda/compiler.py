@@ -1,0 +1,103 @@
+"""A kernel recipe compiled to machine code of one architecture. Needs NVRTC, but no GPU and no driver."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from dataclasses import dataclass
+
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.ops.kernel import KernelRecipe
+
+FLAGS = ("-std=c++17", "-Xptxas=-v")
+"""What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""
+
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """Machine code and what the assembler said about it.
+
+    Attributes
+    ----------
+    registers
+        A thread's.
+    spill_nbytes
+        Stores and loads of a thread that found no register.
+    shared_nbytes
+        A block's static shared memory.
+    """
+
+    cubin: bytes
+    registers: int
+    spill_nbytes: int
+    shared_nbytes: int
+
+
+@functools.cache
+def compiler_version() -> str:
+    """Version of NVRTC: ``"13.0"``.
+
+    Raises
+    ------
+    KernelError
+        If NVRTC is not there.
+    """
+    try:
+        from cuda.bindings import nvrtc
+
+        outcome, major, minor = nvrtc.nvrtcVersion()
+    except Exception as error:
+        raise KernelError("NVRTC was not found; install cuda-toolkit[nvrtc].", str(error)) from error
+    if int(outcome):
+        raise KernelError("NVRTC does not tell its version; install cuda-toolkit[nvrtc] again.", str(outcome.name))
+    return f"{major}.{minor}"
+
+
+def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
+    """Compile a kernel for an architecture, ``"sm_90a"``. Other threads go on meanwhile.
+
+    Raises
+    ------
+    KernelError
+        If the compiler refuses it; its log is in the details.
+    """
+    compiler_version()
+    # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling.
+    from cuda.core import Program, ProgramOptions
+
+    # Without a name of our own the object code would hold a random path, and differ at each compilation.
+    options = ProgramOptions(arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"])
+    log = io.StringIO()
+    try:
+        program = Program(recipe.source, "c++", options)
+        try:
+            cubin = bytes(program.compile("cubin", logs=log).code)
+        finally:
+            program.close()
+    except Exception as error:
+        raise KernelError(
+            f"The kernel {recipe.title} does not compile for {architecture} with NVRTC {compiler_version()}; its plain "
+            "counterpart takes its place.",
+            f"{error}\n{_clean(log.getvalue())}".strip(),
+        ) from error
+    return _with_report(cubin, _clean(log.getvalue()))
+
+
+def _with_report(cubin: bytes, report: str) -> CompiledKernel:
+    registers, shared = _REGISTERS.search(report), _SHARED.search(report)
+    spills = sum(int(stores) + int(loads) for stores, loads in _SPILLS.findall(report))
+    return CompiledKernel(
+        cubin=cubin,
+        registers=int(registers[1]) if registers else 0,
+        spill_nbytes=spills,
+        shared_nbytes=int(shared[1]) if shared else 0,
+    )
+
+
+def _clean(log: str) -> str:
+    return log.replace("\0", "").strip()

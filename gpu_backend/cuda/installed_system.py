@@ -1,0 +1,82 @@
+"""What the probe asks, answered by the driver and NVRTC of this machine."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from gpu_backend.cuda.probe import FoundGpu
+
+
+class InstalledSystem:
+    """Keeps `gpu_backend.cuda.probe.System`."""
+
+    def initialise(self) -> str:
+        """Load the driver's library and start it."""
+        from cuda.bindings import driver
+
+        (outcome,) = driver.cuInit(0)
+        return str(outcome.name)
+
+    def driver_version(self) -> str:
+        """Ask NVML, which may be missing although CUDA works."""
+        import pynvml
+
+        pynvml.nvmlInit()
+        try:
+            version = pynvml.nvmlSystemGetDriverVersion()
+        finally:
+            pynvml.nvmlShutdown()
+        return version.decode() if isinstance(version, bytes) else str(version)
+
+    def cuda_version(self) -> tuple[int, int]:
+        """Newest CUDA that the driver runs."""
+        from cuda.bindings import driver
+
+        number = _checked(driver.cuDriverGetVersion())
+        return number // 1000, number % 1000 // 10
+
+    def nvrtc(self) -> tuple[tuple[int, int], tuple[int, ...]]:
+        """Version of NVRTC and the architectures that it compiles for, as 75, 80, ..."""
+        from cuda.bindings import nvrtc
+
+        outcome, major, minor = nvrtc.nvrtcVersion()
+        listed, architectures = nvrtc.nvrtcGetSupportedArchs()
+        if int(outcome) or int(listed):
+            raise RuntimeError(f"NVRTC answered {outcome.name}, {listed.name}")
+        return (int(major), int(minor)), tuple(int(number) for number in architectures)
+
+    def gpus(self) -> tuple[FoundGpu, ...]:
+        """All GPUs that the driver shows to this process."""
+        from cuda.bindings import driver
+
+        return tuple(_describe(index) for index in range(_checked(driver.cuDeviceGetCount())))
+
+
+def _describe(index: int) -> FoundGpu:
+    from cuda.bindings import driver
+
+    device = _checked(driver.cuDeviceGet(index))
+    names = driver.CUdevice_attribute
+
+    def attribute(name: str) -> int:
+        return int(_checked(driver.cuDeviceGetAttribute(getattr(names, f"CU_DEVICE_ATTRIBUTE_{name}"), device)))
+
+    name = bytes(_checked(driver.cuDeviceGetName(256, device)))
+    return FoundGpu(
+        index=index,
+        name=name.split(b"\0", 1)[0].decode("utf-8", "replace"),
+        capability=(attribute("COMPUTE_CAPABILITY_MAJOR"), attribute("COMPUTE_CAPABILITY_MINOR")),
+        memory_nbytes=int(_checked(driver.cuDeviceTotalMem(device))),
+        multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
+        shared_nbytes_per_block_optin=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        l2_nbytes=attribute("L2_CACHE_SIZE"),
+        uuid=f"GPU-{uuid.UUID(bytes=bytes(_checked(driver.cuDeviceGetUuid(device)).bytes))}",
+        threads_per_multiprocessor=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
+    )
+
+
+def _checked(answer: tuple[Any, ...]) -> Any:
+    if int(answer[0]):
+        raise RuntimeError(f"the driver answered {answer[0].name}")
+    return answer[1]

@@ -1,0 +1,136 @@
+"""Kernels run on the first GPU, by hand: what a test of one kernel needs.
+
+``run_launches`` is harsher than a frame: memory that nothing wrote is full of NaN, a guard stands around each region,
+and regions that every run must leave zero are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.arguments import pack_arguments
+from gpu_backend.cuda.compiler import CompiledKernel, compile_kernel
+from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.schedule import Constant, Launch, Region
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.ops.kernel import KernelRecipe
+
+_GUARD_NBYTES = 256
+_GUARD_BYTE = 0xA5
+_POISON_BYTE = 0xFF
+"""Four of them are a NaN in float32, two in float16."""
+
+
+def first_gpu() -> Gpu:
+    """The GPU that tests use; the fixture `gpu` has found it."""
+    return probe().gpus[0]
+
+
+def target_of(gpu: Gpu) -> Target:
+    """What lowering needs to know of a GPU; tiles as shipped."""
+    tiles = TileTable(gpu.compile_architecture, gpu.multiprocessors)
+    return Target(gpu.compile_architecture, gpu.multiprocessors, gpu.shared_nbytes_per_block_optin, tiles)
+
+
+def run_launches(
+    launches: Sequence[Launch],
+    regions: Sequence[Region],
+    constants: Sequence[Constant],
+    inputs: Mapping[str, NDArray[Any]],
+    *,
+    runs: int = 1,
+) -> dict[str, NDArray[Any]]:
+    """Run launches in order and return every region.
+
+    Parameters
+    ----------
+    regions
+        Offsets are not looked at: each lies for itself. Regions of the role ``zeroed`` start as zero, all others hold
+        NaN or what `inputs` says.
+    inputs
+        Region -> array of its shape and type; any region may be given, whatever its role.
+    runs
+        How often, on the same memory, with nothing written between: the second run must give the same.
+
+    Raises
+    ------
+    AssertionError
+        If a kernel wrote outside a region, left a ``zeroed`` region not zero, or a second run gave something else.
+    """
+    # Imported here: without a GPU nothing may load the driver's bindings.
+    from gpu_backend.cuda.gpu_driver import GpuDriver
+
+    gpu = first_gpu()
+    driver = GpuDriver(gpu.index)
+    kernels = {
+        recipe: driver.load(_compiled(recipe, gpu.compile_architecture).cubin, recipe.stem)
+        for recipe in dict.fromkeys(launch.recipe for launch in launches)
+    }
+    held: list[int] = []
+
+    def place(content: NDArray[np.uint8]) -> int:
+        guard = np.full(_GUARD_NBYTES, _GUARD_BYTE, np.uint8)
+        whole = np.concatenate([guard, content, guard])
+        held.append(driver.reserve(whole.nbytes))
+        driver.upload(held[-1], whole)
+        return held[-1] + _GUARD_NBYTES
+
+    try:
+        places = {region.name: place(_start(region, inputs.get(region.name))) for region in regions}
+        unknown = set(inputs) - set(places)
+        assert not unknown, f"no region is called {sorted(unknown)}"
+        fixed = {item.key: place(_bytes(np.ascontiguousarray(item.make()))) for item in constants}
+        arguments = [pack_arguments(launch.arguments, places, fixed) for launch in launches]
+        results: dict[str, NDArray[Any]] = {}
+        for run in range(runs):
+            for launch, packed in zip(launches, arguments, strict=True):
+                driver.launch(kernels[launch.recipe], launch.grid, launch.block, launch.shared_nbytes, packed)
+            now = {region.name: _fetch(driver, region, places[region.name]) for region in regions}
+            for name in results:
+                assert results[name].tobytes() == now[name].tobytes(), f"run {run + 1} gave another {name}"
+            results = now
+        return results
+    finally:
+        for address in held:
+            driver.release(address)
+        for kernel in kernels.values():
+            driver.unload(kernel)
+        driver.close()
+
+
+@cache
+def _compiled(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
+    return compile_kernel(recipe, architecture)
+
+
+def _start(region: Region, given: NDArray[Any] | None) -> NDArray[np.uint8]:
+    dtype = np.dtype(region.dtype)
+    nbytes = int(np.prod(region.shape)) * dtype.itemsize
+    if given is None:
+        return np.full(nbytes, 0 if region.role == "zeroed" else _POISON_BYTE, np.uint8)
+    assert given.shape == region.shape, f"{region.name} has the shape {region.shape}, but {given.shape} was given"
+    assert given.dtype == dtype, f"{region.name} is {dtype}, but {given.dtype} was given"
+    return _bytes(np.ascontiguousarray(given))
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(array.tobytes(), np.uint8)
+
+
+def _fetch(driver: Any, region: Region, place: int) -> NDArray[Any]:
+    dtype = np.dtype(region.dtype)
+    nbytes = int(np.prod(region.shape)) * dtype.itemsize
+    whole = np.empty(nbytes + 2 * _GUARD_NBYTES, np.uint8)
+    driver.download(whole, place - _GUARD_NBYTES)
+    assert (whole[:_GUARD_NBYTES] == _GUARD_BYTE).all(), f"a kernel wrote before {region.name}"
+    assert (whole[-_GUARD_NBYTES:] == _GUARD_BYTE).all(), f"a kernel wrote past {region.name}"
+    array = whole[_GUARD_NBYTES:-_GUARD_NBYTES].copy().view(dtype).reshape(region.shape)
+    if region.role == "zeroed":
+        assert not array.any(), f"{region.name} was not left zero"
+    return array
