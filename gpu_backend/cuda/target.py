@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.tiles import TileTable
 
 
@@ -27,3 +29,10 @@ class Target:
     multiprocessors: int
     shared_nbytes_per_block: int
     tiles: TileTable
+
+
+def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
+    """Return what schedules for a GPU are made for, with the table that was tuned for it if the folder has one."""
+    architecture = gpu.compile_architecture
+    tiles = TileTable.load(architecture, gpu.multiprocessors, gpu.name, tiles_folder)
+    return Target(architecture, gpu.multiprocessors, gpu.shared_nbytes_per_block_optin, tiles)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.tiles import TileTable
-from gpu_backend.errors import DeviceError
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 FINALISTS = 4
@@ -24,10 +24,6 @@ ROUNDS = 3
 
 WORTH = 0.01
 """A tile that is faster by less than this share does not take the place of the one in use."""
-
-
-class TileError(DeviceError):
-    """A tile with which the kernel cannot be compiled or launched here."""
 
 
 class TileTimer(Protocol):
@@ -42,7 +38,7 @@ class TileTimer(Protocol):
 
         Raises
         ------
-        TileError
+        KernelError
             If it cannot be compiled or launched with this tile.
         """
         ...
@@ -151,7 +147,7 @@ def _search_one(
     def try_out(tile: ConvTile) -> None:
         try:
             times[tile] = timer.time_us(shape, tile)
-        except TileError as error:
+        except KernelError as error:
             times.pop(tile, None)
             refused.append(Refused(tile, error.sentence))
 

@@ -117,6 +117,13 @@ def kernels_digest() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def tuned_folder() -> Path:
+    """Return where this system keeps tuned tables; nothing is made there before the first is written."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("latentloom", appauthor=False) / "tiles"
+
+
 def tuned_path(folder: Path, gpu_name: str, architecture: str) -> Path:
     """Return where the tuned table of a GPU lies, for the kernels as they are."""
     name = re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")[:60] or "gpu"

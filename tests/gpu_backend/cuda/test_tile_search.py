@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.tile_search import Finding, SearchProgress, search
 from gpu_backend.cuda.tiles import TileTable, Tuned
-from gpu_backend.cuda.tile_search import Finding, TileError, SearchProgress, search
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -41,7 +42,7 @@ class FakeTimer:
         self.timed.append(tile)
         found = self.times[tile]
         if isinstance(found, str):
-            raise TileError(found)
+            raise KernelError(found)
         return self.first.get(tile, found) if self.timed.count(tile) == 1 else found
 
     def problem(self, shape: ConvShape, tile: ConvTile) -> str:

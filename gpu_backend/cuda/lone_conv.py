@@ -1,0 +1,103 @@
+"""One convolution taken out of a schedule, with the tile that one wants, or as the plain kernel does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import TileTable, Tuned
+from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.plan.plan import Plan, Step
+
+X, WEIGHT, Y_RAW = 0, 1, 3
+RGB_WEIGHT, RGB_STYLE, RGB_PARTS = 14, 15, 16
+"""Places among the arguments that fused and plain convolutions take alike."""
+
+_STEMS = {
+    False: ("modulated_conv", "modulated_up_conv"),
+    True: ("plain_modulated_conv", "plain_modulated_up_conv"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoneConv:
+    """A launch, and the regions and constants that its arguments name."""
+
+    step: Step
+    launch: Launch
+    regions: tuple[Region, ...]
+    constants: tuple[Constant, ...]
+
+
+def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
+    """Return every distinct shape of 3 x 3 convolutions, with the first step that has it, in order."""
+    found: dict[ConvShape, tuple[Plan, Step]] = {}
+    for plan in plans:
+        for step in plan.steps:
+            shape = shape_of_step(step, plan.key.batch)
+            if shape is not None:
+                found.setdefault(shape, (plan, step))
+    return found
+
+
+def shape_of_step(step: Step, batch: int) -> ConvShape | None:
+    """Return the shape that tables know a step by; None if it is no 3 x 3 convolution."""
+    attributes = step.attributes
+    if not isinstance(attributes, ModulatedConv | ModulatedUpConv) or attributes.kernel != 3:
+        return None
+    cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
+    kind = "up_conv" if isinstance(attributes, ModulatedUpConv) else "conv"
+    return ConvShape(kind, attributes.resolution, cin, cout, batch)
+
+
+class LoneConvs:
+    """Convolutions of some plans, one at a time."""
+
+    def __init__(
+        self,
+        plans: Iterable[Plan],
+        weights: Mapping[str, NDArray[Any]],
+        target: Target,
+        lowered: Callable[..., Schedule] = lower,
+    ) -> None:
+        self._steps = conv_steps(plans)
+        self._weights = weights
+        self._target = target
+        self._lower = lowered
+
+    @property
+    def shapes(self) -> tuple[ConvShape, ...]:
+        """All shapes, each once."""
+        return tuple(self._steps)
+
+    def fused(self, shape: ConvShape, tile: ConvTile) -> LoneConv:
+        """Return the convolution with a tile."""
+        plan, step = self._steps[shape]
+        given = self._target
+        table = TileTable(given.architecture, given.multiprocessors, {shape: Tuned(tile, 1.0)})
+        target = Target(given.architecture, given.multiprocessors, given.shared_nbytes_per_block, table)
+        return _taken_out(self._lower(plan, self._weights, target), step, _STEMS[False])
+
+    def plain(self, shape: ConvShape) -> LoneConv:
+        """Return the convolution as the plain kernel does it."""
+        plan, step = self._steps[shape]
+        return _taken_out(self._lower(plan, self._weights, self._target, everything_plain=True), step, _STEMS[True])
+
+
+def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> LoneConv:
+    launch = next(item for item in schedule.launches if item.layer == step.layer and item.recipe.stem in stems)
+    named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
+    return LoneConv(
+        step,
+        launch,
+        tuple(region for region in schedule.regions if ("region", region.name) in named),
+        tuple(constant for constant in schedule.constants if ("constant", constant.key) in named),
+    )
