@@ -6,8 +6,8 @@ With n FIR taps f, a k x k weight W and left = 1 + (n + 1) / 2 - (k - 1) zeros b
     z[u] = 2 sum_m f[u + n - 1 - left - m] t[m]          the filter, gain 2 an axis
  => z[2 i + r] = sum_s G[r + n - 1 - left - 2 s] x[i + s],   G = 2 f * W, n + k - 1 long
 
-For the usual 4 taps and 3 x 3 weights G is 6 long, so each parity is a 3 x 3 convolution: four times the products of the
-transposed convolution (its multiplications by inserted zeros come back), but no picture between the two.
+For the usual 4 taps and 3 x 3 weights G is 6 long, so each parity is a 3 x 3 convolution: four times the products of
+the transposed convolution, but no picture between the two.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def compose(weight: NDArray[np.float32], taps: Sequence[float]) -> NDArray[np.fl
 
     Returns
     -------
-    (2, 2, a, a, in_channels, out_channels): row parity, column parity, row tap, column tap; a is `axis_taps`. The tap at
-    (y, x) of parity (r, q) multiplies x[i + first_shift(r) + y, j + first_shift(q) + x].
+    (2, 2, a, a, in_channels, out_channels): row parity, column parity, row tap, column tap; a is `axis_taps`. The tap
+    at (y, x) of parity (r, q) multiplies x[i + first_shift(r) + y, j + first_shift(q) + x].
     """
     rows = _axis(len(taps), weight.shape[-1], taps)
     # G[i, j] = sum_ab rows[i, a] rows[j, b] W[a, b]

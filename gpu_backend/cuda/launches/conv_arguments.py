@@ -1,0 +1,137 @@
+"""The argument list that all convolution kernels have in common, with the constants and regions in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
+from gpu_backend.cuda.style_layout import pad8
+
+Weights = Mapping[str, NDArray[np.float32]]
+"""A model's weights by name."""
+
+ACTIVATION_NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        ("linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish"),
+    )
+}
+"""Macro ACTIVATION of the kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Arguments that only fused kernels have; null for plain ones."""
+
+    rgb_weight: Argument = None
+    rgb_style: Argument = None
+    rgb_parts: Argument = None
+    workspace: Argument = None
+    counters: Argument = None
+
+
+def region(name: str, floats: int = 0) -> Address:
+    """Return a region's address, some floats from its start."""
+    return Address(name, "region", 4 * floats)
+
+
+def constant(key: str) -> Address:
+    """Return a constant's address."""
+    return Address(key, "constant")
+
+
+def padded(array: NDArray[np.float32], axes: Sequence[int]) -> NDArray[np.float32]:
+    """Return a contiguous copy whose named axes are filled up with zeros to a multiple of 8."""
+    widths = [(0, pad8(size) - size if axis in axes else 0) for axis, size in enumerate(array.shape)]
+    return np.ascontiguousarray(np.pad(array, widths), dtype=np.float32)
+
+
+def conv_arguments(
+    work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, extras: Extras | None = None
+) -> tuple[tuple[Argument, ...], tuple[Constant, ...], tuple[Region, ...]]:
+    """Return the arguments of a convolution kernel, the constants among them, and the regions that it writes.
+
+    Reads ``site.x``, ``demod``, ``styles``, ``noise_gain``, ``noise_source`` and the skip's region; writes ``site.y``
+    and ``site.y_raw``, which are the regions returned.
+    """
+    constants = [weight]
+    extras = Extras() if extras is None else extras
+
+    def held(key: str, make: Callable[[], NDArray[np.float32]]) -> Address:
+        constants.append(Constant(key, make))
+        return constant(key)
+
+    bias = noise = noise_gain = noise_source = demod = next_style = skip = taps = None
+    strength = 0.0
+    if work.bias:
+        bias = held(f"padded/{work.bias}", lambda: padded(weights[work.bias], (0,)))
+    if work.noise_const:
+        noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
+        noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
+        strength = float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
+    if site.demod_offset is not None:
+        demod = region("demod", site.demod_offset)
+    if site.next_style_offset is not None:
+        next_style = region("styles", site.next_style_offset)
+    if site.skip is not None:
+        skip = region(site.skip.region)
+        # Doubling has gain 2 an axis, and the block's gain is for both axes.
+        taps = taps_constant(constants, site.skip.taps, 2.0 * math.sqrt(site.skip.gain))
+    elif work.is_up:
+        taps = taps_constant(constants, work.taps, 2.0)
+    arguments: tuple[Argument, ...] = (
+        region(site.x),
+        constant(weight.key),
+        None if site.y is None else region(site.y),
+        None if site.y_raw is None else region(site.y_raw),
+        demod,
+        next_style,
+        bias,
+        noise,
+        noise_gain,
+        noise_source,
+        np.float32(strength),
+        np.int32(max(work.noise_index, 0)),
+        skip,
+        taps,
+        extras.rgb_weight,
+        extras.rgb_style,
+        extras.rgb_parts,
+        extras.workspace,
+        extras.counters,
+        np.int32(site.batch),
+        np.int32(work.side),
+        np.int32(work.cin),
+        np.int32(work.cout),
+        np.int32(site.demod_stride),
+        np.int32(site.style_stride),
+        np.float32(work.act.gain),
+        np.float32(math.inf if work.act.clamp is None else work.act.clamp),
+    )
+    shape = (site.batch, work.side, work.side, work.cout)
+    written = tuple(Region(name, shape, site.dtype, "scratch") for name in (site.y, site.y_raw) if name is not None)
+    return arguments, tuple(constants), written
+
+
+def taps_constant(constants: list[Constant], taps: Sequence[float], gain: float) -> Address:
+    """Add FIR taps times a gain an axis to `constants` and return their address."""
+    scaled = tuple(gain * tap for tap in taps)
+    key = "taps/" + " ".join(repr(tap) for tap in scaled)
+    constants.append(Constant(key, lambda: np.array(scaled, np.float32)))
+    return constant(key)
+
+
+def rgb_weight_constant(name: str, weights: Weights) -> Constant:
+    """Return toRGB's weight as (channels of the picture, padded input channels)."""
+
+    def make() -> NDArray[np.float32]:
+        array = weights[name]
+        return padded(array.reshape(array.shape[0], -1), (1,))
+
+    return Constant(f"rgb/{name}", make)

@@ -1,0 +1,202 @@
+"""A convolution to do, and where it stands in a schedule: what the builders of all convolution kernels take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.plan.plan import Step
+
+
+@dataclass(frozen=True, slots=True)
+class ConvWork:
+    """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``.
+
+    Attributes
+    ----------
+    layer
+        As in the step.
+    side
+        Of the output. A skip convolution is done before its doubling, so this is half the step's resolution.
+    taps
+        FIR filter of an up-convolution; empty for others.
+    noise_index
+        Place of the layer among the network's noise layers; -1 for a layer without noise.
+    weight, bias, noise_strength, noise_const
+        Names in the model's weights; "" where the layer has none.
+    weight_scale
+        Factor on the weight as stored.
+    flops
+        Of the step for one sample.
+    """
+
+    layer: str
+    in_channels: int
+    out_channels: int
+    kernel: int
+    side: int
+    taps: tuple[float, ...]
+    act: BiasAct
+    noise_index: int
+    weight: str
+    bias: str
+    noise_strength: str
+    noise_const: str
+    weight_scale: float
+    flops: int
+
+    @classmethod
+    def of_step(cls, step: Step) -> ConvWork:
+        """Read a step.
+
+        Raises
+        ------
+        TypeError
+            If the step is no convolution.
+        """
+        settings = step.attributes
+        if isinstance(settings, SkipConv):
+            side = settings.resolution // 2
+            return cls(
+                layer=step.layer,
+                in_channels=settings.in_channels,
+                out_channels=settings.out_channels,
+                kernel=1,
+                side=side,
+                taps=(),
+                act=BiasAct(),
+                noise_index=-1,
+                weight=step.weights["weight"],
+                bias="",
+                noise_strength="",
+                noise_const="",
+                weight_scale=1.0 / math.sqrt(settings.in_channels),
+                flops=2 * side**2 * settings.in_channels * settings.out_channels,
+            )
+        if not isinstance(settings, ModulatedConv | ModulatedUpConv):
+            raise TypeError(f"step {step.layer!r} is no convolution: {settings!r}")
+        return cls(
+            layer=step.layer,
+            in_channels=settings.in_channels,
+            out_channels=settings.out_channels,
+            kernel=settings.kernel,
+            side=settings.resolution,
+            taps=settings.taps if isinstance(settings, ModulatedUpConv) else (),
+            act=settings.act,
+            noise_index=settings.noise_index,
+            weight=step.weights["weight"],
+            bias=step.weights["bias"],
+            noise_strength=step.weights.get("noise_strength", ""),
+            noise_const=step.weights.get("noise_const", ""),
+            weight_scale=1.0,
+            flops=settings.flops(1),
+        )
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the output has twice the side of the input."""
+        return bool(self.taps)
+
+    @property
+    def side_in(self) -> int:
+        """Side of the input."""
+        return self.side // 2 if self.is_up else self.side
+
+    @property
+    def cin(self) -> int:
+        """Input channels as they lie in memory."""
+        return pad8(self.in_channels)
+
+    @property
+    def cout(self) -> int:
+        """Output channels as they lie in memory."""
+        return pad8(self.out_channels)
+
+
+@dataclass(frozen=True, slots=True)
+class SkipPicture:
+    """What a resnet block adds after its activation: gain * U(region), the region at half the side."""
+
+    region: str
+    gain: float
+    taps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RgbPart:
+    """The toRGB that reads a convolution's output.
+
+    Attributes
+    ----------
+    layer
+        As in toRGB's step.
+    weight
+        Name in the model's weights.
+    channels
+        Of the picture.
+    style_offset
+        Of toRGB's styles in a sample's row of ``styles``, in floats.
+    region
+        Gets (parts, batch, side, side, channels) float32, to be summed by ``to_rgb``.
+    """
+
+    layer: str
+    weight: str
+    channels: int
+    style_offset: int
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConvSite:
+    """Regions that a convolution reads and writes; offsets and strides are in floats.
+
+    Attributes
+    ----------
+    half
+        Activations are float16, else float32.
+    x
+        Input, already times this layer's styles.
+    demod_offset
+        In a sample's row of ``demod``; None for a convolution that is not demodulated.
+    y
+        Gets the output times the styles at `next_style_offset` (None: as it is); None: not stored.
+    y_raw
+        Gets the output as it is; None: nobody reads it.
+    weight_exponent
+        The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent.
+    """
+
+    batch: int
+    half: bool
+    x: str
+    demod_offset: int | None
+    demod_stride: int
+    style_stride: int
+    y: str | None = None
+    next_style_offset: int | None = None
+    y_raw: str | None = None
+    skip: SkipPicture | None = None
+    rgb: RgbPart | None = None
+    weight_exponent: int = 0
+
+    @property
+    def dtype(self) -> str:
+        """Of activations."""
+        return "float16" if self.half else "float32"
+
+    def nbytes(self, work: ConvWork) -> int:
+        """Bytes that the convolution asks for: activations, noise and weights, each once."""
+        size = 2 if self.half else 4
+        area = work.side**2
+        written = (self.y is not None) + (self.y_raw is not None)
+        numbers = work.side_in**2 * work.in_channels + area * work.out_channels * written
+        if self.skip is not None:
+            numbers += area // 4 * work.out_channels
+        noise = 4 * area if work.noise_const else 0
+        return size * (self.batch * numbers + work.kernel**2 * work.in_channels * work.out_channels) + noise

@@ -1,0 +1,176 @@
+"""Launches of the plain convolutions: fp32 arithmetic without tensor cores, weights kept in fp32.
+
+They are the fp32 mode, the fallback of the fused kernels, and what those are compared with on the GPU. All kinds of
+convolution go through one inner loop, `parts/direct_conv.cuh`; the up-convolution comes as four convolutions of its
+low-resolution input (`gpu_backend.cuda.polyphase`), because that needs no memory between transposed convolution and
+filter, and no second launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import (
+    ACTIVATION_NUMBERS,
+    Weights,
+    conv_arguments,
+    padded,
+)
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
+from gpu_backend.cuda.polyphase import compose
+from gpu_backend.cuda.schedule import Constant, Launch
+from gpu_backend.cuda.target import Target
+from gpu_backend.ops.kernel import KernelRecipe
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTile:
+    """Macros of `parts/direct_conv.cuh`: what a block holds, the sums of a thread, the groups that share them."""
+
+    tile_pixels: int
+    tile_channels: int
+    tile_depth: int
+    pixels: int
+    channels: int
+    groups: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.tile_pixels // self.pixels * (self.tile_channels // self.channels) * self.groups
+
+    @property
+    def defines(self) -> tuple[tuple[str, str], ...]:
+        """The macros."""
+        return (
+            ("TILE_PIXELS", str(self.tile_pixels)),
+            ("TILE_CHANNELS", str(self.tile_channels)),
+            ("TILE_DEPTH", str(self.tile_depth)),
+            ("PIXELS", str(self.pixels)),
+            ("CHANNELS", str(self.channels)),
+            ("GROUPS", str(self.groups)),
+        )
+
+    def blocks(self, pixels: int, cout: int) -> int:
+        """Blocks that cover so many pixels and channels."""
+        return -(-pixels // self.tile_pixels) * -(-cout // self.tile_channels)
+
+
+PLAIN_TILES = (
+    PlainTile(128, 64, 8, 8, 8, 1),
+    PlainTile(128, 32, 16, 8, 4, 1),
+    PlainTile(64, 64, 16, 8, 4, 1),
+    PlainTile(32, 32, 32, 4, 4, 4),
+    PlainTile(16, 32, 32, 4, 4, 8),
+)
+"""Largest first: a larger tile reads less for each product, a smaller one leaves fewer multiprocessors idle."""
+
+
+def plain_tile(pixels: int, cout: int, parities: int, multiprocessors: int) -> PlainTile:
+    """Return the largest tile that busies three quarters of the multiprocessors, else the smallest.
+
+    A tile whose second half of channels would be empty is passed over.
+    """
+    for tile in PLAIN_TILES:
+        is_too_wide = tile.tile_channels > 32 and 2 * cout <= tile.tile_channels
+        if not is_too_wide and 4 * parities * tile.blocks(pixels, cout) >= 3 * multiprocessors:
+            return tile
+    return PLAIN_TILES[-1]
+
+
+def pack_plain(weight: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+    """(out, in, k, k) to (k * k, padded in, padded out), times a factor."""
+    taps = weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[1], weight.shape[0])
+    return padded(taps * np.float32(scale), (1, 2))
+
+
+def pack_plain_up(weight: NDArray[np.float32], taps: tuple[float, ...], scale: float) -> NDArray[np.float32]:
+    """(out, in, k, k) and FIR taps to (4 * a * a, padded in, padded out), parity by parity; a is `axis_taps`."""
+    composed = compose(weight, taps) * scale
+    return padded(composed.reshape(-1, *composed.shape[-2:]).astype(np.float32), (1, 2))
+
+
+def plain_modulated_conv(
+    work: ConvWork, site: ConvSite, weights: Weights, target: Target, *, reason: str = ""
+) -> Built:
+    """Build a convolution, also the resnet's skip convolution, and toRGB's part if one reads it.
+
+    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes ``site.y``,
+    ``site.y_raw`` and the part's region (one part), which it also declares. With an `rgb` and no `y_raw` it declares
+    ``raw/<layer>`` for that one's input.
+
+    Parameters
+    ----------
+    reason
+        Why it stands in for a fused kernel; "" in plans that are plain throughout.
+    """
+    scale = work.weight_scale * 2.0**-site.weight_exponent
+    weight = Constant(f"plain/{work.weight}/{site.weight_exponent}", lambda: pack_plain(weights[work.weight], scale))
+    return _build("plain_modulated_conv", work, site, weights, weight, target, reason)
+
+
+def plain_modulated_up_conv(
+    work: ConvWork, site: ConvSite, weights: Weights, target: Target, *, reason: str = ""
+) -> Built:
+    """Build an up-convolution; as `plain_modulated_conv`."""
+    scale = work.weight_scale * 2.0**-site.weight_exponent
+    weight = Constant(
+        f"plain_up/{work.weight}/{site.weight_exponent}",
+        lambda: pack_plain_up(weights[work.weight], work.taps, scale),
+    )
+    return _build("plain_modulated_up_conv", work, site, weights, weight, target, reason)
+
+
+def _build(
+    stem: str, work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, target: Target, reason: str
+) -> Built:
+    if site.rgb is not None and site.y_raw is None:
+        site = replace(site, y_raw=f"raw/{work.layer}")
+    arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    pixels, parities = site.batch * work.side_in**2, 4 if work.is_up else 1
+    tile = plain_tile(pixels, work.cout, parities, target.multiprocessors)
+    taps = work.taps or (() if site.skip is None else site.skip.taps)
+    recipe = KernelRecipe(
+        stem,
+        (
+            ("HALF", str(int(site.half))),
+            ("ACTIVATION", str(ACTIVATION_NUMBERS[work.act.activation])),
+            ("KERNEL", str(work.kernel)),
+            ("TAPS", str(max(len(taps), 1))),
+            ("HAS_SKIP", str(int(site.skip is not None))),
+            *tile.defines,
+        ),
+    )
+    launch = Launch(
+        layer=work.layer,
+        label=stem,
+        recipe=recipe,
+        grid=(-(-pixels // tile.tile_pixels), -(-work.cout // tile.tile_channels), parities),
+        block=(tile.threads, 1, 1),
+        shared_nbytes=0,
+        arguments=arguments,
+        flops=site.batch * work.flops,
+        nbytes=site.nbytes(work),
+        is_fused=False,
+        reason=reason,
+    )
+    convolution = Built((launch,), constants, regions)
+    if site.rgb is None or site.y_raw is None:
+        return convolution
+    part = plain_to_rgb(
+        site.rgb,
+        site.y_raw,
+        weights,
+        site.batch,
+        work.side,
+        work.out_channels,
+        site.style_stride,
+        half=site.half,
+        reason=reason,
+    )
+    return Built.joined((convolution, part))

@@ -1,0 +1,144 @@
+"""Launches of toRGB: its 1 x 1 convolution by itself, and the sum of parts that becomes picture and bytes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import (
+    Weights,
+    constant,
+    padded,
+    region,
+    rgb_weight_constant,
+    taps_constant,
+)
+from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.plan.plan import Step
+
+_BLOCK = 256
+"""Threads of a block of both kernels."""
+
+
+def plain_to_rgb(
+    part: RgbPart,
+    y_raw: str,
+    weights: Weights,
+    batch: int,
+    side: int,
+    in_channels: int,
+    style_stride: int,
+    *,
+    half: bool,
+    reason: str = "",
+) -> Built:
+    """Build toRGB's convolution where the convolution before it does not bring it along.
+
+    Reads `y_raw` (batch, side, side, padded channels) and ``styles``; writes and declares ``part.region``, one part.
+    """
+    cout = pad8(in_channels)
+    lanes = 1
+    while lanes < 32 and 4 * lanes < cout:
+        lanes *= 2
+    weight = rgb_weight_constant(part.weight, weights)
+    area = side * side
+    launch = Launch(
+        layer=part.layer,
+        label="plain_to_rgb",
+        recipe=KernelRecipe(
+            "plain_to_rgb", (("HALF", str(int(half))), ("IMG_CHANNELS", str(part.channels)), ("LANES", str(lanes)))
+        ),
+        grid=(-(-area * lanes // _BLOCK), batch, 1),
+        block=(_BLOCK, 1, 1),
+        shared_nbytes=0,
+        arguments=(
+            region(y_raw),
+            constant(weight.key),
+            region("styles", part.style_offset),
+            region(part.region),
+            np.int32(batch),
+            np.int32(side),
+            np.int32(cout),
+            np.int32(style_stride),
+        ),
+        flops=2 * batch * area * in_channels * part.channels,
+        nbytes=batch * area * ((2 if half else 4) * in_channels + 4 * part.channels),
+        is_fused=False,
+        reason=reason,
+    )
+    shape = (1, batch, side, side, part.channels)
+    return Built((launch,), (weight,), (Region(part.region, shape, "float32", "scratch"),))
+
+
+def to_rgb(
+    step: Step,
+    weights: Weights,
+    batch: int,
+    *,
+    parts: str,
+    part_count: int,
+    image: str,
+    previous: str | None = None,
+    pixels: str | None = None,
+    is_last: bool = False,
+) -> Built:
+    """Build the sum of toRGB's parts.
+
+    Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch, side / 2,
+    side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named, that one
+    (batch, side, side, 4) uint8 and ``flags`` (batch,) uint32, which must be zero before. Declares `image`, as an output
+    if `is_last`, and `pixels`.
+
+    Raises
+    ------
+    ValueError
+        If the step adds a picture and none is named.
+    """
+    settings: ToRgb = step.attributes
+    if settings.adds_image and previous is None:
+        raise ValueError(f"step {step.layer!r} adds the picture of the block before it; name that one's region")
+    side, channels, bias = settings.resolution, settings.out_channels, step.weights["bias"]
+    constants = [Constant(f"padded/{bias}", lambda: padded(weights[bias], (0,)))]
+    before: Argument = None
+    taps: Argument = None
+    if settings.adds_image and previous is not None:
+        before, taps = region(previous), taps_constant(constants, settings.taps, 2.0)
+    launch = Launch(
+        layer=step.layer,
+        label="to_rgb",
+        recipe=KernelRecipe("to_rgb", (("IMG_CHANNELS", str(channels)), ("TAPS", str(len(settings.taps))))),
+        grid=(-(-side * side // _BLOCK), batch, 1),
+        block=(_BLOCK, 1, 1),
+        shared_nbytes=0,
+        arguments=(
+            region(parts),
+            np.int32(part_count),
+            constant(f"padded/{bias}"),
+            np.float32(math.inf if settings.clamp is None else settings.clamp),
+            before,
+            taps,
+            region(image),
+            None if pixels is None else region(pixels),
+            None if pixels is None else region("flags"),
+            np.int32(batch),
+            np.int32(side),
+        ),
+        flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
+        nbytes=_nbytes(settings, batch, part_count, has_pixels=pixels is not None),
+    )
+    regions = [Region(image, settings.output_shape(batch), "float32", "output" if is_last else "scratch")]
+    if pixels is not None:
+        regions.append(Region(pixels, (batch, side, side, 4), "uint8", "output"))
+    return Built((launch,), tuple(constants), tuple(regions))
+
+
+def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_pixels: bool) -> int:
+    area = settings.resolution**2
+    pictures = part_count + 1 + (0.25 if settings.adds_image else 0.0)
+    return int(4 * batch * area * (settings.out_channels * pictures + has_pixels))
