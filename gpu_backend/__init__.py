@@ -3,8 +3,8 @@
 The story of a frame::
 
     read_model(path)            a file becomes arrays and a spec; nothing in the file runs       model/
-    Renderer(model)             picks a device and says why; builds one Plan a PlanKey           renderer.py, plan/
-    renderer.render(request)    recipe -> w rows -> the plan's steps -> B, G, R, X bytes         latent/, cpu/
+    Renderer(model)             picks a device and says why; builds one Plan a PlanKey           device.py, plan/
+    renderer.render(request)    recipe -> w rows -> the plan's steps -> B, G, R, X bytes         renderer/, cuda/, cpu/
 
 Callers import from here and from nowhere below. Importing this package loads neither torch nor a driver and makes no
 folder; each name is fetched from its module when it is first used.
@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpu_backend.device import DeviceFacts as DeviceFacts
+    from gpu_backend.device import DeviceFacts as DeviceFacts, Roofline as Roofline, find_devices as find_devices
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
@@ -59,6 +59,10 @@ if TYPE_CHECKING:
         Truncation as Truncation,
     )
     from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
+    from gpu_backend.renderer.comparison import Comparison as Comparison
+    from gpu_backend.renderer.memory import MemoryFacts as MemoryFacts
+    from gpu_backend.renderer.options import RenderOptions as RenderOptions
+    from gpu_backend.renderer.pending_frame import PendingFrame as PendingFrame
     from gpu_backend.request import (
         RenderRequest as RenderRequest,
         latent_from_json as latent_from_json,
@@ -77,7 +81,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "device": ("DeviceFacts",),
+    "device": ("DeviceFacts", "Roofline", "find_devices"),
     "errors": (
         "CancelledError",
         "DeviceError",
@@ -109,6 +113,10 @@ _HOMES = {
         "Truncation",
     ),
     "renderer": ("Renderer", "open_renderer"),
+    "renderer.comparison": ("Comparison",),
+    "renderer.memory": ("MemoryFacts",),
+    "renderer.options": ("RenderOptions",),
+    "renderer.pending_frame": ("PendingFrame",),
     "request": (
         "RenderRequest",
         "latent_from_json",

@@ -1,56 +1,199 @@
-"""Which device renders, and why."""
+"""Which device renders, and why.
+
+Names that a person may choose: ``"auto"`` takes the first usable GPU and else the CPU, ``"cuda"`` the first usable GPU,
+``"cuda:1"`` the GPU of that number, ``"cpu"`` the CPU. Whether there is a GPU is asked of `gpu_backend.cuda.probe`,
+once; nothing else here or below is imported before it said yes.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING
 
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
+from gpu_backend.plan.plan import Precision
 
-DeviceName = Literal["auto", "cpu", "cuda"]
+if TYPE_CHECKING:
+    from gpu_backend.cuda.probe import Gpu, Probe
+
+CPU_ID = "cpu"
+_NAMES = re.compile(r"auto|cpu|cuda(:[0-9]{1,3})?")
+_ARTICLES = ("A", "No", "The")
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """What a GPU can do at best.
+
+    Attributes
+    ----------
+    copy_bytes_per_s
+        Bytes read and written a second by a plain copy.
+    matrix_flop_per_s
+        Operations a second of the tensor cores, for the precision in use.
+    is_measured
+        On this very GPU; else worked out from what its driver says of it.
+    """
+
+    copy_bytes_per_s: float
+    matrix_flop_per_s: float
+    is_measured: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What the window says about the device.
+    """What the window says about a device.
 
     Attributes
     ----------
     name
-        ``"CPU"``.
+        ``"CPU"``, ``"NVIDIA H200"``.
     precision
-        Of the activations: ``"fp32"``.
+        Of the activations: ``"fp32"`` or ``"fp16"``.
     reason
         One sentence: why this device.
+    id
+        What it is chosen by: ``"cpu"``, ``"cuda:0"``.
+    architecture, driver
+        ``"sm_90"``, ``"580.95.05"``; empty for the CPU.
+    memory_nbytes, multiprocessors
+        0 for the CPU.
+    roofline
+        None where it is not known.
     """
 
     name: str
-    precision: str
+    precision: Precision
     reason: str
+    id: str = CPU_ID
+    architecture: str = ""
+    driver: str = ""
+    memory_nbytes: int = 0
+    multiprocessors: int = 0
+    roofline: Roofline | None = None
+
+
+def find_devices() -> tuple[DeviceFacts, ...]:
+    """Return what there is to render on: the usable GPUs in the driver's order, then the CPU.
+
+    The reason that stands with the CPU says what keeps a GPU from being used, if there is none.
+    """
+    found = _probe()
+    gpus = tuple(_gpu_facts(gpu, found.driver, "fp16", f"{gpu.name}: it can run the kernels.") for gpu in found.gpus)
+    return (*gpus, _cpu_facts("it is always there." if gpus else _after_colon(found.problem)))
 
 
 def check_device(device: str) -> None:
-    """Raise DeviceError, with a sentence, if this version cannot render on a device of that name."""
-    if device not in get_args(DeviceName):
-        raise DeviceError(f"The device must be one of {', '.join(get_args(DeviceName))}, but {device!r} came.")
+    """Raise DeviceError, with a sentence, if there is no device of that name."""
+    choose_gpu(device)
+
+
+def choose_gpu(device: str) -> Gpu | None:
+    """Return the GPU that a device's name stands for, None for the CPU.
+
+    Raises
+    ------
+    DeviceError
+        If the name is none, or stands for a GPU that is not there.
+    """
+    if not _NAMES.fullmatch(device):
+        raise DeviceError(f"The device must be one of auto, cpu, cuda, cuda:0, cuda:1, ..., but {device[:40]!r} came.")
+    if device == CPU_ID:
+        return None
+    found = _probe()
+    if device == "auto":
+        return found.gpus[0] if found.gpus else None
+    if not found.gpus:
+        raise DeviceError(f"A GPU was asked for, but there is none to use: {_after_colon(found.problem)}")
     if device == "cuda":
-        raise DeviceError("A CUDA device was asked for, but this version renders on the CPU; choose auto or cpu.")
+        return found.gpus[0]
+    for gpu in found.gpus:
+        if device == _id_of(gpu):
+            return gpu
+    there_are = ", ".join(f"{_id_of(gpu)} ({gpu.name})" for gpu in found.gpus)
+    raise DeviceError(f"The GPU must be one of {there_are}, but {device} was asked for.")
 
 
-def make_executor(model: Model) -> Executor:
-    """Return an executor for a model's plans."""
+def make_executor(model: Model, device: str = "auto", precision: Precision = "fp16") -> tuple[Executor, DeviceFacts]:
+    """Return an executor for a model's plans, and what to say about it.
+
+    Parameters
+    ----------
+    device
+        As in the head of this module. With ``"auto"``, a GPU that cannot be made ready gives way to the CPU, and the
+        reason says so.
+    precision
+        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
+
+    Raises
+    ------
+    DeviceError
+        If the device is not there, or cannot be made ready.
+    """
+    gpu = choose_gpu(device)
+    if gpu is None:
+        return _cpu_executor(model), _cpu_facts("it was asked for." if device == CPU_ID else _why_no_gpu())
+    # Imported here: whatever stands in these modules may speak to the driver.
+    from gpu_backend.cuda.executor import CudaExecutor
+
+    try:
+        executor: Executor = CudaExecutor(model, gpu.index, precision)
+    except DeviceError as error:
+        if device != "auto":
+            raise
+        return _cpu_executor(model), _cpu_facts(_after_colon(error.sentence))
+    reason = "it is the first GPU that can run the kernels." if device in ("auto", "cuda") else "it was asked for."
+    return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
+
+
+def facts_of(executor: Executor) -> DeviceFacts:
+    """Return what to say about an executor that somebody else made."""
+    name = executor.device_name
+    return DeviceFacts(name, executor.precision, f"{name}: it was asked for.", CPU_ID if name == "CPU" else "cuda:0")
+
+
+def _cpu_executor(model: Model) -> Executor:
     # Imported here: torch takes a second to load, which opening a window or reading a file need not wait for.
     from gpu_backend.cpu.executor import CpuExecutor
 
     return CpuExecutor(model.weights)
 
 
-def facts_of(executor: Executor) -> DeviceFacts:
-    """Return what to say about an executor."""
+def _probe() -> Probe:
+    from gpu_backend.cuda.probe import probe
+
+    return probe()
+
+
+def _why_no_gpu() -> str:
+    return _after_colon(_probe().problem)
+
+
+def _cpu_facts(reason: str) -> DeviceFacts:
+    return DeviceFacts("CPU", "fp32", f"CPU: {reason}")
+
+
+def _gpu_facts(gpu: Gpu, driver: str, precision: Precision, reason: str) -> DeviceFacts:
     return DeviceFacts(
-        name=executor.device_name,
-        precision=executor.precision,
-        reason=f"{executor.device_name}: this version renders on the processor.",
+        name=gpu.name,
+        precision=precision,
+        reason=reason,
+        id=_id_of(gpu),
+        architecture=gpu.architecture,
+        driver=driver,
+        memory_nbytes=gpu.memory_nbytes,
+        multiprocessors=gpu.multiprocessors,
     )
+
+
+def _id_of(gpu: Gpu) -> str:
+    return f"cuda:{gpu.index}"
+
+
+def _after_colon(sentence: str) -> str:
+    """A sentence as it stands after a colon: without the capital that only its place gave it."""
+    first = sentence.split(" ", 1)[0]
+    return sentence[:1].lower() + sentence[1:] if first in _ARTICLES else sentence

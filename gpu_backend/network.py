@@ -6,35 +6,29 @@ Noise stays in a bound plan's buffers from run to run, so it is copied in only w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.errors import DeviceError
+from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.model.model import Model
-from gpu_backend.plan.executor import FRAME_OUTPUTS, BoundPlan, Executor, PendingRun
+from gpu_backend.plan.executor import FRAME_OUTPUTS, Executor, PendingRun
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
 from gpu_backend.plan.plan import Plan, PlanKey
-from gpu_backend.plan.shelf import PlanShelf
+from gpu_backend.plan.shelf import PlanShelf, StandingPlan
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.recipe import Noise
 
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What lies in a bound plan's noise buffers; another binding of the same key starts anew."""
-
-    bound: BoundPlan
-    noise: Noise
+Outputs = Mapping[str, NDArray[Any]]
 
 
 class Network:
     """Mapping and synthesis of one model.
 
-    The plans for one latent and one full picture are kept; others, drafts and batches, make room for each other.
+    The plans for one latent and one full picture are kept; others, drafts and batches, make room for each other. Once
+    the device is lost, everything but `close` says so at once.
 
     Parameters
     ----------
@@ -43,7 +37,12 @@ class Network:
     executor
         Owned by the network from now on.
     budget_nbytes
-        Memory that all bound plans may take together.
+        Memory of the device that all bound plans may take together.
+
+    Raises
+    ------
+    DeviceMemoryError, DeviceLostError
+        If the device has no room for the plans that are kept, or is lost.
     """
 
     def __init__(self, model: Model, executor: Executor, budget_nbytes: int) -> None:
@@ -51,11 +50,17 @@ class Network:
         self._spec = model.spec
         self._executor = executor
         self._shelf = PlanShelf(executor, self._build, budget_nbytes)
-        self._held: dict[PlanKey, _Held] = {}
-        self._noise_layers = tuple(layer for layer in model.spec.layers if layer.has_noise)
+        self._noise_sides = tuple(layer.resolution for layer in model.spec.layers if layer.has_noise)
+        self._keys: dict[tuple[int, int], PlanKey] = {}
+        self._lost: DeviceLostError | None = None
+        self._waited_ms = 0.0
         self._is_closed = False
-        self._shelf.fetch(self._mapping_key(1), keep=True)
-        self._shelf.fetch(self.synthesis_key(1), keep=True)
+        try:
+            for key in (self._mapping_key(1), self.synthesis_key(1)):
+                self._keep(key)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def nbytes(self) -> int:
@@ -65,26 +70,47 @@ class Network:
     @property
     def noise_layer_count(self) -> int:
         """How many layers take noise."""
-        return len(self._noise_layers)
+        return len(self._noise_sides)
+
+    @property
+    def waited_ms(self) -> float:
+        """How long runs that are over were waited for, all of them together."""
+        return self._waited_ms
 
     def synthesis_key(self, batch: int, resolution: int | None = None) -> PlanKey:
         """Return the key of a synthesis plan; resolution None means full."""
-        return PlanKey(
-            self._model.facts.model_id,
-            "synthesis",
-            batch,
-            resolution or self._spec.resolution,
-            self._executor.precision,
-        )
+        side = resolution or self._spec.resolution
+        key = self._keys.get((batch, side))
+        if key is None:
+            key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision)
+            self._keys[batch, side] = key
+        return key
+
+    def check_usable(self) -> None:
+        """Raise DeviceError if the network was closed, DeviceLostError if its device was lost."""
+        if self._is_closed:
+            raise DeviceError("The renderer must be open, but it was closed; open the model again.")
+        if self._lost is not None:
+            raise DeviceLostError(self._lost.sentence, self._lost.details)
 
     def prepare(self, key: PlanKey) -> None:
         """Have the plan of a key ready, so that the first run need not build it."""
         self._fetch(key)
 
+    def drop(self, key: PlanKey, *, use_fused: bool) -> None:
+        """Give up a plan that need not be kept."""
+        self._shelf.drop(key, use_fused=use_fused)
+
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""
         inputs = {"z": z, "c": labels} if self._spec.mapping.c_dim else {"z": z}
-        return np.array(self._fetch(self._mapping_key(z.shape[0])).run(inputs, outputs=("w",))["w"])
+        standing = self._fetch(self._mapping_key(z.shape[0]))
+        try:
+            run = standing.bound.submit(inputs, outputs=("w",))
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+        return np.array(self.finish(run)["w"])
 
     def submit(
         self,
@@ -94,57 +120,111 @@ class Network:
         *,
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
+        use_fused: bool = True,
+        use_graph: bool = True,
         abandoned: Callable[[], bool] | None = None,
     ) -> PendingRun:
-        """Start a synthesis plan on ws (batch, num_ws, w_dim).
+        """Start a synthesis plan on ws (batch, num_ws, w_dim); give what it returns to `finish`.
 
         Raises CancelledError, here or while waiting, once `abandoned` says yes.
         """
-        bound = self._fetch(key)
-        inputs = {"ws": ws, **self._noise_news(key, bound, noise)}
-        if len(inputs) > 1:
-            self._held.pop(key, None)  # nobody knows what lies there if the run does not end
-        run = bound.submit(inputs, outputs=outputs, measure=measure, abandoned=abandoned)
-        self._held[key] = _Held(bound, noise)
-        return run
+
+        def start() -> PendingRun:
+            standing = self._fetch(key, use_fused=use_fused)
+            inputs = self._inputs(key, standing, ws, noise)
+            run = standing.bound.submit(
+                inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned
+            )
+            standing.noise = noise
+            return run
+
+        try:
+            return start()
+        except DeviceMemoryError:
+            self._shelf.clear_for(key)
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+        try:
+            return start()
+        except DeviceMemoryError as error:
+            raise self._too_small(key, error) from error
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+
+    def finish(self, run: PendingRun) -> Outputs:
+        """Wait for a run and return its outputs."""
+        try:
+            outputs = run.wait()
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+        self._waited_ms += run.waited_ms
+        return outputs
 
     def observe(self, ws: NDArray[np.float32], noise: Noise) -> Mapping[str, NDArray[np.float32]]:
         """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
         key = self.synthesis_key(1)
-        bound = self._fetch(key)
-        observed = bound.observe({"ws": ws, **self._noise_news(key, bound, noise)})
-        self._held[key] = _Held(bound, noise)
+        standing = self._fetch(key)
+        inputs = self._inputs(key, standing, ws, noise)
+        try:
+            observed = standing.bound.observe(inputs)
+        except DeviceMemoryError as error:
+            raise self._too_small(key, error) from error
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+        standing.noise = noise
         return observed
 
     def close(self) -> None:
-        """Close the plans and the executor. May be called twice."""
+        """Close the plans and the executor. May be called twice, and after the device was lost."""
         self._is_closed = True
-        self._held.clear()
         self._shelf.close()
         self._executor.close()
 
-    def _noise_news(self, key: PlanKey, bound: BoundPlan, noise: Noise) -> dict[str, NDArray[Any]]:
-        """Return the noise inputs that differ from what the plan holds."""
-        held = self._held.get(key)
-        before = held.noise if held is not None and held.bound is bound else None
-        if before == noise or not self._noise_layers:
-            return {}
-        layer_count = sum(layer.resolution <= key.resolution for layer in self._noise_layers)
+    def _inputs(self, key: PlanKey, standing: StandingPlan, ws: NDArray[np.float32], noise: Noise) -> Outputs:
+        """Return ws and the noise inputs that differ from what the plan holds."""
+        before = standing.noise
+        if before == noise or not self._noise_sides:
+            return {"ws": ws}
+        standing.noise = None  # nobody knows what lies there if the run does not end
+        layer_count = sum(side <= key.resolution for side in self._noise_sides)
         if not layer_count:
-            return {}
-        news: dict[str, NDArray[Any]] = {"noise_gain": noise_gains(noise, layer_count)}
+            return {"ws": ws}
+        inputs = {"ws": ws, "noise_gain": noise_gains(noise, layer_count)}
         source = noise_source(noise)
         if before is None or not np.array_equal(source, noise_source(before)):
-            news["noise_source"] = source
-        return news
+            return {**inputs, "noise_source": source}
+        return inputs
 
-    def _fetch(self, key: PlanKey) -> BoundPlan:
-        if self._is_closed:
-            raise DeviceError("The renderer must be open, but it was closed; open the model again.")
-        bound = self._shelf.fetch(key)
-        if len(self._held) > len(self._shelf.keys):
-            self._held = {key: held for key, held in self._held.items() if key in self._shelf.keys}
-        return bound
+    def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> StandingPlan:
+        self.check_usable()
+        try:
+            return self._shelf.fetch(key, use_fused=use_fused)
+        except DeviceMemoryError as error:
+            raise self._too_small(key, error) from error
+        except DeviceLostError as error:
+            self._lost = error
+            raise
+
+    def _keep(self, key: PlanKey) -> None:
+        try:
+            self._shelf.fetch(key, keep=True)
+        except DeviceMemoryError as error:
+            raise self._too_small(key, error) from error
+
+    def _too_small(self, key: PlanKey, error: DeviceMemoryError) -> DeviceMemoryError:
+        name = self._executor.device_name
+        what = "this model"
+        if key.part == "synthesis" and (key.batch, key.resolution) != (1, self._spec.resolution):
+            each = "a picture" if key.batch == 1 else f"{key.batch} pictures"
+            what = f"{each} of {key.resolution} x {key.resolution} pixels"
+        return DeviceMemoryError(
+            f"{name} has not enough free memory for {what}; close other programs that use it, or render on the CPU.",
+            error.details or error.sentence,
+        )
 
     def _mapping_key(self, batch: int) -> PlanKey:
         return PlanKey(self._model.facts.model_id, "mapping", batch, precision=self._executor.precision)

@@ -33,6 +33,11 @@ class FinishedRun:
         return "cpu"
 
     @property
+    def waited_ms(self) -> float:
+        """Nothing was waited for."""
+        return 0.0
+
+    @property
     def device_ms(self) -> float | None:
         """There is no device beside the processor."""
         return None

@@ -24,8 +24,8 @@ class PendingRun(Protocol):
     def wait(self) -> Mapping[str, NDArray[Any]]:
         """Wait for this run, and for none that came later, and return the outputs that were asked for.
 
-        ``pixels`` is the caller's own to keep; other outputs are overwritten by the next run. May be called again, as
-        long as no other run came.
+        ``pixels`` is the caller's own to keep, and so is every view of it; other outputs are overwritten by the next
+        run. May be called again, as long as no other run came.
 
         Raises
         ------
@@ -44,6 +44,11 @@ class PendingRun(Protocol):
     @property
     def timing_source(self) -> TimingSource:
         """Where the times of `steps` come from."""
+        ...
+
+    @property
+    def waited_ms(self) -> float:
+        """How long `submit` and `wait` were blocked so far, waiting for the device; 0 on the CPU."""
         ...
 
     @property

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.recipe import Noise
+
+
+@dataclass(slots=True, eq=False)
+class StandingPlan:
+    """A bound plan, and the noise that its inputs were last given; None while nobody knows what lies there."""
+
+    bound: BoundPlan
+    noise: Noise | None = None
 
 
 class PlanShelf:
     """Bound plans, built when first asked for.
 
     While they take more memory than `budget_nbytes`, the least recently used go, except those that `keep` and the one
-    just asked for.
+    just asked for. When the device has no room for a new one, all but those that `keep` go.
 
     Parameters
     ----------
@@ -29,39 +40,62 @@ class PlanShelf:
         self._executor = executor
         self._build = build
         self._budget_nbytes = budget_nbytes
-        self._bound: OrderedDict[PlanKey, BoundPlan] = OrderedDict()
-        self._kept: set[PlanKey] = set()
+        self._standing: OrderedDict[tuple[PlanKey, bool], StandingPlan] = OrderedDict()
+        self._kept: set[tuple[PlanKey, bool]] = set()
 
     @property
     def keys(self) -> tuple[PlanKey, ...]:
         """Keys of the plans that stand ready, least recently used first."""
-        return tuple(self._bound)
+        return tuple(key for key, _ in self._standing)
 
     @property
     def nbytes(self) -> int:
         """Memory that all bound plans hold."""
-        return sum(bound.nbytes for bound in self._bound.values())
+        return sum(standing.bound.nbytes for standing in self._standing.values())
 
-    def fetch(self, key: PlanKey, *, keep: bool = False) -> BoundPlan:
-        """Return the bound plan of a key; with `keep` it never makes room for others."""
+    def fetch(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> StandingPlan:
+        """Return the plan of a key, bound as `Executor.bind` tells; with `keep` it never makes room for others.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the device has no room even after everything made room that may.
+        """
+        name = (key, use_fused)
+        standing = self._standing.get(name)
+        if standing is not None:
+            self._standing.move_to_end(name)
+            return standing
+        plan = self._build(key)
+        try:
+            standing = StandingPlan(self._executor.bind(plan, use_fused=use_fused))
+        except DeviceMemoryError:
+            self.clear_for(key)
+            standing = StandingPlan(self._executor.bind(plan, use_fused=use_fused))
+        self._standing[name] = standing
         if keep:
-            self._kept.add(key)
-        bound = self._bound.get(key)
-        if bound is None:
-            bound = self._executor.bind(self._build(key))
-            self._bound[key] = bound
-            self._make_room(key)
-        else:
-            self._bound.move_to_end(key)
-        return bound
+            self._kept.add(name)
+        self._make_room(name)
+        return standing
+
+    def drop(self, key: PlanKey, *, use_fused: bool) -> None:
+        """Close a plan if it stands ready and need not be kept."""
+        name = (key, use_fused)
+        if name in self._standing and name not in self._kept:
+            self._standing.pop(name).bound.close()
+
+    def clear_for(self, key: PlanKey) -> None:
+        """Close every plan that need not be kept, except those of a key."""
+        for name in [name for name in self._standing if name[0] != key and name not in self._kept]:
+            self._standing.pop(name).bound.close()
 
     def close(self) -> None:
         """Close every bound plan. May be called twice."""
-        while self._bound:
-            self._bound.popitem()[1].close()
+        while self._standing:
+            self._standing.popitem()[1].bound.close()
 
-    def _make_room(self, newest: PlanKey) -> None:
-        for key in [key for key in self._bound if key != newest and key not in self._kept]:
+    def _make_room(self, newest: tuple[PlanKey, bool]) -> None:
+        for name in [name for name in self._standing if name != newest and name not in self._kept]:
             if self.nbytes <= self._budget_nbytes:
                 return
-            self._bound.pop(key).close()
+            self._standing.pop(name).bound.close()

@@ -39,7 +39,7 @@ def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     )
     with np.load(GOLDEN / f"{request.param}.npz") as file:
         arrays = {name: file[name] for name in file.files}
-    renderer = open_renderer(GOLDEN / f"{request.param}.pkl")
+    renderer = open_renderer(GOLDEN / f"{request.param}.pkl", "cpu")
     yield Case(renderer, arrays, entry["tolerance"], entry["z_numpy_seed"])
     renderer.close()
 

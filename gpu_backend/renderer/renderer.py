@@ -1,25 +1,17 @@
-"""A model that answers requests with frames.
-
-The story of `Renderer.render`::
-
-    request -> checks                  a RequestError says what does not fit, before anything is computed
-            -> anchors -> w rows       latent/; what was mapped lately is kept
-            -> plan of the key, run    network.py: built once, run many times; noise copied in only when it changed
-            -> Frame                   owns a copy of the bytes
-"""
+"""The renderer itself."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_backend.device import DeviceFacts, check_device, facts_of, make_executor
-from gpu_backend.errors import DeviceError, RequestError
-from gpu_backend.frame import Frame, FrameTimings
+from gpu_backend.device import CPU_ID, DeviceFacts, check_device, facts_of, make_executor
+from gpu_backend.errors import RequestError
+from gpu_backend.frame import Frame
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
 from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
@@ -29,20 +21,26 @@ from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.network import Network
 from gpu_backend.plan.executor import Executor
-from gpu_backend.plan.noise_inputs import check_noise
+from gpu_backend.plan.plan import Precision
 from gpu_backend.recipe import Noise, NoiseMode
+from gpu_backend.renderer.arrays import chunks, finite_array
+from gpu_backend.renderer.comparison import Comparison, compare_ways
+from gpu_backend.renderer.memory import MemoryFacts
+from gpu_backend.renderer.options import RenderOptions
+from gpu_backend.renderer.pending_frame import Departure, PendingFrame
+from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
 PLAN_BUDGET_NBYTES = 1 << 30
 """Memory for the working buffers of all plans; above it, drafts that were not used lately are let go."""
 
 _MAP_BATCH = 32
-_SYNTHESIS_BATCHES = (8, 4, 2, 1)
-_BATCH_PIXELS = 1 << 20
-"""Pictures of one run together have at most this many pixels."""
+_CPU_BATCHES, _CPU_BATCH_PIXELS = (8, 4, 2, 1), 1 << 20
+_GPU_BATCHES, _GPU_BATCH_PIXELS = (32, 16, 8, 4, 2, 1), 4 << 20
+"""Sizes of batches, and how many pixels the pictures of one run may have together."""
 
 
-def open_renderer(path: str | os.PathLike[str], device: str = "auto") -> Renderer:
+def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precision: Precision = "fp16") -> Renderer:
     """Read a model file and return a renderer for it.
 
     Parameters
@@ -50,7 +48,9 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto") -> Rendere
     path
         A model file.
     device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`.
+    precision
+        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
 
     Raises
     ------
@@ -60,13 +60,13 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto") -> Rendere
         If the device is not there.
     """
     check_device(device)
-    return Renderer(read_model(path), device)
+    return Renderer(read_model(path), device, precision=precision)
 
 
 class Renderer:
     """Renders what requests ask for with one model on one device. Not thread-safe: one thread owns it.
 
-    Pictures of requests are rendered one at a time and each seed is mapped alone, so that equal requests give equal
+    Pictures of requests are rendered each on its own and each seed is mapped alone, so that equal requests give equal
     bytes, whatever was rendered before.
 
     Parameters
@@ -74,16 +74,18 @@ class Renderer:
     model
         From `read_model`.
     device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`.
+    precision
+        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
     executor
         Takes the place of the device's own; the renderer closes it.
     plan_budget_nbytes
-        Memory for the working buffers of all plans.
+        Memory of the device for the working buffers of all plans.
 
     Raises
     ------
     DeviceError
-        If the device is not there.
+        If the device is not there, has too little memory, or is lost.
     """
 
     def __init__(
@@ -91,14 +93,15 @@ class Renderer:
         model: Model,
         device: str = "auto",
         *,
+        precision: Precision = "fp16",
         executor: Executor | None = None,
         plan_budget_nbytes: int = PLAN_BUDGET_NBYTES,
     ) -> None:
-        check_device(device)
         if executor is None:
-            executor = make_executor(model)
+            executor, self._device = make_executor(model, device, precision)
+        else:
+            self._device = facts_of(executor)
         self._model = model
-        self._device = facts_of(executor)
         spec = model.spec
         styled = [f"synthesis.{layer.name}.affine" for layer in spec.layers if layer.w_index >= 0]
         directions = sefa_directions(
@@ -107,9 +110,11 @@ class Renderer:
             model.weights["mapping.w_avg"],
         )
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], directions)
+        self._executor = executor
         self._network = Network(model, executor, plan_budget_nbytes)
+        self._check = RequestCheck(model, self._network.noise_layer_count)
+        self._options = RenderOptions()
         self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
-        self._is_closed = False
 
     @property
     def model(self) -> Model:
@@ -141,15 +146,22 @@ class Renderer:
         """Memory that plans and mapped seeds hold, besides the model's weights."""
         return self._network.nbytes + self._mapped.nbytes
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
-        """Return the picture that a request asks for.
+    @property
+    def memory(self) -> MemoryFacts:
+        """What it holds on the device, and in memory that the device copies from and to."""
+        return MemoryFacts(self._executor.nbytes, self._network.nbytes, self._executor.pinned_nbytes)
 
-        Parameters
-        ----------
-        request
-            What to render.
-        abandoned
-            Asked between the steps of the network: whether nobody waits for the picture any more.
+    @property
+    def options(self) -> RenderOptions:
+        """How frames are made from now on; may be set."""
+        return self._options
+
+    @options.setter
+    def options(self, options: RenderOptions) -> None:
+        self._options = options
+
+    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+        """Return the picture that a request asks for: `submit` and wait.
 
         Raises
         ------
@@ -158,31 +170,76 @@ class Renderer:
         RequestError
             If the request is for another model or asks for what this one does not have.
         DeviceError
-            If the renderer was closed.
+            If the renderer was closed, or the device failed; once it is lost (DeviceLostError), every later call says
+            so.
         """
-        start = time.perf_counter()
-        self._check_open()
-        resolution = self._checked_resolution(request)
+        return self.submit(request, abandoned=abandoned).wait()
+
+    def submit(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> PendingFrame:
+        """Start to render what a request asks for.
+
+        On a GPU this returns while the picture is being made, if no more than one other is; with two on their way it
+        first waits for the older one. On the CPU it returns when the picture is there.
+
+        Parameters
+        ----------
+        request
+            What to render.
+        abandoned
+            Asked now and then, on the CPU between the steps of the network: whether nobody waits for the picture any
+            more.
+
+        Raises
+        ------
+        CancelledError, RequestError, DeviceError
+            As `render`; the first and the last may come from `PendingFrame.wait` instead.
+        """
+        start_s, network = time.perf_counter(), self._network
+        network.check_usable()
+        resolution = self._check.check(request)
+        waited_ms = network.waited_ms
         ws = self._rows(request.blend)
-        rows_done = time.perf_counter()
-        key = self._network.synthesis_key(1, resolution)
-        run = self._network.submit(key, ws[None], request.noise, measure=request.measure_steps, abandoned=abandoned)
-        outputs = run.wait()
-        synthesis_done = time.perf_counter()
-        pixels = outputs["pixels"][0]
-        pixels.setflags(write=False)
-        return Frame(
+        rows_s = time.perf_counter()
+        run = network.submit(
+            network.synthesis_key(1, resolution),
+            ws[None],
+            request.noise,
+            measure=request.measure_steps,
+            use_fused=self._options.use_fused,
+            use_graph=self._options.use_graph,
+            abandoned=abandoned,
+        )
+        spec = self._model.spec
+        departure = Departure(
             request=request,
-            pixels=pixels,
-            timings=FrameTimings(
-                total_ms=(time.perf_counter() - start) * 1e3,
-                latent_ms=(rows_done - start) * 1e3,
-                synthesis_ms=(synthesis_done - rows_done) * 1e3,
-                steps=run.steps,
-            ),
-            is_draft=resolution < self._model.spec.resolution,
+            start_s=start_s,
+            rows_s=rows_s,
+            submitted_s=time.perf_counter(),
+            mapping_waited_ms=network.waited_ms - waited_ms,
+            is_draft=resolution < spec.resolution,
+            has_alpha=spec.img_channels == 4,
+        )
+        return PendingFrame(network, run, departure)
+
+    def compare(self, request: RenderRequest) -> Comparison:
+        """Make the picture of a request in every way there is: with and without a graph, fused and plain.
+
+        Takes as long as the slowest of them a few times; on the CPU that may be seconds.
+
+        Raises
+        ------
+        RequestError, DeviceError
+            As `render`.
+        """
+        self._network.check_usable()
+        key = self._network.synthesis_key(1, self._check.check(request))
+        return compare_ways(
+            self._network,
+            key,
+            self._rows(request.blend)[None],
+            request.noise,
+            has_graphs=self._has_graphs,
             has_alpha=self._model.spec.img_channels == 4,
-            warnings=_picture_warnings(outputs["flags"]),
         )
 
     def prepare(self, resolution: int | None = None) -> None:
@@ -193,8 +250,8 @@ class Renderer:
         RequestError
             If the network has no picture of that resolution.
         """
-        self._check_open()
-        self._network.prepare(self._network.synthesis_key(1, self._resolution_of(resolution)))
+        self._network.check_usable()
+        self._network.prepare(self._network.synthesis_key(1, self._check.resolution(resolution)))
 
     def map(
         self, z: ArrayLike, c: ArrayLike | None = None, psi: float = 1.0, cutoff: int | None = None
@@ -219,17 +276,17 @@ class Renderer:
         RequestError
             If a shape or the truncation does not fit the network, or a number is not finite.
         """
-        self._check_open()
+        self._network.check_usable()
         mapping = self._model.spec.mapping
-        latents = _finite_array(z, "z", ("n", mapping.z_dim))
+        latents = finite_array(z, "z", ("n", mapping.z_dim))
         labels = np.zeros((latents.shape[0], mapping.c_dim), dtype=np.float32)
         if c is not None and mapping.c_dim == 0:
             if np.size(c) > 0:
                 raise RequestError("This network has no classes, but labels came; leave c out.")
         elif c is not None:
-            labels = _finite_array(c, "c", (latents.shape[0], mapping.c_dim))
+            labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
         w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
-        for first, count in _chunks(latents.shape[0], (_MAP_BATCH, 1)):
+        for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
             w[first : first + count] = self._network.map(latents[first : first + count], labels[first : first + count])
         rows = np.repeat(w[:, None], self._space.num_ws, axis=1)
         return truncate(rows, self._space.w_avg, psi, cutoff).astype(np.float32)
@@ -257,20 +314,23 @@ class Renderer:
         RequestError
             If a shape does not fit the network, a number is not finite, or the network takes no transform.
         """
-        self._check_open()
+        self._network.check_usable()
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
-        check_noise(settings, self._network.noise_layer_count)
+        self._check.check_noise(settings)
         if transform is not None:
-            self._refuse_transform()
+            self._check.refuse_transform()
         spec = self._model.spec
         side = spec.resolution
         images = np.empty((rows.shape[0], spec.img_channels, side, side), dtype=np.float32)
-        batches = [batch for batch in _SYNTHESIS_BATCHES if batch == 1 or batch * side * side <= _BATCH_PIXELS]
-        for first, count in _chunks(rows.shape[0], batches):
+        sizes, pixels = (
+            (_CPU_BATCHES, _CPU_BATCH_PIXELS) if self._device.id == CPU_ID else (_GPU_BATCHES, _GPU_BATCH_PIXELS)
+        )
+        batches = [batch for batch in sizes if batch == 1 or batch * side * side <= pixels]
+        for first, count in chunks(rows.shape[0], batches):
             key = self._network.synthesis_key(count)
             run = self._network.submit(key, rows[first : first + count], settings, outputs=("image",))
-            images[first : first + count] = run.wait()["image"].transpose(0, 3, 1, 2)
+            images[first : first + count] = self._network.finish(run)["image"].transpose(0, 3, 1, 2)
         return images
 
     def layer_statistics(self, ws: ArrayLike, noise: NoiseMode | Noise = "const") -> Mapping[str, LayerStatistics]:
@@ -281,45 +341,20 @@ class Renderer:
         RequestError
             If the shape does not fit the network, or a number is not finite.
         """
-        self._check_open()
+        self._network.check_usable()
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
-        check_noise(settings, self._network.noise_layer_count)
+        self._check.check_noise(settings)
         return gather_statistics(self._network.observe(row[None], settings) for row in rows)
 
     def close(self) -> None:
-        """Free the device's memory. May be called twice."""
-        self._is_closed = True
+        """Free the device's memory. May be called twice, and after the device was lost."""
         self._mapped.clear()
         self._network.close()
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise DeviceError("The renderer must be open, but it was closed; open the model again.")
-
-    def _checked_resolution(self, request: RenderRequest) -> int:
-        """Check all of a request but its blend, and return the resolution of its picture."""
-        if request.model_id != self.facts.model_id:
-            raise RequestError(
-                f"The request is for the model {request.model_id[:12]!r}, but {self.facts.model_id[:12]!r} is open."
-            )
-        if request.transform is not None:
-            self._refuse_transform()
-        check_noise(request.noise, self._network.noise_layer_count)
-        return self._resolution_of(request.resolution)
-
-    def _resolution_of(self, resolution: int | None) -> int:
-        full = self._model.spec.resolution
-        if resolution is None:
-            return full
-        there_are = (*self._model.spec.draft_resolutions, full)
-        if resolution not in there_are:
-            names = ", ".join(str(side) for side in there_are)
-            raise RequestError(f"The resolution must be one of {names} for this network, but {resolution} came.")
-        return resolution
-
-    def _refuse_transform(self) -> None:
-        raise RequestError(f"A {self.facts.family} network takes no transform, but one came; leave it out.")
+    @property
+    def _has_graphs(self) -> bool:
+        return self._device.id != CPU_ID
 
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
         """Return the rows of a blend, (num_ws, w_dim)."""
@@ -332,40 +367,4 @@ class Renderer:
         return w
 
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
-        return _finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
-
-
-def _finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> NDArray[np.float32]:
-    """Return data as a float32 array of a shape, in which a name stands for any length from 1 up."""
-    words = f"({', '.join(str(length) for length in shape)})"
-    try:
-        with np.errstate(over="ignore"):  # what does not fit float32 is refused below
-            array = np.ascontiguousarray(data, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise RequestError(f"{what} must be an array of numbers of shape {words}, but is none.", str(error)) from None
-    fits = array.ndim == len(shape) and all(
-        length >= 1 if isinstance(wanted, str) else length == wanted
-        for length, wanted in zip(array.shape, shape, strict=False)
-    )
-    if not fits:
-        raise RequestError(f"{what} must have the shape {words} for this network, but has {array.shape}.")
-    if not np.isfinite(array).all():
-        raise RequestError(f"{what} must hold finite numbers, but some are not.")
-    return array
-
-
-def _chunks(count: int, batches: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut `count` items into runs of the given batch sizes, largest first: (first item, batch) pairs."""
-    chunks: list[tuple[int, int]] = []
-    first = 0
-    for batch in batches:
-        while count - first >= batch:
-            chunks.append((first, batch))
-            first += batch
-    return chunks
-
-
-def _picture_warnings(flags: NDArray[np.uint32]) -> tuple[str, ...]:
-    if not flags.any():
-        return ()
-    return ("The network gave numbers that are not finite, so parts of this picture mean nothing.",)
+        return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))

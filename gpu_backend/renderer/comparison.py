@@ -1,0 +1,91 @@
+"""The same picture made in every way there is: what each costs, and how far the pictures are apart."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.network import Network
+from gpu_backend.plan.executor import PendingRun
+from gpu_backend.plan.plan import PlanKey
+from gpu_backend.recipe import Noise
+
+_RUNS = 7
+_SLOW_MS = 100.0
+_SLOW_RUNS = 2
+"""Of a way that takes longer than that, fewer runs must do: somebody waits in front of the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Medians of a few runs each, and differences between the fused picture and the reference one.
+
+    Attributes
+    ----------
+    graph_ms, no_graph_ms
+        One replayed graph, and the same kernels launched one by one; None on the CPU.
+    fused_ms, reference_ms
+        The fast kernels, and the plain ones that they are checked against.
+    largest_difference, mean_difference
+        Over all pixels and channels, in steps of 255.
+    """
+
+    graph_ms: float | None
+    no_graph_ms: float | None
+    fused_ms: float
+    reference_ms: float
+    largest_difference: int
+    mean_difference: float
+
+
+def compare_ways(
+    network: Network, key: PlanKey, ws: NDArray[np.float32], noise: Noise, *, has_graphs: bool, has_alpha: bool
+) -> Comparison:
+    """Run a synthesis plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
+
+    Raises
+    ------
+    DeviceError
+        If the device failed, or has no room for both kinds of kernels.
+    """
+
+    def start(*, use_fused: bool = True, use_graph: bool = True) -> PendingRun:
+        return network.submit(key, ws, noise, use_fused=use_fused, use_graph=use_graph)
+
+    fused_ms, fused = _measure(network, start)
+    no_graph_ms = _measure(network, lambda: start(use_graph=False))[0] if has_graphs else None
+    try:
+        reference_ms, reference = _measure(network, lambda: start(use_fused=False))
+    finally:
+        network.drop(key, use_fused=False)
+    channels = 4 if has_alpha else 3
+    difference = np.abs(fused[..., :channels].astype(np.int16) - reference[..., :channels])
+    return Comparison(
+        graph_ms=fused_ms if has_graphs else None,
+        no_graph_ms=no_graph_ms,
+        fused_ms=fused_ms,
+        reference_ms=reference_ms,
+        largest_difference=int(difference.max()),
+        mean_difference=float(difference.mean()),
+    )
+
+
+def _measure(network: Network, start: Callable[[], PendingRun]) -> tuple[float, NDArray[np.uint8]]:
+    """Median milliseconds and the pixels; the device's own time where it tells one. The first run is not counted."""
+    times_ms: list[float] = []
+    pixels: NDArray[np.uint8] = network.finish(start())["pixels"]
+    runs = _RUNS
+    while len(times_ms) < runs:
+        begin_s = time.perf_counter()
+        run = start()
+        pixels = network.finish(run)["pixels"]
+        elapsed_ms = (time.perf_counter() - begin_s) * 1e3
+        if elapsed_ms > _SLOW_MS:
+            runs = _SLOW_RUNS
+        times_ms.append(elapsed_ms if run.device_ms is None else run.device_ms)
+    return statistics.median(times_ms), pixels

@@ -1,0 +1,83 @@
+"""What a model has not is refused with one sentence, before anything is computed."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend import (
+    DirectionAmount,
+    Frame,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    Renderer,
+    RenderRequest,
+    RequestError,
+    Truncation,
+)
+from tests.helpers.networks import make_stylegan2
+from tests.helpers.requests import request_for
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    renderer = Renderer(make_stylegan2(resolution=32), "cpu")
+    yield renderer
+    renderer.close()
+
+
+def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
+    good = request_for(renderer)
+
+    def with_latent(**fields: Any) -> RenderRequest:
+        return request_for(renderer, replace(Latent(), **fields))
+
+    return [
+        (replace(good, model_id="f" * 64), "The request is for the model 'ffffffffffff', but"),
+        (replace(good, transform=(1.0, 0, 0, 0, 1.0, 0, 0, 0, 1.0)), "A StyleGAN2 network takes no transform"),
+        (replace(good, resolution=12), "must be one of 4, 8, 16, 32 for this network, but 12 came"),
+        (replace(good, blend=()), "at least one recipe, but its blend is empty"),
+        (replace(good, noise=Noise(gain=math.nan)), "A noise gain must be a number in -1000..1000, but nan came"),
+        (replace(good, noise=Noise(layer_gains=(1.0,) * 99)), "7 noise layers, but has 99"),
+        (replace(good, noise=Noise("random", seed=-1)), "noise seed must be in"),
+        (replace(good, noise=Noise("loud")), "must be one of none, const, random, but 'loud' came"),  # type: ignore[arg-type]
+        (with_latent(classes=((1, 1.0),)), "This network has no classes, but class 1 was asked for"),
+        (with_latent(point=Point(((0, math.inf),))), "A weight must be a finite number"),
+        (with_latent(directions=(DirectionAmount("sefa/99", 1.0),)), "one of sefa/0..sefa/7 or axis/0..axis/7"),
+        (with_latent(mix=(MixSource(Latent(), (2.0,)),)), "A mix strength must be in 0..1"),
+        (request_for(renderer, psi=math.inf), "psi must be a finite number"),
+        (replace(good, blend=((Recipe(truncation=Truncation(0.5, 9)), 1.0),)), "must be in 0..8 for this network"),
+    ]
+
+
+def test_what_a_request_asks_for_and_the_model_has_not_is_refused_with_one_sentence(renderer: Renderer) -> None:
+    for request, words in refusals(renderer):
+        with pytest.raises(RequestError, match=re.escape(words)) as caught:
+            renderer.render(request)
+        assert caught.value.sentence.endswith(".")
+        assert "\n" not in caught.value.sentence
+    assert isinstance(renderer.render(request_for(renderer)), Frame), "it goes on working afterwards"
+
+
+def test_arrays_of_the_wrong_shape_are_refused_with_one_sentence(renderer: Renderer) -> None:
+    with pytest.raises(RequestError, match=re.escape("z must have the shape (n, 8) for this network, but has (1, 9).")):
+        renderer.map(np.zeros((1, 9)))
+    with pytest.raises(RequestError, match=re.escape("ws must have the shape (n, 8, 8)")):
+        renderer.synthesize(np.zeros((8, 8)))
+    with pytest.raises(RequestError, match="must hold finite numbers"):
+        renderer.synthesize(np.full((1, 8, 8), np.nan))
+    with pytest.raises(RequestError, match="must be an array of numbers"):
+        renderer.map("seed 3")
+    with pytest.raises(RequestError, match="no classes, but labels came"):
+        renderer.map(np.zeros((1, 8)), np.ones((1, 2)))
+    with pytest.raises(RequestError, match="takes no transform"):
+        renderer.synthesize(np.zeros((1, 8, 8)), transform=np.eye(3))
+    with pytest.raises(RequestError, match="must be one of none, const, random"):
+        renderer.layer_statistics(np.zeros((1, 8, 8)), noise="loud")  # type: ignore[arg-type]
