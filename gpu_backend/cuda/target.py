@@ -33,6 +33,6 @@ class Target:
 
 def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
     """Return what schedules for a GPU are made for, with the table that was tuned for it if the folder has one."""
-    architecture = gpu.compile_architecture
-    tiles = TileTable.load(architecture, gpu.multiprocessors, gpu.name, tiles_folder)
-    return Target(architecture, gpu.multiprocessors, gpu.shared_nbytes_per_block_optin, tiles)
+    architecture, shared_nbytes = gpu.compile_architecture, gpu.shared_nbytes_per_block_optin
+    tiles = TileTable.load(architecture, gpu.multiprocessors, shared_nbytes, gpu.name, tiles_folder)
+    return Target(architecture, gpu.multiprocessors, shared_nbytes, tiles)

@@ -1,5 +1,8 @@
 """Finding the fastest right tile of every convolution: candidates are timed, the best few again, the best one checked.
 
+There are up to some thousand candidates. They are timed a few dozen at once, half of them those that resemble the best
+so far and half the likeliest ones, until nothing is gained any more or the time is over.
+
 Pure: what a tile costs and whether it is right is asked of a `TileTimer`; on a GPU that is
 `gpu_backend.cuda.tile_timer`.
 """
@@ -7,16 +10,21 @@ Pure: what a tile costs and whether it is right is asked of a `TileTimer`; on a 
 from __future__ import annotations
 
 import math
-import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+
+AT_ONCE = 24
+"""Tiles that are compiled together."""
+
+PATIENCE = 5
+"""After so many times `AT_ONCE` without a gain, the rest is left."""
 
 FINALISTS = 4
 ROUNDS = 3
@@ -108,6 +116,8 @@ def search(
     ----------
     table
         What is in use; its tile is always timed, first.
+    candidates
+        The likeliest first, since a budget may end before the last.
     budget_s
         Time for all shapes. What one leaves goes to those after it; each has at least its tile in use timed.
     """
@@ -135,31 +145,46 @@ def _search_one(
     tell: Callable[[int, int, float], None],
 ) -> Finding | None:
     """Return what is fastest and right for a shape; None if nothing is."""
-    others = [tile for tile in dict.fromkeys(candidates) if tile != before]
-    # In no order, so that a budget that ends early has seen all kinds.
-    random.Random(0).shuffle(others)
-    tiles = [before, *others]
-    tell(0, len(tiles), math.inf)
-    timer.prepare(shape, tiles)
+    waiting = list(dict.fromkeys((before, *candidates)))
+    count = len(waiting)
     times: dict[ConvTile, float] = {}
     refused: list[Refused] = []
-
-    def try_out(tile: ConvTile) -> None:
-        try:
-            times[tile] = timer.time_us(shape, tile)
-        except KernelError as error:
-            times.pop(tile, None)
-            refused.append(Refused(tile, error.sentence))
-
-    tried = 0
-    for tile in tiles:
-        if tried and not has_time():
-            break
-        try_out(tile)
-        tried += 1
-        tell(tried, len(tiles), min(times.values(), default=math.inf))
+    best_us, in_vain = math.inf, 0
+    tell(0, count, best_us)
+    while waiting and in_vain < PATIENCE:
+        for tile in (turn := _next(waiting, times)):
+            waiting.remove(tile)
+        timer.prepare(shape, turn)
+        for tile in turn:
+            if (times or refused) and not has_time():
+                waiting.clear()
+                break
+            try:
+                times[tile] = timer.time_us(shape, tile)
+            except KernelError as error:
+                refused.append(Refused(tile, error.sentence))
+            tell(len(times) + len(refused), count, min(times.values(), default=math.inf))
+        now_us = min(times.values(), default=math.inf)
+        in_vain = 0 if now_us < best_us * (1 - WORTH) else in_vain + 1
+        best_us = min(best_us, now_us)
+    tried = len(times) + len(refused)
     times.update(_finals(shape, times, before, timer))
-    return _chosen(shape, before, times, timer, refused, (tried, len(tiles)))
+    return _chosen(shape, before, times, timer, refused, (tried, count))
+
+
+def _next(waiting: Sequence[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
+    """Return what to time next: tiles that resemble the best so far, and as many of the likeliest."""
+    if not times:
+        return list(waiting[:AT_ONCE])
+    best = min(times, key=lambda tile: times[tile])
+    alike = [tile for tile in waiting if resembles(tile, best)][: AT_ONCE // 2]
+    return [*alike, *[tile for tile in waiting if tile not in alike][: AT_ONCE - len(alike)]]
+
+
+def resembles(one: ConvTile, other: ConvTile) -> bool:
+    """Tell whether two tiles differ in two choices at most; the split follows from the others."""
+    names = [field.name for field in fields(one) if field.name != "split"]
+    return len([name for name in names if getattr(one, name) != getattr(other, name)]) <= 2
 
 
 def _finals(

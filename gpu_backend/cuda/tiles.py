@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile, default_tile
+from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.whole_file import write_whole
 
@@ -29,6 +29,9 @@ KERNELS = ("modulated_conv", "modulated_up_conv")
 
 Origin = Literal["tuned", "shipped", "near", "rule"]
 """Where a choice comes from."""
+
+SMALLEST_SHARED_NBYTES = 65536
+"""What a block has on every architecture that is compiled for."""
 
 _REACH = 2.5
 """How far, in doublings of side, channels and batch together, an entry speaks for another shape."""
@@ -53,8 +56,8 @@ class TileTable:
 
     Attributes
     ----------
-    architecture, multiprocessors
-        What the rule of thumb goes by, and which instructions there are.
+    architecture, multiprocessors, shared_nbytes_per_block
+        What the rule of thumb goes by, and what a tile has to fit.
     tuned, shipped
         Measured on this GPU, and brought along for its family.
     """
@@ -63,40 +66,66 @@ class TileTable:
     multiprocessors: int
     tuned: Mapping[ConvShape, Tuned] = field(default_factory=dict)
     shipped: Mapping[ConvShape, Tuned] = field(default_factory=dict)
+    shared_nbytes_per_block: int = SMALLEST_SHARED_NBYTES
 
     @classmethod
-    def load(cls, architecture: str, multiprocessors: int, gpu_name: str = "", folder: Path | None = None) -> TileTable:
+    def load(
+        cls,
+        architecture: str,
+        multiprocessors: int,
+        shared_nbytes_per_block: int,
+        gpu_name: str = "",
+        folder: Path | None = None,
+    ) -> TileTable:
         """Return the table of a GPU; without a folder only with what is shipped."""
         tuned = {} if folder is None else read_entries(tuned_path(folder, gpu_name, architecture))
-        return cls(architecture, multiprocessors, tuned, shipped_entries(family_of(architecture)))
+        shipped = shipped_entries(family_of(architecture))
+        return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block)
 
-    def choose(self, shape: ConvShape) -> ConvTile:
-        """Return the tile for a shape."""
-        return self.explain(shape)[0]
+    def choose(self, shape: ConvShape, *, kernel: int = 3, taps: int = 4, picture_channels: int = 0) -> ConvTile:
+        """Return the tile for a shape; what else the kernel has to do is as in ConvGeometry.
 
-    def explain(self, shape: ConvShape) -> tuple[ConvTile, Origin]:
+        Raises
+        ------
+        ValueError
+            If no tile fits.
+        """
+        return self.explain(shape, kernel=kernel, taps=taps, picture_channels=picture_channels)[0]
+
+    def explain(
+        self, shape: ConvShape, *, kernel: int = 3, taps: int = 4, picture_channels: int = 0
+    ) -> tuple[ConvTile, Origin]:
         """Return the tile for a shape and where the choice comes from."""
+
+        def fits(tile: ConvTile) -> bool:
+            geometry = ConvGeometry(shape, tile, kernel, taps, picture_channels)
+            return geometry.fits(self.architecture, self.shared_nbytes_per_block)
+
         origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
         origins = (("tuned", self.tuned), ("shipped", self.shipped))
         for origin, entries in origins:
             entry = entries.get(shape)
-            if entry is not None and self._runs(entry.tile):
+            if entry is not None and fits(entry.tile):
                 return entry.tile, origin
         near = [
             (distance(shape, other), place, entry.tile)
             for place, (_, entries) in enumerate(origins)
             for other, entry in entries.items()
-            if other.kind == shape.kind and self._runs(entry.tile)
+            if other.kind == shape.kind and fits(entry.tile)
         ]
         if near:
             apart, _, tile = min(near, key=lambda item: item[:2])
             if apart <= _REACH:
                 return tile, "near"
-        return default_tile(shape, self.architecture, self.multiprocessors), "rule"
-
-    def _runs(self, tile: ConvTile) -> bool:
-        """Tell whether this architecture has the tile's instructions."""
-        return tile.mma != "wgmma" or self.architecture == "sm_90a"
+        rule = default_tile(
+            shape,
+            self.architecture,
+            self.multiprocessors,
+            kernel=kernel,
+            taps=taps,
+            shared_nbytes=self.shared_nbytes_per_block,
+        )
+        return rule, "rule"
 
 
 def distance(one: ConvShape, other: ConvShape) -> float:

@@ -12,8 +12,8 @@ TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
 
 
 def test_a_target_answers_with_a_tile_for_any_shape() -> None:
-    target = Target("sm_86", 28, 101376, TileTable.load("sm_86", 28))
-    for shape in (ConvShape("conv", 4, 8, 8, 1), ConvShape("up_conv", 1024, 64, 32, 8)):
+    target = Target("sm_86", 28, 101376, TileTable.load("sm_86", 28, 101376))
+    for shape in (ConvShape("conv", 4, 16, 16, 1), ConvShape("up_conv", 1024, 64, 32, 8)):
         assert target.tiles.choose(shape) == target.tiles.choose(shape)
 
 

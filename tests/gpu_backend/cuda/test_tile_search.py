@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tile_search import Finding, SearchProgress, search
+from gpu_backend.cuda.tile_search import Finding, SearchProgress, resembles, search
 from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
@@ -20,7 +20,7 @@ SMALL, LARGE, DEEP, SPLIT = (
     replace(TILE, split=4),
 )
 ALL = (TILE, SMALL, LARGE, DEEP, SPLIT)
-TABLE = TileTable("sm_90a", 132, {SHAPE: Tuned(TILE, 10.0)})
+TABLE = TileTable("sm_90a", 132, {SHAPE: Tuned(TILE, 10.0)}, {}, 232448)
 
 
 @dataclass
@@ -61,7 +61,7 @@ def test_the_fastest_tile_is_found() -> None:
     assert (finding.before, finding.before_us) == (TILE, 10.0)
     assert (finding.tried, finding.candidates) == (5, 5)
     assert timer.timed[0] == TILE
-    assert timer.prepared == [(SHAPE, 5)]
+    assert timer.prepared == [(SHAPE, 5)], "compiled at once"
 
 
 def test_a_wrong_tile_is_named_and_not_taken_however_fast() -> None:
@@ -105,14 +105,30 @@ def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
     many = tuple(replace(TILE, depth=16 * (1 + number)) for number in range(100))
     timer = FakeTimer(dict.fromkeys((*many, TILE), 10.0))
     shapes = [replace(SHAPE, batch=batch) for batch in (1, 2, 4)]
-    table = TileTable("sm_90a", 132, {shape: Tuned(TILE, 1.0) for shape in shapes})
+    table = TileTable("sm_90a", 132, {shape: Tuned(TILE, 1.0) for shape in shapes}, {}, 232448)
     findings = list(search(shapes, table, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
     assert [finding.shape for finding in findings] == shapes
-    assert 30 <= findings[0].tried <= 41
+    assert 30 <= findings[0].tried <= 41, "a third of the time"
     assert timer.now <= 120 + 3 * 20
     late = FakeTimer(timer.times)
     findings = list(search(shapes, table, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
     assert [finding.tried for finding in findings] == [1, 1, 1]
+
+
+def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None:
+    many = [
+        ConvTile(rows, 16, channels, depth, stages, 2, 2)
+        for stages in (2, 3, 4)
+        for channels in (16, 32, 64, 128)
+        for depth in (16, 32, 64)
+        for rows in range(1, 33)
+    ]
+    timer = FakeTimer({tile: 5.0 + abs(tile.rows - 29) + tile.stages for tile in many} | {TILE: 50.0})
+    finding = find(timer, tiles=many)
+    assert (finding.tile.rows, finding.tile.stages) == (29, 2)
+    assert finding.tried < len(many) / 2
+    assert resembles(TILE, replace(TILE, rows=4, depth=64, split=8))
+    assert not resembles(TILE, replace(TILE, rows=4, depth=64, stages=2))
 
 
 def test_a_search_tells_how_far_it_is() -> None:

@@ -20,14 +20,15 @@ from gpu_backend.ops.conv_tile import ConvShape, ConvTile, default_tile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
-OTHER = replace(TILE, channels=128)
-WGMMA = replace(TILE, mma="wgmma")
+OTHER = replace(TILE, depth=16)
+WGMMA = replace(TILE, warps_m=4, warps_n=1, mma="wgmma")
+SHARED = 232448
 ENTRY = {"shape": asdict(SHAPE), "tile": asdict(TILE), "time_us": 12.5}
 
 
 def table(architecture: str = "sm_90a", **entries: dict[ConvShape, ConvTile]) -> TileTable:
     timed = {name: {shape: Tuned(tile, 1.0) for shape, tile in found.items()} for name, found in entries.items()}
-    return TileTable(architecture, 132, timed.get("tuned", {}), timed.get("shipped", {}))
+    return TileTable(architecture, 132, timed.get("tuned", {}), timed.get("shipped", {}), SHARED)
 
 
 def written(*items: object, version: object = tiles.FORMAT) -> bytes:
@@ -46,7 +47,7 @@ def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
 
 
 def test_another_kind_and_another_size_say_nothing() -> None:
-    rule = (default_tile(SHAPE, "sm_90a", 132), "rule")
+    rule = (default_tile(SHAPE, "sm_90a", 132, shared_nbytes=SHARED), "rule")
     assert table().explain(SHAPE) == rule
     assert table(tuned={replace(SHAPE, kind="up_conv"): OTHER}).explain(SHAPE) == rule
     assert table(tuned={replace(SHAPE, side=8): OTHER}).explain(SHAPE) == rule
@@ -63,6 +64,15 @@ def test_instructions_that_an_architecture_lacks_are_not_chosen() -> None:
     assert table("sm_90a", shipped={SHAPE: WGMMA}).explain(SHAPE) == (WGMMA, "shipped")
 
 
+def test_a_tile_that_does_not_fit_is_not_chosen() -> None:
+    deep = replace(TILE, channels=128, depth=64, stages=4)
+    assert table(shipped={SHAPE: deep}).explain(SHAPE)[1] == "rule", "four stages are more than a block may have"
+    small = replace(SHAPE, side=4)
+    tile, origin = table(tuned={replace(SHAPE, side=8): replace(TILE, columns=8)}).explain(small)
+    assert (origin, tile.rows) == ("rule", 4), "a tile of 8 rows is no tile of a picture of 4"
+    assert table(tuned={SHAPE: replace(TILE, rows=3)}).explain(SHAPE)[1] == "rule"
+
+
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     entries = {SHAPE: Tuned(TILE, 12.5), replace(SHAPE, kind="up_conv", batch=8): Tuned(WGMMA, 3.25)}
     path = tuned_path(tmp_path / "new", "NVIDIA H200", "sm_90a")
@@ -71,7 +81,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     text = path.read_text("utf-8")
     assert json.loads(text)["gpu"] == 'NVIDIA "H200"'
     assert len([line for line in text.splitlines() if '"shape"' in line]) == 2
-    loaded = TileTable.load("sm_90a", 132, "NVIDIA H200", path.parent)
+    loaded = TileTable.load("sm_90a", 132, SHARED, "NVIDIA H200", path.parent)
     assert loaded.explain(SHAPE) == (TILE, "tuned")
     save_entries(path, {}, {})
     assert read_entries(path) == {}
@@ -106,7 +116,7 @@ def test_a_file_that_is_no_table_is_empty(data: bytes, tmp_path: Path) -> None:
     assert entries_of(data) == {}
     path = tuned_path(tmp_path, "gpu", "sm_90a")
     path.write_bytes(data)
-    assert TileTable.load("sm_90a", 132, "gpu", tmp_path).tuned == {}
+    assert TileTable.load("sm_90a", 132, SHARED, "gpu", tmp_path).tuned == {}
 
 
 def broken(part: str, **changes: object) -> object:
