@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
     from PySide6.QtWidgets import QApplication
 
+    from explorer_app.rendering.backend import BackendLike
     from explorer_app.rendering.model_loader import ReadModel
-    from explorer_app.rendering.renderer_like import RendererLike
     from gpu_backend import Model
 
 _DOCUMENTS = (".png", ".loom")
@@ -65,15 +65,16 @@ class Places:
         return Places(Settings.default_path(), platformdirs.user_data_path("latentloom", appauthor=False))
 
 
-def run_window(file: Path | None = None, *, device: str = "auto") -> int:
+def run_window(file: Path | None = None, *, device: str = "", precision: str = "") -> int:
     """Open the window, stay until it is closed, and return the exit status.
 
     Parameters
     ----------
     file
         A model, a session or a picture to open.
-    device
-        Which device renders, as for `gpu_backend.Renderer`.
+    device, precision
+        On which device to render this time, and how exactly, as for `gpu_backend.Renderer`; empty for what the
+        preferences say.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def run_window(file: Path | None = None, *, device: str = "auto") -> int:
     if not isinstance(qt, QApplication):
         qt = QApplication(sys.argv[:1])
     qt_road.is_open = True
-    app = App(qt, messages, Places.of_this_system(), device=device)
+    app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
     interrupt = Interrupt(qt.quit)
     try:
         app.start(file)
@@ -117,9 +118,9 @@ class App:
         Where everything is told.
     places
         Where files are kept.
-    device
-        Which device renders.
-    read, make_renderer, bundled
+    device, precision
+        On which device to render, and how exactly; empty for what the preferences say.
+    read, backend, bundled
         How models are read and rendered and which one came along; a test brings its own.
     """
 
@@ -129,12 +130,14 @@ class App:
         messages: MessageLog,
         places: Places,
         *,
-        device: str = "auto",
+        device: str = "",
+        precision: str = "",
         read: ReadModel | None = None,
-        make_renderer: Callable[[Model], RendererLike] | None = None,
+        backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.controller import Controller
+        from explorer_app.controller import Controller, preferred_choice
+        from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.window import theme
@@ -150,8 +153,8 @@ class App:
         qt.setApplicationVersion(__version__)
         qt.setDesktopFileName("latentloom")
         theme.apply(qt, self.settings.values.theme)
-        # Names of the front door are looked up where they are called: that is when their modules are imported.
-        self._renders = RenderThread(make_renderer or (lambda model: gpu_backend.Renderer(model, device)))
+        choice = preferred_choice(self.settings, device, precision)
+        self._renders = RenderThread(backend or Backend(), choice)
         self.controller = Controller(
             self._renders,
             ModelLoader(read or _read_model),
@@ -160,6 +163,7 @@ class App:
             state_folder=places.state,
             bundled_model=bundled or _bundled(messages),
             bundled_seed=0 if bundled else BUNDLED_SEED,
+            choice=choice,
         )
         self.window = MainWindow(self.controller, self.settings, messages)
 

@@ -29,13 +29,22 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Action:
+    """What a person may do about a message: words for a button, and what it calls on the window's thread."""
+
+    words: str
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One sentence for the person, and particulars on demand. `number` counts up from 1."""
+    """One sentence for the person, particulars on demand, and what can be done. `number` counts up from 1."""
 
     level: Level
     sentence: str
     details: str = ""
     number: int = 0
+    action: Action | None = None
 
 
 Subscriber = Callable[[Message], None]
@@ -62,11 +71,11 @@ class MessageLog:
         with self._lock:
             return tuple(self._messages)
 
-    def post(self, level: Level, sentence: str, details: str = "") -> Message:
+    def post(self, level: Level, sentence: str, details: str = "", action: Action | None = None) -> Message:
         """Remember a message and hand it to every subscriber, on the calling thread."""
         with self._lock:
             self._count += 1
-            message = Message(level, sentence, details, self._count)
+            message = Message(level, sentence, details, self._count, action)
             self._messages.append(message)
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
@@ -81,9 +90,9 @@ class MessageLog:
         """Tell that something went as asked."""
         return self.post(Level.INFO, sentence, details)
 
-    def warning(self, sentence: str, details: str = "") -> Message:
+    def warning(self, sentence: str, details: str = "", action: Action | None = None) -> Message:
         """Tell that something is not quite as asked."""
-        return self.post(Level.WARNING, sentence, details)
+        return self.post(Level.WARNING, sentence, details, action)
 
     def error(self, sentence: str, details: str = "") -> Message:
         """Tell that something did not work."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -62,6 +63,9 @@ class Preferences:
         A flick of the canvas keeps gliding until clicked.
     performance_visible
         Whether the performance panel measures steps.
+    device, precision
+        On what a person wants pictures to be rendered, as `gpu_backend.Renderer` names it: "auto", "cpu", "cuda:0"; and
+        how exact on a GPU.
     choices
         Small choices of panels that have no field of their own: key -> text.
     """
@@ -75,6 +79,8 @@ class Preferences:
     drift_speed: float = 0.25
     flick_glide: bool = False
     performance_visible: bool = True
+    device: str = "auto"
+    precision: Literal["fp16", "fp32"] = "fp16"
     choices: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -184,6 +190,8 @@ def _read(path: Path, messages: MessageLog) -> Preferences:
         drift_speed=reader.take("drift_speed", _speed, default.drift_speed),
         flick_glide=reader.take("flick_glide", _flag, default.flick_glide),
         performance_visible=reader.take("performance_visible", _flag, default.performance_visible),
+        device=reader.take("device", _device, default.device),
+        precision=reader.take("precision", _precision, default.precision),
         choices=reader.take("choices", _texts, {}),
     )
     if reader.broken:
@@ -214,6 +222,20 @@ def _theme(data: Any) -> Theme:
     for theme in ("system", "dark", "light"):
         if data == theme:
             return theme
+    raise ValueError(data)
+
+
+def _device(data: Any) -> str:
+    if not isinstance(data, str) or not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3})?", data):
+        raise ValueError(data)
+    return data
+
+
+def _precision(data: Any) -> Literal["fp16", "fp32"]:
+    if data == "fp16":
+        return "fp16"
+    if data == "fp32":
+        return "fp32"
     raise ValueError(data)
 
 

@@ -3,6 +3,7 @@
 ::
 
     Controller      what the window may ask for                                   controller.py
+    EngineControl   which device renders, and how                                 engine_control.py, device_desk.py
     ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
     Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
@@ -14,6 +15,8 @@
 """
 
 from explorer_app.controller.controller import Controller
+from explorer_app.controller.device_desk import preferred_choice
+from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 
-__all__ = ["Controller", "ExportProgress", "Loading"]
+__all__ = ["Compiling", "Controller", "DeviceState", "ExportProgress", "Loading", "preferred_choice"]

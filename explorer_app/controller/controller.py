@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt, Slot
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.autosave import Kept
 from explorer_app.controller.documents import Documents
+from explorer_app.controller.engine_control import EngineControl
 from explorer_app.controller.restoring import Restoring, difference
-from explorer_app.controller.state import ControllerState
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.news import (
     ExportAdvanced,
@@ -29,10 +29,10 @@ from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
 from explorer_app.session.history import MAX_KEPT
 from explorer_app.session.resolve import kept_latent, resolve
 from explorer_app.session.session import ModelReference, Position, Session, Source
-from gpu_backend import SEED_COUNT, Frame, RenderRequest
+from gpu_backend import SEED_COUNT, RenderRequest
 
 
-class Controller(ControllerState):
+class Controller(EngineControl):
     """Decides; the window asks and obeys. Lives on the thread of the window.
 
     Signals carry nothing: whoever hears one reads the property of the same name. `session_changed` comes at once for
@@ -50,6 +50,8 @@ class Controller(ControllerState):
         Where the last session is kept; None keeps nothing.
     bundled_model, bundled_seed
         The model to open when there is no other, and the seed that a first session on it begins with.
+    choice
+        The device that the command line wishes for; None for that of the preferences.
     clock
         Seconds from anywhere, for latencies and merging.
     """
@@ -257,17 +259,6 @@ class Controller(ControllerState):
         if self.facts is not None:
             self._thumbnails.ask(key, what, self.facts)
 
-    @Slot(object)
-    def frame_painted(self, frame: Frame) -> None:
-        """Tell that a frame is on the screen: this is where gesture-to-screen latency is measured."""
-        self._preview.frame_painted(frame)
-
-    @Slot(bool)
-    def set_measuring(self, on: bool) -> None:
-        """Have steps measured about twice a second while pictures change: the performance panel is visible."""
-        self._settings.change(performance_visible=on)
-        self._preview.set_measuring(on)
-
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _step(self, move: Callable[[], bool]) -> None:
@@ -355,12 +346,16 @@ class Controller(ControllerState):
                 self._thumbnails.take_made(news)
             case ThumbnailFailed():
                 self._thumbnails.take_failed(news)
+            case _:
+                self._take_engine_news(news)
 
     def _model_opened(self, news: ModelOpened) -> None:
         self._thumbnails.clear()
         self._said.clear()
         self._models.take_opened(news)
-        self._preview.show_model(news.facts)
+        self._devices.take_opened(news)
+        self._preview.show_model(news.facts, is_gpu=self.devices.is_on_gpu)
+        self._forget_comparison()
         self.model_changed.emit()
         for warning in news.facts.warnings:
             self._say_once(warning)

@@ -39,10 +39,13 @@ class DraftPolicy:
     def __init__(self, budget_ms: float = FRAME_BUDGET_MS) -> None:
         self._budget_ms = budget_ms
         self._times: dict[int, deque[float]] = {}
+        self.expects_quick = False
+        """Whether a full picture is expected to meet the budget as long as nobody has measured: on a GPU."""
 
-    def clear(self) -> None:
-        """Forget the times: another model has others."""
+    def clear(self, *, expects_quick: bool = False) -> None:
+        """Forget the times: another model or device has others."""
         self._times.clear()
+        self.expects_quick = expects_quick
 
     def frame_arrived(self, frame: Frame, facts: ModelFacts) -> None:
         """Take note of what a frame cost; measured steps slow a frame down, so those do not count."""
@@ -53,7 +56,8 @@ class DraftPolicy:
     def resolution(self, facts: ModelFacts) -> int | None:
         """Return the largest resolution that is expected to meet the budget, None for full.
 
-        Without a time to go by it is full, but a small draft of a large network: its full picture may take seconds.
+        Without a time to go by it is full, but a small draft of a large network on the processor: its full picture may
+        take seconds.
         If nothing meets the budget it is the smallest draft worth looking at.
         """
         drafts = sorted(side for side in facts.draft_resolutions if MIN_DRAFT_PX <= side < facts.resolution)
@@ -62,6 +66,8 @@ class DraftPolicy:
         sides = (facts.resolution, *reversed(drafts))
         known = {side: ms for side in sides if (ms := self._time_ms(side, facts)) is not None}
         if not known:
+            if self.expects_quick:
+                return None
             small = [side for side in drafts if side <= _FIRST_DRAFT_PX]
             return max(small, default=None) if facts.resolution > _LARGE_PX else None
         largest = max(known)

@@ -11,7 +11,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
 from explorer_app.rendering.news import ModelOpened, ModelRefused
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
+from explorer_app.rendering.renderer_like import DirectionsLike
 from explorer_app.session.session import ModelReference
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import ModelFacts
@@ -64,11 +64,6 @@ class ModelDesk(QObject):
     def directions(self) -> DirectionsLike | None:
         """Its directions."""
         return self._opened.directions if self._opened else None
-
-    @property
-    def device(self) -> DeviceLike | None:
-        """On what it runs."""
-        return self._opened.device if self._opened else None
 
     @property
     def is_bundled(self) -> bool:

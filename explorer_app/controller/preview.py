@@ -60,15 +60,27 @@ class Preview(QObject):
         """The newest frame."""
         return self._frame
 
-    def show_model(self, facts: ModelFacts) -> None:
+    def show_model(self, facts: ModelFacts, *, is_gpu: bool = False) -> None:
         """Ask for pictures of another model from now on; the last frame stays until its first."""
         self._facts = facts
         self._asked = self._measured = None
         self._measure_next = False
-        self._policy.clear()
+        self.show_device(is_gpu)
+
+    def show_device(self, is_gpu: bool) -> None:
+        """Another device renders, with costs of its own; it renders what was asked for last without being asked."""
+        self._policy.clear(expects_quick=is_gpu)
+        self._measured = None
         self.statistics.clear()
         self._dropped_before = self._renders.frames_dropped
         self.statistics_changed.emit()
+
+    def refresh(self) -> None:
+        """Ask again for the picture that is on the screen: it is rendered in another way now."""
+        self.show_device(self._policy.expects_quick)
+        self._asked = None
+        if self._session is not None:
+            self.ask(self._session, live=False)
 
     def ask(self, session: Session, *, live: bool) -> None:
         """Ask for the picture of a session: at once, and small enough to follow the hand while it is live."""

@@ -6,10 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+import gpu_backend
 from explorer_app.controller.autosave import Autosave
+from explorer_app.controller.device_desk import DeviceDesk
+from explorer_app.controller.device_state import DeviceState
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_desk import ExportDesk
@@ -19,6 +23,7 @@ from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_desk import ThumbnailDesk
 from explorer_app.messages import MessageLog
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
@@ -31,6 +36,9 @@ from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import Frame, ModelFacts
 
+if TYPE_CHECKING:
+    from gpu_backend import Comparison, RenderOptions
+
 _SESSION_INTERVAL_MS = 16
 """The window hears of a session that changes all the time this often; requests go out at once."""
 
@@ -41,7 +49,12 @@ class ControllerState(QObject):
     session_changed = Signal()
     frame_changed = Signal()
     model_changed = Signal()
-    """facts, directions, device."""
+    """facts, directions."""
+    device_changed = Signal()
+    """devices, device."""
+    render_options_changed = Signal()
+    comparison_changed = Signal()
+    """comparison, is_comparing."""
     history_changed = Signal()
     statistics_changed = Signal()
     loading_changed = Signal()
@@ -61,6 +74,7 @@ class ControllerState(QObject):
         state_folder: Path | None = None,
         bundled_model: Path | None = None,
         bundled_seed: int = 0,
+        choice: DeviceChoice | None = None,
         clock: Callable[[], float] = time.monotonic,
         parent: QObject | None = None,
     ) -> None:
@@ -73,6 +87,10 @@ class ControllerState(QObject):
         self._editor = Editor()
         self._preview = Preview(renders, clock, parent=self)
         self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
+        self._devices = DeviceDesk(renders, settings, messages, choice, parent=self)
+        self._options: RenderOptions | None = None
+        self._comparison: Comparison | None = None
+        self._is_comparing = False
         self._worker = FileWorker(messages, parent=self)
         self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
@@ -87,6 +105,7 @@ class ControllerState(QObject):
         self._preview.frame_changed.connect(self._thumbnails.take_shown)
         self._thumbnails.changed.connect(self.thumbnails_changed)
         self._preview.statistics_changed.connect(self.statistics_changed)
+        self._devices.changed.connect(self.device_changed)
         self._models.loading_changed.connect(self.loading_changed)
         self._models.recent_models_changed.connect(self.recent_models_changed)
         self._exports.changed.connect(self.export_changed)
@@ -119,8 +138,28 @@ class ControllerState(QObject):
 
     @property
     def device(self) -> DeviceLike | None:
-        """On what it runs, and why."""
-        return self._models.device
+        """On what pictures are rendered, and why; None before a model is open."""
+        return self._devices.state.device
+
+    @property
+    def devices(self) -> DeviceState:
+        """Which devices there are, which one is wished for, and how far that is."""
+        return self._devices.state
+
+    @property
+    def render_options(self) -> RenderOptions:
+        """In which way pictures are rendered."""
+        return self._options or gpu_backend.RenderOptions()
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What comparing brought, of this device and model; None before."""
+        return self._comparison
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether a comparison is under way."""
+        return self._is_comparing
 
     @property
     def is_bundled(self) -> bool:

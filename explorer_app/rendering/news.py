@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.export_queue import ExportJob
-from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
+from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, MemoryLike
 from gpu_backend import Frame, ModelFacts
+
+if TYPE_CHECKING:
+    from gpu_backend import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,60 @@ class ModelRefused:
     """No renderer could be made for a model; the former one goes on."""
 
     path: str
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesFound:
+    """What there is to render on."""
+
+    devices: tuple[DeviceLike, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChanged:
+    """Another device renders from now on, or the same one in another way; model, session and picture stay."""
+
+    device: DeviceLike
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFailed:
+    """A GPU cannot be used as was wished; what renders, or the processor, goes on.
+
+    `was_rendering` tells a device that failed at its work from one that could not begin.
+    """
+
+    error: BaseException
+    was_rendering: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsCompiling:
+    """Kernels are being compiled for the GPU: so many of so many are done; another renderer answers meanwhile."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChanged:
+    """What the renderer holds is another amount than when this was told last."""
+
+    memory: MemoryLike
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A picture was rendered in every way there is."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class CompareFailed:
+    """A picture could not be compared."""
+
     error: BaseException
 
 
@@ -66,4 +124,19 @@ class ThumbnailFailed:
     error: BaseException
 
 
-News = ModelOpened | ModelRefused | RenderFailed | ExportAdvanced | ExportEnded | ThumbnailMade | ThumbnailFailed
+News = (
+    ModelOpened
+    | ModelRefused
+    | DevicesFound
+    | DeviceChanged
+    | DeviceFailed
+    | KernelsCompiling
+    | MemoryChanged
+    | Compared
+    | CompareFailed
+    | RenderFailed
+    | ExportAdvanced
+    | ExportEnded
+    | ThumbnailMade
+    | ThumbnailFailed
+)

@@ -3,17 +3,22 @@
 What it does next, in this order::
 
     close                 finish pictures that were saved, end everything else and go
+    look for devices      before the first model if a GPU may render it, else when nothing is to do
+    another device        that is wished for, or whose kernels are compiled now: see renderer_keeper.py
     a model to open       make its renderer, then close the former one
+    other options         of the renderer, and a picture to compare in all its ways
     an export's turn      if the last thing done was a preview: neither starves the other
     a preview request     the newest; older ones were replaced in the mailbox
     an export's turn
     a thumbnail           only when no preview was asked for lately
 
-It waits on one condition for all of them. Nothing that goes wrong ends it: errors become news.
+It waits on one condition for all of them. Nothing that goes wrong ends it: errors become news. When another renderer
+takes over, the picture that was asked for last is rendered again.
 
 A picture that is being rendered is given up, between two steps of the network::
 
-    closing, or a model to open     any preview or thumbnail; closing also a frame of a sequence
+    closing, another device or      any preview or thumbnail; closing also a frame of a sequence
+    a model to open
     a preview request               a thumbnail
     a moving preview request        a preview at rest: the hand does not wait for a full picture
     one at rest                     a preview at rest, unless the one before was given up as well
@@ -28,60 +33,44 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from enum import Enum, auto
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.export_queue import ExportJob, ExportQueue, ExportTurn
+from explorer_app.rendering.export_work import ExportWork
+from explorer_app.rendering.kernel_compiler import KernelCompiler
+from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.news import (
-    ExportAdvanced,
-    ExportEnded,
-    ModelOpened,
-    ModelRefused,
+    Compared,
+    CompareFailed,
+    DeviceFailed,
+    DevicesFound,
     News,
     RenderFailed,
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.news_box import NewsBox
+from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
+from explorer_app.rendering.renderer_keeper import RendererKeeper
 from explorer_app.rendering.thumbnail_orders import ThumbnailOrder, ThumbnailOrders
 from explorer_app.rendering.thumbnails import shrink
-from gpu_backend import CancelledError, Frame, Model, RenderRequest
+from gpu_backend import CancelledError, DeviceLostError, DeviceMemoryError, Model, RenderRequest
+
+if TYPE_CHECKING:
+    from gpu_backend import RenderOptions
 
 THUMBNAIL_REST_S = 0.15
 """Thumbnails wait until no preview was asked for this long."""
 
-
-@dataclass(frozen=True, slots=True)
-class PreviewRequest:
-    """A request and when the hand asked for it; at rest it is given up for a newer one."""
-
-    request: RenderRequest
-    asked_s: float
-    is_at_rest: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewFrame:
-    """A frame and when the hand asked for it."""
-
-    frame: Frame
-    asked_s: float
-
-
-# NEW ──start()──► RUNNING ──close()──► CLOSING ──the thread has ended──► CLOSED
-#  └───────────────────────────────close()──────────────────────────────────▲
-class Lifecycle(Enum):
-    """Where a thread is in its life; it goes one way only."""
-
-    NEW = auto()
-    RUNNING = auto()
-    CLOSING = auto()
-    CLOSED = auto()
+_END_S = 60.0
+"""A picture that was just saved may take seconds; a driver that never answers must not keep the program from ending."""
 
 
 class RenderThread(QObject):
@@ -92,8 +81,10 @@ class RenderThread(QObject):
 
     Parameters
     ----------
-    make_renderer
-        Makes a renderer for a model; called on the thread, so that heavy imports happen there.
+    backend
+        Finds devices, compiles kernels and makes renderers; asked on threads that may wait for heavy imports.
+    choice
+        On which device a person wants pictures to be rendered.
     thumbnail_rest_s
         How long after a preview request thumbnails wait.
     """
@@ -103,28 +94,35 @@ class RenderThread(QObject):
 
     def __init__(
         self,
-        make_renderer: Callable[[Model], RendererLike],
+        backend: BackendLike,
+        choice: DeviceChoice | None = None,
         *,
         thumbnail_rest_s: float = THUMBNAIL_REST_S,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._make_renderer = make_renderer
+        self._backend = backend
         self._thumbnail_rest_s = thumbnail_rest_s
         self._state = Lifecycle.NEW
-        self._thread = threading.Thread(target=self._run, name="rendering")
+        self._thread = threading.Thread(target=self._run, name="rendering", daemon=True)
         self._condition = threading.Condition()
         self._requests: Mailbox[PreviewRequest] = Mailbox(self._condition)
         self._frames: Mailbox[PreviewFrame] = Mailbox()
         self._models: Mailbox[Model] = Mailbox(self._condition)
+        self._choices: Mailbox[DeviceChoice] = Mailbox(self._condition)
+        self._options: Mailbox[RenderOptions] = Mailbox(self._condition)
+        self._comparisons: Mailbox[RenderRequest] = Mailbox(self._condition)
         self._exports = ExportQueue(self._condition)
         self._orders = ThumbnailOrders(self._condition)
-        self._news: deque[News] = deque()
-        self._news_lock = threading.Lock()
+        self._news = NewsBox(self.news_ready.emit)
         self._awaited_model: Model | None = None
         self._last_preview_s = float("-inf")
+        self._compiler = KernelCompiler(backend, self._condition, self._news.tell)
         # Touched by the thread alone.
-        self._renderer: RendererLike | None = None
+        self._keeper = RendererKeeper(backend, self._compiler, choice or DeviceChoice(), self._news.tell)
+        self._export_work = ExportWork(self._exports, self._news.tell)
+        self._newest: PreviewRequest | None = None
+        self._has_looked = False
         self._was_preview = False
         self._was_given_up = False
 
@@ -156,7 +154,7 @@ class RenderThread(QObject):
             with self._condition:
                 self._state = Lifecycle.CLOSING
                 self._condition.notify_all()
-            self._thread.join()
+            self._thread.join(_END_S)
         self._state = Lifecycle.CLOSED
 
     def ask(self, request: RenderRequest, asked_s: float, *, at_rest: bool = False) -> None:
@@ -173,10 +171,7 @@ class RenderThread(QObject):
 
     def take_news(self) -> list[News]:
         """Take all news, oldest first."""
-        with self._news_lock:
-            news = list(self._news)
-            self._news.clear()
-        return news
+        return self._news.take()
 
     def open(self, model: Model) -> None:
         """Make a renderer for a model and let it take over; the news tell how it went. The newest wins."""
@@ -189,6 +184,18 @@ class RenderThread(QObject):
         with self._condition:
             self._awaited_model = None
             self._models.clear()
+
+    def use(self, choice: DeviceChoice) -> None:
+        """Have pictures rendered on another device, or try one again; the news tell how it went. The newest wins."""
+        self._choices.put(choice)
+
+    def set_options(self, options: RenderOptions) -> None:
+        """Have pictures rendered in another way, on every device to come as well."""
+        self._options.put(options)
+
+    def compare(self, request: RenderRequest) -> None:
+        """Have a picture rendered in every way there is; the news bring the comparison. The newest wins."""
+        self._comparisons.put(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
         """Render a job's frames, all of them, after the jobs that wait; urgent ones pass those."""
@@ -213,13 +220,10 @@ class RenderThread(QObject):
             while (work := self._next_work()) is not None:
                 work()
         finally:
-            for job in self._exports.drain():
-                self._end_export(job, is_cancelled=True)
+            self._export_work.end_all()
             for mailbox in (self._requests, self._frames, self._models):
                 mailbox.close()
-            if self._renderer is not None:
-                self._renderer.close()
-                self._renderer = None
+            self._keeper.close()
 
     def _next_work(self) -> Callable[[], None] | None:
         """Wait for something to do and return it; None when it is time to go."""
@@ -227,19 +231,41 @@ class RenderThread(QObject):
             while True:
                 if self._state is not Lifecycle.RUNNING:
                     return self._last_work()
-                model = self._models.take()
-                if model is not None:
-                    return lambda: self._open(model)
-                work = self._rendering_work() if self._renderer is not None else None
+                has_renderer = self._keeper.renderer is not None
+                work = self._device_work() or self._opening_work() or (self._rendering_work() if has_renderer else None)
                 if work is not None:
                     return work
+                if not self._has_looked and has_renderer:
+                    return self._look_for_devices
                 self._condition.wait(self._seconds_to_thumbnail())
 
     def _last_work(self) -> Callable[[], None] | None:
-        turn = self._exports.last_turn() if self._renderer is not None else None
+        turn = self._exports.last_turn() if self._keeper.renderer is not None else None
         return None if turn is None else lambda: self._export(turn)
 
+    def _device_work(self) -> Callable[[], None] | None:
+        choice = self._choices.take()
+        if choice is not None:
+            return lambda: self._swap(lambda: self._keeper.use(choice))
+        if not self._has_looked and self._keeper.wants_gpu:
+            return self._look_for_devices
+        if self._models.is_empty:
+            ended = self._compiler.take()
+            if ended is not None:
+                return lambda: self._swap(lambda: self._keeper.take_compiled(ended))
+        options = self._options.take()
+        if options is not None:
+            return lambda: self._set_options(options)
+        return None
+
+    def _opening_work(self) -> Callable[[], None] | None:
+        model = self._models.take()
+        return None if model is None else lambda: self._keeper.open(model, lambda: self._is_wanted(model))
+
     def _rendering_work(self) -> Callable[[], None] | None:
+        comparison = self._comparisons.take()
+        if comparison is not None:
+            return lambda: self._compare(comparison)
         turn = self._exports.turn()
         if turn is None or not self._was_preview:
             asked = self._requests.take()
@@ -257,35 +283,48 @@ class RenderThread(QObject):
 
     def _seconds_to_thumbnail(self) -> float | None:
         """Return how long the next thumbnail has to wait; None if none is wanted."""
-        if self._renderer is None or not len(self._orders):
+        if self._keeper.renderer is None or not len(self._orders):
             return None
         return max(0.0, self._last_preview_s + self._thumbnail_rest_s - time.monotonic())
 
-    def _open(self, model: Model) -> None:
+    def _look_for_devices(self) -> None:
+        self._has_looked = True
         try:
-            renderer = self._make_renderer(model)
+            self._news.tell(DevicesFound(tuple(self._backend.find_devices())))
         except Exception as error:
-            if model is self._awaited_model:
-                self._tell(ModelRefused(model.facts.path, error))
-            return
-        try:
-            opened = ModelOpened(renderer.facts, renderer.directions, renderer.device)
-        except Exception as error:
-            renderer.close()
-            self._tell(ModelRefused(model.facts.path, error))
-            return
+            self._news.tell(DeviceFailed(error, was_rendering=False))
+
+    def _is_wanted(self, model: Model) -> bool:
         with self._condition:
-            is_wanted = model is self._awaited_model and self._state is Lifecycle.RUNNING
-        former, self._renderer = (self._renderer, renderer) if is_wanted else (renderer, self._renderer)
-        if former is not None:
-            former.close()
-        if is_wanted:
-            self._tell(opened)
+            return model is self._awaited_model and self._state is Lifecycle.RUNNING
+
+    def _swap(self, change: Callable[[], None]) -> None:
+        """Change the renderer, and have the one that takes over show the picture that was asked for last."""
+        former = self._keeper.renderer
+        change()
+        if self._keeper.renderer is not former and self._newest is not None:
+            request = replace(self._newest.request, measure_steps=False)
+            self._requests.put_back(PreviewRequest(request, None, self._newest.is_at_rest))
+
+    def _set_options(self, options: RenderOptions) -> None:
+        try:
+            self._keeper.set_options(options)
+        except Exception as error:
+            self._failed(error, RenderFailed(error))
+
+    def _compare(self, request: RenderRequest) -> None:
+        renderer = self._keeper.renderer
+        try:
+            if renderer is not None:
+                self._news.tell(Compared(renderer.compare(request)))
+        except Exception as error:
+            self._failed(error, CompareFailed(error))
 
     def _render(self, asked: PreviewRequest) -> None:
-        renderer = self._renderer
+        renderer = self._keeper.renderer
         if renderer is None or asked.request.model_id != renderer.facts.model_id:
             return  # a late request, for a model that has gone
+        self._newest = asked
         try:
             frame = renderer.render(asked.request, abandoned=lambda: self._gives_way(asked))
         except CancelledError:
@@ -294,15 +333,22 @@ class RenderThread(QObject):
             self._requests.put_back(asked)
             return
         except Exception as error:
-            self._tell(RenderFailed(error))
+            self._failed(error, RenderFailed(error))
             return
         self._was_given_up = False
         if self._frames.put(PreviewFrame(frame, asked.asked_s)):
             self.frame_ready.emit()
+        if frame.timings.steps:
+            self._keeper.look_at_memory()
 
     def _must_turn(self) -> bool:
-        """Return whether something waits that no picture may hold up: the end, or a model."""
-        return self._state is not Lifecycle.RUNNING or not self._models.is_empty
+        """Return whether something waits that no picture may hold up: the end, another device, or a model."""
+        return (
+            self._state is not Lifecycle.RUNNING
+            or not self._models.is_empty
+            or not self._choices.is_empty
+            or self._compiler.has_ended
+        )
 
     def _gives_way(self, asked: PreviewRequest) -> bool:
         if self._must_turn():
@@ -313,52 +359,39 @@ class RenderThread(QObject):
         return not (newer.is_at_rest and self._was_given_up)
 
     def _export(self, turn: ExportTurn) -> None:
-        job, renderer = turn.job, self._renderer
-        if turn.is_cancelled or renderer is None:
-            self._end_export(job, is_cancelled=True)
-            return
+        renderer = self._keeper.renderer
         try:
-            request = job.next_request()
-            if request is not None:
-                job.deliver(renderer.render(request, abandoned=lambda: self._is_over(job)))
-        except CancelledError:
-            self._end_export(job, is_cancelled=True)
-            return
-        except Exception as error:
-            self._end_export(job, is_cancelled=False, error=error)
-            return
-        if request is None:
-            self._end_export(job, is_cancelled=False)
-        else:
-            self._tell(ExportAdvanced(job))
-
-    def _is_over(self, job: ExportJob) -> bool:
-        return self._exports.is_over(job, is_closing=self._state is not Lifecycle.RUNNING)
-
-    def _end_export(self, job: ExportJob, *, is_cancelled: bool, error: Exception | None = None) -> None:
-        self._exports.finish(job)
-        try:
-            job.close(cancelled=is_cancelled)
-        except Exception as closing_error:
-            error = error or closing_error
-        self._tell(ExportEnded(job, is_cancelled, error))
+            if turn.is_cancelled or renderer is None:
+                self._export_work.end(turn.job, is_cancelled=True)
+            else:
+                self._export_work.advance(turn.job, renderer, is_closing=lambda: self._state is not Lifecycle.RUNNING)
+        except (DeviceLostError, DeviceMemoryError) as error:
+            self._falls_back(error)
 
     def _make_thumbnail(self, order: ThumbnailOrder) -> None:
-        renderer = self._renderer
+        renderer = self._keeper.renderer
         try:
             request = order.request()
             if renderer is None or request.model_id != renderer.facts.model_id:
                 return
             frame = renderer.render(request, abandoned=lambda: self._must_turn() or not self._requests.is_empty)
-            self._tell(ThumbnailMade(order.key, shrink(frame)))
+            self._news.tell(ThumbnailMade(order.key, shrink(frame)))
         except CancelledError:
             self._orders.put_back(order)
         except Exception as error:
-            self._tell(ThumbnailFailed(order.key, error))
+            if self._falls_back(error):
+                self._orders.put_back(order)
+            else:
+                self._news.tell(ThumbnailFailed(order.key, error))
 
-    def _tell(self, news: News) -> None:
-        with self._news_lock:
-            was_empty = not self._news
-            self._news.append(news)
-        if was_empty:
-            self.news_ready.emit()
+    def _failed(self, error: Exception, news: News) -> None:
+        """Tell the news, unless it was the GPU that failed."""
+        if not self._falls_back(error):
+            self._news.tell(news)
+
+    def _falls_back(self, error: Exception) -> bool:
+        """Go on with the processor if the GPU failed; return whether it did."""
+        is_failure = isinstance(error, DeviceLostError | DeviceMemoryError) and self._keeper.is_on_gpu
+        if is_failure:
+            self._swap(lambda: self._keeper.fall_back(error))
+        return is_failure

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpu_backend import Frame, ModelFacts, RenderRequest
+
+if TYPE_CHECKING:
+    from gpu_backend import Comparison, RenderOptions
+
+PROCESSOR_ID = "cpu"
+"""`DeviceLike.id` of the processor; every other one is a GPU."""
 
 
 class DeviceLike(Protocol):
     """On what a renderer runs, and why."""
 
     @property
+    def id(self) -> str:
+        """What it is chosen by: "cpu", "cuda:0"."""
+        ...
+
+    @property
     def name(self) -> str:
-        """For people: "CPU"."""
+        """For people: "CPU", "NVIDIA H200"."""
         ...
 
     @property
@@ -24,6 +35,35 @@ class DeviceLike(Protocol):
     @property
     def reason(self) -> str:
         """One sentence: why this device."""
+        ...
+
+    @property
+    def memory_nbytes(self) -> int:
+        """All of its memory; 0 where that is not known."""
+        ...
+
+
+class MemoryLike(Protocol):
+    """What a renderer holds, in bytes."""
+
+    @property
+    def weights(self) -> int:
+        """The model's weights and other constants."""
+        ...
+
+    @property
+    def plans(self) -> int:
+        """Working buffers of all plans."""
+        ...
+
+    @property
+    def pinned(self) -> int:
+        """Memory of the host that the device copies from and to."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """All of it."""
         ...
 
 
@@ -41,8 +81,35 @@ class DirectionsLike(Protocol):
         ...
 
 
-class RendererLike(Protocol):
-    """Answers requests with frames. Owned by one thread."""
+class PendingLike(Protocol):
+    """A picture on its way."""
+
+    def wait(self) -> Frame:
+        """Return it when it is there."""
+        ...
+
+
+class AnswersRequests(Protocol):
+    """Answers requests with frames, one at a time or, with `submit`, two at a time."""
+
+    @property
+    def device(self) -> DeviceLike:
+        """On what it runs."""
+        ...
+
+    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+        """Return the picture; raise CancelledError soon after `abandoned`, asked now and then, says yes."""
+        ...
+
+    def submit(self, request: RenderRequest) -> PendingLike:
+        """Begin a picture and return at once, if no more than one is under way."""
+        ...
+
+
+class RendererLike(AnswersRequests, Protocol):
+    """A model on a device. Owned by one thread."""
+
+    options: RenderOptions
 
     @property
     def facts(self) -> ModelFacts:
@@ -50,17 +117,17 @@ class RendererLike(Protocol):
         ...
 
     @property
-    def device(self) -> DeviceLike:
-        """On what it runs."""
-        ...
-
-    @property
     def directions(self) -> DirectionsLike:
         """The model's directions."""
         ...
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
-        """Return the picture; raise CancelledError soon after `abandoned`, asked now and then, says yes."""
+    @property
+    def memory(self) -> MemoryLike:
+        """What it holds."""
+        ...
+
+    def compare(self, request: RenderRequest) -> Comparison:
+        """Render a picture in every way there is, and tell times and differences."""
         ...
 
     def close(self) -> None:

@@ -49,16 +49,23 @@ class ThumbnailStore:
 
 
 def shrink(frame: Frame, side_px: int = THUMBNAIL_PX) -> Frame:
-    """Return the frame with its longest side at most `side_px`, by averaging whole blocks of pixels."""
+    """Return the frame with its longest side at most `side_px`, by averaging whole blocks of pixels.
+
+    Its pixels are its own, so that a small picture which is kept never holds on to memory that a device copies to.
+    """
     factor = math.ceil(max(frame.width, frame.height) / side_px)
     if factor <= 1:
-        return frame
+        return frame if frame.pixels.flags.owndata else replace(frame, pixels=_copy(frame.pixels))
     return replace(frame, pixels=_block_mean(frame.pixels, factor))
 
 
 def _block_mean(pixels: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
     height, width = pixels.shape[0] // factor, pixels.shape[1] // factor
     blocks = pixels[: height * factor, : width * factor].reshape(height, factor, width, factor, pixels.shape[2])
-    small = np.ascontiguousarray(np.rint(blocks.mean(axis=(1, 3), dtype=np.float32)).astype(np.uint8))
-    small.flags.writeable = False
-    return small
+    return _copy(np.rint(blocks.mean(axis=(1, 3), dtype=np.float32)).astype(np.uint8))
+
+
+def _copy(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    copied = np.array(pixels, order="C")
+    copied.flags.writeable = False
+    return copied

@@ -24,7 +24,7 @@ def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
     model = tmp_path / "cats.pkl"
     model.write_text("a model")
     engine = Engine(full_ms=100.0)
-    person = sit_down(read=Library(), make_renderer=engine.make, bundled=model)
+    person = sit_down(read=Library(), backend=engine, bundled=model)
     person.start()
     painted: list[Frame] = []
     person.canvas.painted.connect(painted.append)

@@ -43,7 +43,7 @@ class Program:
             self.messages,
             Places(folder / "config" / "settings.json", folder / "state"),
             read=self.library,
-            make_renderer=self.engine.make,
+            backend=self.engine,
             bundled=folder / "cats.pkl",
         )
 

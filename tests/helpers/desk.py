@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from explorer_app.controller import Controller
+from explorer_app.controller import Controller, preferred_choice
 from explorer_app.messages import Level, MessageLog
 from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
@@ -41,7 +41,7 @@ class Desk:
     def controller(self) -> Controller:
         if self._controller is None:
             self._controller = Controller(
-                RenderThread(self.engine.make, thumbnail_rest_s=0.0),
+                RenderThread(self.engine, preferred_choice(self.settings), thumbnail_rest_s=0.0),
                 ModelLoader(self.library),
                 self.settings,
                 self.messages,

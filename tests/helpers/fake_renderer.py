@@ -10,15 +10,33 @@ from typing import Any
 
 import numpy as np
 
+from explorer_app.rendering.device_choice import DeviceChoice
 from gpu_backend import CancelledError, Frame, FrameTimings, Model, ModelFileError, RenderRequest, StepTime
 from tests.helpers.networks import make_stylegan2
 
 
 @dataclass(frozen=True)
 class FakeDevice:
+    id: str = "cpu"
     name: str = "CPU"
     precision: str = "fp32"
     reason: str = "CPU: for a test."
+    memory_nbytes: int = 0
+
+
+GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU that can run the kernels.", 150 << 30)
+OTHER_GPU = FakeDevice("cuda:1", "Loom 100", "fp16", "Loom 100: it was asked for.", 8 << 30)
+
+
+@dataclass(frozen=True)
+class FakeMemory:
+    weights: int = 60_000_000
+    plans: int = 500_000_000
+    pinned: int = 12_000_000
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.plans + self.pinned
 
 
 @dataclass(frozen=True)
@@ -73,7 +91,11 @@ class Gate:
 
 @dataclass
 class Engine:
-    """Makes renderers and remembers what they did. `full_ms` is what a frame claims to have taken at full size."""
+    """Keeps `explorer_app.rendering.backend.BackendLike`: makes renderers and remembers what they did.
+
+    `full_ms` is what a frame claims to have taken at full size. There is no GPU until a test lends `gpus`; of their
+    `kernels`, `missing` have to be compiled, one for each time that `compile_gate` lets through.
+    """
 
     full_ms: float = 5.0
     gate: Gate = field(default_factory=Gate)
@@ -83,25 +105,91 @@ class Engine:
     made: list[FakeRenderer] = field(default_factory=list)
     failing: BaseException | None = None
     refusing: BaseException | None = None
+    gpus: tuple[FakeDevice, ...] = ()
+    kernels: int = 14
+    missing: int = 0
+    compile_gate: Gate = field(default_factory=Gate)
+    compile_failing: Exception | None = None
+    gpu_failing: Exception | None = None
+    """Raised by every picture on a GPU."""
+    gpu_refusing: Exception | None = None
+    """Raised when a renderer on a GPU is made."""
+    gpu_missing: Exception | None = None
+    """Raised when the kernels of a GPU are asked for: there is no such GPU."""
 
-    def make(self, model: Model) -> FakeRenderer:
+    def find_devices(self) -> tuple[FakeDevice, ...]:
+        return (*self.gpus, FakeDevice())
+
+    def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
+        if self.gpu_missing is not None:
+            raise self.gpu_missing
+        return (self.kernels - self.missing, self.kernels) if self.gpus and choice.wants_gpu else (0, 0)
+
+    def compile_kernels(self, model: Model, choice: DeviceChoice, *, progress: Any, abandoned: Any) -> None:
+        self.threads.add(threading.current_thread().name)
+        total = self.missing
+        for done in range(1, total + 1):
+            while not self.compile_gate.pass_soon():
+                if abandoned():
+                    raise CancelledError("Cancelled.")
+            if self.compile_failing is not None:
+                raise self.compile_failing
+            self.missing -= 1
+            progress(done, total)
+
+    def make_renderer(self, model: Model, choice: DeviceChoice) -> FakeRenderer:
         self.threads.add(threading.current_thread().name)
         if self.refusing is not None:
             raise self.refusing
-        renderer = FakeRenderer(model, self)
+        renderer = FakeRenderer(model, self, self._device(choice))
         self.made.append(renderer)
         return renderer
+
+    def _device(self, choice: DeviceChoice) -> FakeDevice:
+        if not self.gpus or not choice.wants_gpu:
+            return FakeDevice()
+        if self.gpu_refusing is not None:
+            raise self.gpu_refusing
+        assert self.missing == 0, "kernels are compiled before a renderer needs them"
+        gpu = next((gpu for gpu in self.gpus if gpu.id == choice.device), self.gpus[0])
+        return replace(gpu, precision=choice.precision)
+
+
+class FakePending:
+    """A picture on its way; it is made when somebody waits for it."""
+
+    def __init__(self, renderer: FakeRenderer, request: RenderRequest) -> None:
+        self._renderer = renderer
+        self._request = request
+
+    def wait(self) -> Frame:
+        self._renderer.in_flight -= 1
+        return self._renderer.render(self._request)
 
 
 class FakeRenderer:
     """Keeps `explorer_app.rendering.renderer_like.RendererLike`."""
 
-    def __init__(self, model: Model, engine: Engine) -> None:
+    def __init__(self, model: Model, engine: Engine, device: FakeDevice | None = None) -> None:
         self.facts = model.facts
-        self.device = FakeDevice()
+        self.device = device or FakeDevice()
         self.directions = FakeDirections()
+        self.memory = FakeMemory()
+        self.options: Any = None
         self.closed = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
         self._engine = engine
+
+    def submit(self, request: RenderRequest) -> FakePending:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        return FakePending(self, request)
+
+    def compare(self, request: RenderRequest) -> Any:
+        if self._engine.failing is not None:
+            raise self._engine.failing
+        return f"comparison of {request.model_id} on {self.device.name}"
 
     def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
         engine = self._engine
@@ -112,6 +200,8 @@ class FakeRenderer:
             raise CancelledError("Given up.")
         assert request.model_id == self.facts.model_id
         assert not self.closed
+        if self.device.id != "cpu" and engine.gpu_failing is not None:
+            raise engine.gpu_failing
         engine.requests.append(request)
         if engine.failing is not None:
             raise engine.failing

@@ -30,8 +30,8 @@ _LOOKS = {
 class Toast(QFrame):
     """A message over the canvas.
 
-    It goes by itself after a while, which does not pass while the pointer or the keyboard is on it; an error stays
-    until it is closed.
+    It goes by itself after a while, which does not pass while the pointer or the keyboard is on it; an error, and what
+    a person can do something about, stays until it is closed.
     """
 
     closed = Signal()
@@ -72,7 +72,10 @@ class Toast(QFrame):
         self.copy_button = QPushButton("Copy", self)
         self.copy_button.setToolTip("Copy the sentence and its particulars to the clipboard.")
         self.copy_button.clicked.connect(self._copy)
-        for button in (self.details_button, self.copy_button):
+        self.action_button = QPushButton(message.action.words if message.action else "", self)
+        self.action_button.setVisible(message.action is not None)
+        self.action_button.clicked.connect(self._act)
+        for button in (self.action_button, self.details_button, self.copy_button):
             theme.set_role(button, "flat")
         self.details = QPlainTextEdit(message.details, self)
         self.details.setReadOnly(True)
@@ -90,6 +93,7 @@ class Toast(QFrame):
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(4))
         buttons.addSpacing(theme.px(22))
+        buttons.addWidget(self.action_button)
         buttons.addWidget(self.details_button)
         buttons.addWidget(self.copy_button)
         buttons.addStretch(1)
@@ -114,8 +118,14 @@ class Toast(QFrame):
         self.resized.emit()
 
     def _let_go(self) -> None:
-        if self.message.level < Level.ERROR and not self.details_button.isChecked():
+        stays = self.message.level >= Level.ERROR or self.message.action is not None
+        if not stays and not self.details_button.isChecked():
             self._timer.start()
+
+    def _act(self) -> None:
+        if self.message.action is not None:
+            self.message.action.call()
+        self.closed.emit()
 
     def _show_details(self, shown: bool) -> None:
         self.details.setVisible(shown)

@@ -212,14 +212,14 @@ def test_warnings_about_a_model_are_told(open_desk: Desk, monkeypatch):
     desk = open_desk
     from dataclasses import replace
 
-    make = desk.engine.make
+    make = desk.engine.make_renderer
 
-    def warned(model):
-        renderer = make(model)
+    def warned(model, choice):
+        renderer = make(model, choice)
         renderer.facts = replace(renderer.facts, warnings=("w_avg holds NaN.",))
         return renderer
 
-    monkeypatch.setattr(desk.controller._renders, "_make_renderer", warned)
+    monkeypatch.setattr(desk.engine, "make_renderer", warned)
     desk.open("dogs")
     assert desk.said(Level.WARNING) == ["w_avg holds NaN."]
 

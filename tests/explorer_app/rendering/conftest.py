@@ -22,7 +22,7 @@ def engine() -> Engine:
 
 @pytest.fixture
 def thread(engine: Engine, qapp: Any) -> Iterator[RenderThread]:
-    thread = RenderThread(engine.make, thumbnail_rest_s=0.0)
+    thread = RenderThread(engine, thumbnail_rest_s=0.0)
     yield thread
     engine.gate.open()
     thread.close()

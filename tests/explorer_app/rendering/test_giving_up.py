@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.news import (
     ExportEnded,
     ModelRefused,
@@ -13,7 +14,6 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.rendering.render_thread import Lifecycle
 from gpu_backend import DeviceError, RenderRequest
 from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_desk import OTHER, Desk, Job, request, seed_of

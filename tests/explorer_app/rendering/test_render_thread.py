@@ -5,6 +5,8 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.news import (
     ExportAdvanced,
     ExportEnded,
@@ -14,7 +16,7 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.rendering.render_thread import Lifecycle, RenderThread
+from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import DeviceError, Model
 from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_desk import MODEL, OTHER, Desk, Job, request, seed_of
@@ -148,7 +150,7 @@ def test_thumbnails_wait_until_nothing_else_is_to_do(desk: Desk, engine: Engine)
 
 
 def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qapp: Any):
-    thread = RenderThread(engine.make, thumbnail_rest_s=3600.0)
+    thread = RenderThread(engine, thumbnail_rest_s=3600.0)
     desk = Desk(thread, qtbot)
     thread.start()
     desk.open()
@@ -186,7 +188,7 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(desk: Desk, en
 
 
 def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any):
-    thread = RenderThread(engine.make)
+    thread = RenderThread(engine)
     assert thread.state is Lifecycle.NEW
     thread.close()
     assert thread.state is Lifecycle.CLOSED
@@ -196,14 +198,14 @@ def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any):
 
 def test_opening_that_was_cancelled_throws_the_new_renderer_away(desk: Desk, engine: Engine, monkeypatch: Any):
     started, go_on = threading.Event(), threading.Event()
-    make = engine.make
+    make = engine.make_renderer
 
-    def slow(model: Model) -> Any:
+    def slow(model: Model, choice: DeviceChoice) -> Any:
         started.set()
         assert go_on.wait(10)
-        return make(model)
+        return make(model, choice)
 
-    monkeypatch.setattr(desk.thread, "_make_renderer", slow)
+    monkeypatch.setattr(engine, "make_renderer", slow)
     desk.thread.open(OTHER)
     assert started.wait(10)
     desk.thread.cancel_opening()

@@ -1,0 +1,111 @@
+"""Devices: which there are, which one is wished for, which one renders, and what went wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.controller.device_state import Compiling, DeviceState
+from explorer_app.messages import Action, MessageLog, describe
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.news import (
+    DeviceChanged,
+    DeviceFailed,
+    DevicesFound,
+    KernelsCompiling,
+    MemoryChanged,
+    ModelOpened,
+)
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike
+from explorer_app.settings import Settings
+
+
+class DeviceDesk(QObject):
+    """Takes wishes to the rendering thread, and what it tells about devices to the window.
+
+    Parameters
+    ----------
+    choice
+        What is wished for at first; the preferences' own wish if None. One that came with the command line is not
+        remembered.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        settings: Settings,
+        messages: MessageLog,
+        choice: DeviceChoice | None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._settings = settings
+        self._messages = messages
+        self._state = DeviceState(choice=choice or preferred_choice(settings))
+
+    @property
+    def state(self) -> DeviceState:
+        """Everything about devices."""
+        return self._state
+
+    def choose(self, choice: DeviceChoice) -> None:
+        """Wish for a device and a precision, from now on and at every start."""
+        self._settings.change(device=choice.device, precision=choice.precision)
+        self._show(replace(self._state, choice=choice, compiling=None, problem=""))
+        self._renders.use(choice)
+
+    def try_again(self) -> None:
+        """Try again what is wished for."""
+        self._show(replace(self._state, compiling=None, problem=""))
+        self._renders.use(self._state.choice)
+
+    def take_found(self, news: DevicesFound) -> None:
+        """Somebody looked what there is."""
+        self._show(replace(self._state, devices=news.devices))
+
+    def take_opened(self, news: ModelOpened) -> None:
+        """A renderer for another model is ready."""
+        self._show_renderer(news.device)
+
+    def take_changed(self, news: DeviceChanged) -> None:
+        """Another device renders."""
+        self._show_renderer(news.device)
+
+    def take_compiling(self, news: KernelsCompiling) -> None:
+        """Kernels are on their way."""
+        self._show(replace(self._state, compiling=Compiling(news.done, news.total)))
+
+    def take_memory(self, news: MemoryChanged) -> None:
+        """The renderer holds another amount."""
+        self._show(replace(self._state, memory=news.memory))
+
+    def take_failed(self, news: DeviceFailed) -> None:
+        """A GPU cannot be used: say so once, and offer to try it again."""
+        sentence, details = describe(news.error)
+        device = self._state.device
+        goes_on = device.name if device is not None and not news.was_rendering and self._state.is_on_gpu else "the CPU"
+        end = ", and the session is saved" if news.was_rendering else ""
+        self._show(replace(self._state, compiling=None, problem=sentence))
+        self._messages.warning(
+            f"{sentence.rstrip('.')} – {goes_on} goes on{end}.", details, Action("Try the GPU again", self.try_again)
+        )
+
+    def _show_renderer(self, device: DeviceLike) -> None:
+        problem = "" if device.id != PROCESSOR_ID else self._state.problem
+        self._show(replace(self._state, device=device, memory=None, compiling=None, problem=problem))
+
+    def _show(self, state: DeviceState) -> None:
+        if state != self._state:
+            self._state = state
+            self.changed.emit()
+
+
+def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:
+    """Return what is wished for by name, and where a name is empty what the preferences wish for."""
+    exact = precision or settings.values.precision
+    return DeviceChoice(device or settings.values.device, "fp32" if exact == "fp32" else "fp16")

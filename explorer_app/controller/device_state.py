@@ -1,0 +1,82 @@
+"""On what pictures are rendered, as the window shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike, MemoryLike
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """Kernels on their way to the GPU that is wished for."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """Everything about devices.
+
+    Attributes
+    ----------
+    choice
+        What the person wishes for.
+    devices
+        What there is; empty while nobody has looked.
+    device
+        What renders now; None before a model is open.
+    memory
+        What it holds.
+    compiling
+        Kernels that are being compiled meanwhile.
+    problem
+        Why the GPU that is wished for does not render, in one sentence; empty if it does or none is wished for.
+    """
+
+    choice: DeviceChoice = DeviceChoice()
+    devices: tuple[DeviceLike, ...] = ()
+    device: DeviceLike | None = None
+    memory: MemoryLike | None = None
+    compiling: Compiling | None = None
+    problem: str = ""
+
+    @property
+    def gpus(self) -> tuple[DeviceLike, ...]:
+        """The GPUs that can be chosen."""
+        return tuple(device for device in self.devices if device.id != PROCESSOR_ID)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether a GPU renders now."""
+        return self.device is not None and self.device.id != PROCESSOR_ID
+
+    @property
+    def why_no_gpu(self) -> str:
+        """Why no GPU can be chosen, in one sentence; empty if one can, or nobody has looked."""
+        processor = next((device for device in self.devices if device.id == PROCESSOR_ID), None)
+        return processor.reason if processor is not None and not self.gpus else ""
+
+    @property
+    def can_try_again(self) -> bool:
+        """Whether a GPU is wished for that failed."""
+        return bool(self.problem) and self.choice.wants_gpu
+
+    @property
+    def reason(self) -> str:
+        """Why this device, in one sentence; empty before a model is open."""
+        if self.device is None:
+            return ""
+        if self.compiling is not None:
+            total = self.compiling.total
+            kernels = "a kernel is" if total == 1 else f"{total} kernels are"
+            name = f"{self.device.name} ({self.device.precision})" if self.is_on_gpu else "the CPU"
+            return f"Until {kernels} compiled for {self._wished_name}, {name} renders."
+        return self.problem or self.device.reason
+
+    @property
+    def _wished_name(self) -> str:
+        named = [device.name for device in self.gpus if device.id == self.choice.device]
+        return next(iter([*named, *(device.name for device in self.gpus)]), "the GPU")

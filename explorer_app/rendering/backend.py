@@ -1,0 +1,91 @@
+"""What the rendering thread asks of the backend as a whole; the real one, and the interface that a fake keeps.
+
+Names of the front door are looked up where they are called, on a thread that may wait: that is when their modules, and
+with them torch or the driver, are imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import gpu_backend
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
+from gpu_backend import Model
+
+
+class BackendLike(Protocol):
+    """Devices, kernels, renderers."""
+
+    def find_devices(self) -> Sequence[DeviceLike]:
+        """Return what there is to render on, the processor among it."""
+        ...
+
+    def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
+        """Return how many of how many kernels need no compiling; (0, 0) where none are needed.
+
+        Raises
+        ------
+        DeviceError
+            If the device that is wanted cannot be used; the sentence says why.
+        """
+        ...
+
+    def compile_kernels(
+        self,
+        model: Model,
+        choice: DeviceChoice,
+        *,
+        progress: Callable[[int, int], None],
+        abandoned: Callable[[], bool],
+    ) -> None:
+        """Compile what is missing, on any thread; `progress` is told how many of how many are done.
+
+        Raises
+        ------
+        CancelledError
+            Soon after `abandoned` said yes.
+        LoomError
+            If it cannot be done.
+        """
+        ...
+
+    def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
+        """Return a renderer for a model.
+
+        Raises
+        ------
+        LoomError
+            If the device that is wanted cannot be used, or not with this model.
+        """
+        ...
+
+
+class Backend:
+    """`gpu_backend`, through its front door."""
+
+    def find_devices(self) -> Sequence[DeviceLike]:
+        """Look for devices."""
+        return gpu_backend.find_devices()
+
+    def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
+        """Look into the cache of kernels."""
+        return gpu_backend.kernels_ready(model, choice.device, precision=choice.precision)
+
+    def compile_kernels(
+        self,
+        model: Model,
+        choice: DeviceChoice,
+        *,
+        progress: Callable[[int, int], None],
+        abandoned: Callable[[], bool],
+    ) -> None:
+        """Fill the cache of kernels."""
+        gpu_backend.compile_kernels(
+            model, choice.device, precision=choice.precision, progress=progress, abandoned=abandoned
+        )
+
+    def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
+        """Make a renderer."""
+        return gpu_backend.Renderer(model, choice.device, precision=choice.precision)

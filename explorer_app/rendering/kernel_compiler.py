@@ -1,0 +1,115 @@
+"""Compiles kernels beside everything else, so that the processor shows pictures meanwhile. No Qt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.mailbox import Mailbox
+from explorer_app.rendering.news import KernelsCompiling, News
+from gpu_backend import CancelledError, Model
+
+_END_S = 10.0
+"""A kernel that is being compiled cannot be interrupted, and takes under a second; a compiler that never comes back
+must not keep the program from ending."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompilingEnded:
+    """The kernels are in the cache, or `error` says why not. Being cancelled ends without a word."""
+
+    model: Model
+    choice: DeviceChoice
+    error: Exception | None
+
+
+class _Compiling:
+    """What is being compiled for whom."""
+
+    def __init__(self, model: Model, choice: DeviceChoice) -> None:
+        self.model = model
+        self.choice = choice
+        self.is_abandoned = threading.Event()
+
+
+class KernelCompiler:
+    """Compiles for one model at a time; starting another cancels the one before.
+
+    Parameters
+    ----------
+    backend
+        Compiles.
+    condition
+        Notified when something ended.
+    tell
+        Takes the news of how many of how many kernels are done, on the compiling thread.
+    """
+
+    def __init__(self, backend: BackendLike, condition: threading.Condition, tell: Callable[[News], None]) -> None:
+        self._backend = backend
+        self._tell_news = tell
+        self._lock = threading.Lock()
+        self._ended: Mailbox[CompilingEnded] = Mailbox(condition)
+        self._compiling: _Compiling | None = None
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is something to take."""
+        return not self._ended.is_empty
+
+    def start(self, model: Model, choice: DeviceChoice) -> None:
+        """Begin to compile what is missing."""
+        self.cancel()
+        compiling = _Compiling(model, choice)
+        with self._lock:
+            self._compiling = compiling
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=self._run, args=(compiling,), name="compiling kernels", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def take(self) -> CompilingEnded | None:
+        """Take what ended, None if nothing did."""
+        return self._ended.take()
+
+    def cancel(self) -> None:
+        """Stop soon; nothing more is heard of it. Does nothing if nothing is compiled."""
+        with self._lock:
+            if self._compiling is not None:
+                self._compiling.is_abandoned.set()
+                self._compiling = None
+            self._ended.clear()
+
+    def close(self) -> None:
+        """Stop, and wait until the kernels under way are done. May be called twice."""
+        self.cancel()
+        for thread in self._threads:
+            thread.join(_END_S)
+        self._threads = []
+
+    def _run(self, compiling: _Compiling) -> None:
+        error: Exception | None = None
+        try:
+            self._backend.compile_kernels(
+                compiling.model,
+                compiling.choice,
+                progress=lambda done, total: self._tell(compiling, done, total),
+                abandoned=compiling.is_abandoned.is_set,
+            )
+        except CancelledError:
+            return
+        except Exception as problem:
+            error = problem
+        with self._lock:
+            if compiling is self._compiling:
+                self._compiling = None
+                self._ended.put(CompilingEnded(compiling.model, compiling.choice, error))
+
+    def _tell(self, compiling: _Compiling, done: int, total: int) -> None:
+        with self._lock:
+            if compiling is self._compiling:
+                self._tell_news(KernelsCompiling(done, total))

@@ -1,0 +1,76 @@
+"""Two pictures in flight: a GPU renders the next while the one before is copied, encoded and written. No Qt."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from explorer_app.rendering.renderer_like import PROCESSOR_ID, AnswersRequests, PendingLike
+from gpu_backend import Frame, RenderRequest
+
+IN_FLIGHT = 2
+"""More would not make a GPU busier, only memory fuller."""
+
+
+class Pipeline:
+    """Turns a row of requests into frames, in order and every one of them.
+
+    The processor has nothing to gain from a second picture, and one that is under way there can be given up: it gets
+    one at a time.
+
+    Parameters
+    ----------
+    next_request
+        Gives the next request, None after the last.
+    """
+
+    def __init__(self, next_request: Callable[[], RenderRequest | None]) -> None:
+        self._next_request = next_request
+        self._renderer: AnswersRequests | None = None
+        self._asked: deque[RenderRequest] = deque()
+        """Requests without an answer; the first ones are in flight."""
+        self._in_flight: deque[PendingLike] = deque()
+
+    def next_frame(self, renderer: AnswersRequests, *, abandoned: Callable[[], bool] | None = None) -> Frame | None:
+        """Return the next frame, None after the last.
+
+        What another renderer than the last time left unanswered is asked of this one: a device that was lost or changed
+        costs no picture. After an error the same request is the next again.
+
+        Raises
+        ------
+        CancelledError
+            If `abandoned` said yes.
+        """
+        if renderer is not self._renderer:
+            self._in_flight.clear()
+            self._renderer = renderer
+        if renderer.device.id == PROCESSOR_ID:
+            request = self._request(0)
+            frame = None if request is None else renderer.render(request, abandoned=abandoned)
+        else:
+            while len(self._in_flight) < IN_FLIGHT and (request := self._request(len(self._in_flight))) is not None:
+                self._in_flight.append(renderer.submit(request))
+            frame = self._in_flight[0].wait() if self._in_flight else None
+            if frame is not None:
+                self._in_flight.popleft()
+        if frame is not None:
+            self._asked.popleft()
+        return frame
+
+    def close(self) -> None:
+        """Leave nothing in flight; its pictures are thrown away. May be called twice."""
+        while self._in_flight:
+            try:
+                self._in_flight.popleft().wait()
+            except Exception:  # nobody waits for it any more, so nobody cares how it ended
+                continue
+
+    def _request(self, place: int) -> RenderRequest | None:
+        """Return the request at a place of the row of those without an answer."""
+        if place == len(self._asked):
+            request = self._next_request()
+            if request is None:
+                return None
+            self._asked.append(request)
+        return self._asked[place]
