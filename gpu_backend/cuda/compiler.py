@@ -66,26 +66,38 @@ def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
     KernelError
         If the compiler refuses it; its log is in the details.
     """
-    compiler_version()
+    version = compiler_version()
+    cubin, log, failure = _run_nvrtc(recipe, architecture)
+    if failure:
+        raise KernelError(
+            f"The kernel {recipe.title} does not compile for {architecture} with NVRTC {version}; its plain "
+            "counterpart takes its place.",
+            f"{failure}\n{log}".strip(),
+        )
+    return _with_report(cubin, log)
+
+
+def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str]:
+    """Return machine code, what the assembler said, and what went wrong.
+
+    No exception gets out: its traceback would hold the Program, and one that only the cyclic collector finds complains
+    on standard error (cuda-core 1.2).
+    """
     # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling.
     from cuda.core import Program, ProgramOptions
 
     # Without a name of our own the object code would hold a random path, and differ at each compilation.
     options = ProgramOptions(arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"])
     log = io.StringIO()
+    cubin, failure = b"", ""
+    program = Program(recipe.source, "c++", options)
     try:
-        program = Program(recipe.source, "c++", options)
-        try:
-            cubin = bytes(program.compile("cubin", logs=log).code)
-        finally:
-            program.close()
+        cubin = bytes(program.compile("cubin", logs=log).code)
     except Exception as error:
-        raise KernelError(
-            f"The kernel {recipe.title} does not compile for {architecture} with NVRTC {compiler_version()}; its plain "
-            "counterpart takes its place.",
-            f"{error}\n{_clean(log.getvalue())}".strip(),
-        ) from error
-    return _with_report(cubin, _clean(log.getvalue()))
+        failure = _clean(str(error)) or type(error).__name__
+    finally:
+        program.close()
+    return cubin, _clean(log.getvalue()), failure
 
 
 def _with_report(cubin: bytes, report: str) -> CompiledKernel:

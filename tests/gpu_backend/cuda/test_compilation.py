@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu_backend.cuda import compilation
+from gpu_backend.cuda.compilation import compile_kernels, ready_count
+from gpu_backend.cuda.kernel_cache import KernelCache
+from gpu_backend.errors import CancelledError
+from tests.helpers.hand_kernels import hand_kernel
+
+_FILL = 'extern "C" __global__ void fill(float* y) { y[threadIdx.x] = VALUE; }'
+_RECIPES = tuple(hand_kernel("fill", _FILL, (("VALUE", str(value)),)) for value in range(4))
+_BROKEN = hand_kernel("broken", 'extern "C" __global__ void broken() { unheard_of(); }')
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> KernelCache:
+    return KernelCache(tmp_path / "kernels")
+
+
+def test_kernels_are_compiled_once_and_then_found(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    first = compile_kernels(_RECIPES, "sm_80", threads=2, cache=cache, progress=lambda *now: told.append(now))
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    assert ready_count((*_RECIPES, *_RECIPES), "sm_80", cache=cache) == 4
+    assert ready_count(_RECIPES, "sm_90a", cache=cache) == 0
+
+    monkeypatch.setattr(compilation, "compile_kernel", None)
+    told.clear()
+    again = compile_kernels(_RECIPES, "sm_80", cache=cache, progress=lambda *now: told.append(now))
+    assert told == [(4, 4)]
+    assert again.kernels == first.kernels
+
+
+def test_a_kernel_that_does_not_compile_is_told_apart_from_the_others(cache: KernelCache) -> None:
+    told: list[tuple[int, int]] = []
+    compiled = compile_kernels((_BROKEN, _RECIPES[0]), "sm_80", cache=cache, progress=lambda *now: told.append(now))
+    assert set(compiled.kernels) == {_RECIPES[0]}
+    assert set(compiled.failures) == {_BROKEN}
+    assert told[-1] == (2, 2)
+    assert ready_count((_BROKEN, _RECIPES[0]), "sm_80", cache=cache) == 1
+
+
+def test_compiling_can_be_given_up_and_what_was_done_stays(cache: KernelCache) -> None:
+    done: list[int] = []
+    with pytest.raises(CancelledError):
+        compile_kernels(
+            _RECIPES,
+            "sm_80",
+            threads=1,
+            cache=cache,
+            progress=lambda now, total: done.append(now),
+            abandoned=lambda: done[-1] > 0,
+        )
+    assert 1 <= ready_count(_RECIPES, "sm_80", cache=cache) <= 3
+
+
+def test_the_same_kernel_asked_for_twice_is_one(cache: KernelCache) -> None:
+    told: list[tuple[int, int]] = []
+    compile_kernels((_RECIPES[0], _RECIPES[0]), "sm_80", cache=cache, progress=lambda *now: told.append(now))
+    assert told[-1] == (1, 1)

@@ -1,0 +1,71 @@
+"""Real compilations: NVRTC needs no GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_backend.cuda.compiler import compile_kernel, compiler_version
+from gpu_backend.cuda.errors import KernelError
+from tests.helpers.hand_kernels import hand_kernel
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+
+_STAGED = """
+extern "C" __global__ void staged(float* y, const float* x) {
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    y[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+_SPILLING = """
+extern "C" __global__ void __launch_bounds__(1024) spilling(float* y) {
+    float v[120];
+    #pragma unroll
+    for (int i = 0; i < 120; i++) v[i] = y[i * 1024 + threadIdx.x];
+    __syncthreads();
+    #pragma unroll
+    for (int i = 0; i < 120; i++) y[i * 1024 + threadIdx.x] = v[i] * v[119 - i];
+}
+"""
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_kernel_is_machine_code_of_every_architecture(architecture: str) -> None:
+    kernel = compile_kernel(hand_kernel("staged", _STAGED), architecture)
+    assert kernel.cubin.startswith(b"\x7fELF")
+    assert 0 < kernel.registers < 64
+    assert kernel.shared_nbytes == 256
+    assert kernel.spill_nbytes == 0
+
+
+def test_spilled_registers_are_counted() -> None:
+    kernel = compile_kernel(hand_kernel("spilling", _SPILLING), "sm_80")
+    assert kernel.registers == 64
+    assert kernel.spill_nbytes > 0
+
+
+def test_the_same_recipe_gives_the_same_bytes() -> None:
+    first, second = (compile_kernel(hand_kernel("staged", _STAGED), "sm_80") for _ in range(2))
+    assert first.cubin == second.cubin
+
+
+def test_a_kernel_that_does_not_compile_is_named_and_its_log_is_kept() -> None:
+    with pytest.raises(KernelError) as caught:
+        compile_kernel(hand_kernel("broken", 'extern "C" __global__ void broken() { unheard_of(); }'), "sm_90a")
+    assert "broken" in caught.value.sentence
+    assert "sm_90a" in caught.value.sentence
+    assert "\n" not in caught.value.sentence
+    assert "unheard_of" in caught.value.details
+
+
+def test_an_architecture_that_the_compiler_does_not_know_is_an_error_of_the_kernel() -> None:
+    with pytest.raises(KernelError, match="sm_70"):
+        compile_kernel(hand_kernel("staged", _STAGED), "sm_70")
+
+
+def test_the_compiler_tells_its_version() -> None:
+    major, minor = compiler_version().split(".")
+    assert int(major) >= 13
+    assert minor.isdigit()
