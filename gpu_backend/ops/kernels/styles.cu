@@ -24,11 +24,11 @@
 //
 // HALF: as in types. BATCH: 1, 2, 4 or 8.
 #define ROWS (HALF ? 4 : 2)
+#define WARPS 8
+#define THREADS (32 * WARPS)
 // part: types
 // part: rows
 
-#define WARPS 8
-#define THREADS (32 * WARPS)
 #define EPSILON 1e-8f
 #define PIXELS 16
 
@@ -55,32 +55,8 @@ __device__ __forceinline__ void wait_for_styles(unsigned* ready, unsigned* left,
     if (atomicInc(left, demod_items - 1) == demod_items - 1) *ready = 0;
 }
 
-// Copy BATCH vectors to shared memory, zeros in columns and samples that are not there; the largest magnitudes, as
-// bits, if `peaks` is not null. As bits they compare like numbers, and what is not a number wins.
-__device__ __forceinline__ void stage_vectors(
-    const float* source, int stride, int samples, int columns, int groups, float* vectors, unsigned* peaks) {
-    unsigned peak[BATCH] = {};
-    const int padded = groups * GROUP;
-    for (int first = threadIdx.x; first < padded; first += 2 * THREADS) {
-        float v[2][BATCH];
-#pragma unroll
-        for (int k = 0; k < 2; ++k)
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                const int column = first + k * THREADS;
-                v[k][b] = b < samples && column < columns ? source[(size_t)b * stride + column] : 0.0f;
-            }
-#pragma unroll
-        for (int k = 0; k < 2; ++k)
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                const int column = first + k * THREADS;
-                if (column < padded) vectors[b * padded + place_of(column, groups)] = v[k][b];
-                const unsigned bits = __float_as_uint(v[k][b]) & 0x7fffffffu;
-                peak[b] = bits > peak[b] ? bits : peak[b];
-            }
-    }
-    if (peaks == nullptr) return;
+// The largest magnitudes of a block's threads, as bits, into `peaks`.
+__device__ __forceinline__ void collect_peaks(unsigned (&peak)[BATCH], unsigned* peaks) {
 #pragma unroll
     for (int b = 0; b < BATCH; ++b) {
 #pragma unroll
@@ -117,6 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH == 1 ? 4 : 2) styles
     __syncthreads();
     const int ticket = (int)shared_ticket;
     if (ticket == 0)
+#pragma unroll 1
         for (int b = threadIdx.x; b < batch; b += THREADS) flags[b] = 0;
 
     const int pass = ticket / item_count;
@@ -138,8 +115,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH == 1 ? 4 : 2) styles
 
     float sums[SUMS] = {};
     float total;
+    unsigned peak[BATCH] = {};
     if (kind < 2) {
-        stage_vectors(ws + (size_t)first_sample * ws_stride + source, ws_stride, samples, i1.z, groups, vectors, nullptr);
+        stage_vectors(ws + (size_t)first_sample * ws_stride + source, ws_stride, samples, i1.z, groups, vectors, peak);
         __syncthreads();
         add_row_products<false>(vectors, my_rows, groups, has_rows, words, sums);
         total = total_over_lanes(sums);
@@ -154,7 +132,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH == 1 ? 4 : 2) styles
 
     if (threadIdx.x == 0) wait_for_styles(ready, ready + 1, (unsigned)i2.y, (unsigned)i2.z);
     __syncthreads();
-    stage_vectors(raw + (size_t)first_sample * style_stride + source, style_stride, samples, i1.z, groups, vectors, peaks);
+    stage_vectors(raw + (size_t)first_sample * style_stride + source, style_stride, samples, i1.z, groups, vectors, peak);
+    collect_peaks(peak, peaks);
     __syncthreads();
     add_row_products<true>(vectors, my_rows, groups, has_rows, words, sums);
     total = total_over_lanes(sums);

@@ -1,7 +1,7 @@
 // Products of a table's rows with BATCH vectors in shared memory. A warp takes ROWS rows at once, a lane whole 16-byte
 // groups of them; every weight is loaded once and used for all vectors.
 //     HALF     1: the table is fp16, a group is 8 columns; 0: fp32, 4 columns
-//     ROWS     1, 2 or 4        BATCH   1, 2, 4 or 8        ROWS * BATCH <= 32
+//     ROWS     1, 2 or 4        BATCH   1, 2, 4 or 8        ROWS * BATCH <= 32        THREADS   of a block
 // A row takes whole groups; its padding holds zeros.
 // part: types
 
@@ -51,6 +51,33 @@ __device__ __forceinline__ int place_of(int column, int groups) {
 #endif
 }
 
+// Copy BATCH vectors to shared memory, with zeros for columns and samples that are not there, and raise `peak` to the
+// largest magnitudes that this thread saw, as bits: as bits they compare like numbers, and what is not a number wins.
+__device__ __forceinline__ void stage_vectors(
+    const float* source, int stride, int samples, int columns, int groups, float* vectors, unsigned (&peak)[BATCH]) {
+    const int padded = groups * GROUP;
+#pragma unroll 1
+    for (int first = threadIdx.x; first < padded; first += 2 * THREADS) {
+        float v[2][BATCH];
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int column = first + k * THREADS;
+                v[k][b] = b < samples && column < columns ? source[(size_t)b * stride + column] : 0.0f;
+            }
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int column = first + k * THREADS;
+                if (column < padded) vectors[b * padded + place_of(column, groups)] = v[k][b];
+                const unsigned bits = __float_as_uint(v[k][b]) & 0x7fffffffu;
+                peak[b] = bits > peak[b] ? bits : peak[b];
+            }
+    }
+}
+
 // sums[b * ROWS + r] += row r . vector b over the loaded groups; SQUARED: of the vector's squares.
 template <bool SQUARED>
 __device__ __forceinline__ void add_products(
@@ -96,6 +123,7 @@ __device__ __forceinline__ void add_row_products(
     const float* vectors, const uint4* rows, int groups, bool wanted, uint4 (&words)[ROWS][CHUNKS],
     float (&sums)[SUMS]) {
     add_products<SQUARED>(vectors, groups, 0, words, sums);
+#pragma unroll 1
     for (int first = 32 * CHUNKS; first < groups; first += 32 * CHUNKS) {
         load_rows(rows, groups, first, wanted, words);
         add_products<SQUARED>(vectors, groups, first, words, sums);

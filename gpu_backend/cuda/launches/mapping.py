@@ -1,0 +1,148 @@
+"""The launches of a mapping plan, one a step. fp32 throughout; regions are the plan's buffers, not padded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS
+from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
+from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.model.model import Weights
+from gpu_backend.ops.concat import Concat
+from gpu_backend.ops.fully_connected import FullyConnected
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
+from gpu_backend.plan.plan import BufferRole, Plan, Step
+
+_ROWS_OF_BLOCK = 4
+_THREADS = 128
+_THREADS_OF_ROW = 256
+
+_ROLES: dict[BufferRole, Literal["input", "scratch", "output"]] = {
+    "input": "input",
+    "intermediate": "scratch",
+    "output": "output",
+}
+
+
+def mapping_launches(plan: Plan, weights: Weights) -> Built:
+    """Build a whole mapping plan: inputs ``z`` and, in conditional networks, ``c``; output ``w``; every region in it.
+
+    Raises
+    ------
+    ValueError
+        If a layer has more features than a block's shared memory holds.
+    """
+    batch = plan.key.batch
+    regions = tuple(Region(item.name, item.shape, item.dtype, _ROLES[item.role]) for item in plan.buffers)
+    builders: dict[str, Callable[[Step, Weights, int], Built]] = {
+        "fully_connected": fully_connected_launch,
+        "normalize_2nd_moment": normalize_launch,
+        "concat": concat_launch,
+    }
+    steps = (builders[step.op](step, weights, batch) for step in plan.steps)
+    return Built.joined((*steps, Built((), (), regions)))
+
+
+def fully_connected_launch(step: Step, weights: Weights, batch: int) -> Built:
+    """Build one layer: reads the step's input (batch, in), writes its output (batch, out)."""
+    attributes: FullyConnected = step.attributes
+    act = attributes.act
+    rows = rows_of_a_pass(attributes.in_features, batch)
+    padded = pad8(attributes.in_features)
+    table, bias = (f"{step.weights[role]}/fully_connected" for role in ("weight", "bias"))
+    launch = Launch(
+        step.layer,
+        "fully_connected",
+        KernelRecipe(
+            "fully_connected", (("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])), ("BATCH", str(rows)))
+        ),
+        (-(-attributes.out_features // _ROWS_OF_BLOCK), -(-batch // rows), 1),
+        (_THREADS, 1, 1),
+        shared_nbytes(padded, rows),
+        (
+            Address(step.inputs[0], "region"),
+            Address(table, "constant"),
+            Address(bias, "constant"),
+            Address(step.outputs[0], "region"),
+            np.int32(batch),
+            np.int32(attributes.in_features),
+            np.int32(attributes.out_features),
+            np.int32(padded // 4),
+            np.float32(act.gain),
+            np.float32(math.inf if act.clamp is None else act.clamp),
+        ),
+        flops=step.flops,
+        nbytes=step.nbytes,
+    )
+    constants = (
+        Constant(table, partial(_table, weights, step.weights["weight"], attributes)),
+        Constant(bias, partial(_bias, weights, step.weights["bias"], attributes)),
+    )
+    return Built((launch,), constants)
+
+
+def normalize_launch(step: Step, weights: Weights, batch: int) -> Built:
+    """Build a normalisation: reads the step's input and writes its output, both (batch, features)."""
+    attributes: Normalize2ndMoment = step.attributes
+    launch = Launch(
+        step.layer,
+        "normalize_2nd_moment",
+        KernelRecipe("normalize_2nd_moment"),
+        (batch, 1, 1),
+        (_THREADS_OF_ROW, 1, 1),
+        0,
+        (
+            Address(step.inputs[0], "region"),
+            Address(step.outputs[0], "region"),
+            np.int32(attributes.features),
+        ),
+        flops=step.flops,
+        nbytes=step.nbytes,
+    )
+    return Built((launch,))
+
+
+def concat_launch(step: Step, weights: Weights, batch: int) -> Built:
+    """Build the joining of two inputs, (batch, n) and (batch, m), to the step's output (batch, n + m)."""
+    attributes: Concat = step.attributes
+    first, second = attributes.widths
+    launch = Launch(
+        step.layer,
+        "concat",
+        KernelRecipe("concat"),
+        (-(-(first + second) // _THREADS_OF_ROW), batch, 1),
+        (_THREADS_OF_ROW, 1, 1),
+        0,
+        (
+            Address(step.inputs[0], "region"),
+            Address(step.inputs[1], "region"),
+            Address(step.outputs[0], "region"),
+            np.int32(first),
+            np.int32(second),
+        ),
+        flops=step.flops,
+        nbytes=step.nbytes,
+    )
+    return Built((launch,))
+
+
+def _table(weights: Weights, name: str, attributes: FullyConnected) -> NDArray[np.float32]:
+    """Return W lr / sqrt(in), (out, in padded to 8)."""
+    table = np.zeros((attributes.out_features, pad8(attributes.in_features)), np.float32)
+    scale = np.float32(attributes.lr_multiplier / math.sqrt(attributes.in_features))
+    table[:, : attributes.in_features] = weights[name] * scale
+    return table
+
+
+def _bias(weights: Weights, name: str, attributes: FullyConnected) -> NDArray[np.float32]:
+    """Return b lr, (out,)."""
+    return weights[name] * np.float32(attributes.lr_multiplier)

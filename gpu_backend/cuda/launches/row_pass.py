@@ -1,0 +1,27 @@
+"""How many vectors one reading of a table of rows serves; see ``ops/kernels/parts/rows.cuh``."""
+
+from __future__ import annotations
+
+from gpu_backend.cuda.style_layout import pad8
+
+_SHARED_NBYTES = 47 * 1024
+"""What every GPU gives a block unasked, with some left for the kernel's own."""
+
+
+def rows_of_a_pass(columns: int, batch: int) -> int:
+    """Return macro BATCH, 1, 2, 4 or 8: the least that `batch` needs, or as many as shared memory holds.
+
+    Raises
+    ------
+    ValueError
+        If not even one vector fits.
+    """
+    most = _SHARED_NBYTES // shared_nbytes(columns, 1)
+    if most == 0:
+        raise ValueError(f"the GPU takes up to {_SHARED_NBYTES // 4} features a layer, this network has {columns}")
+    return max(size for size in (1, 2, 4, 8) if size == 1 or (size < 2 * batch and size <= most))
+
+
+def shared_nbytes(columns: int, rows: int) -> int:
+    """Return the dynamic shared memory of `rows` vectors."""
+    return 4 * rows * pad8(columns)
