@@ -1,0 +1,132 @@
+"""Launches of the fused convolutions on tensor cores: fp16 activations and weights, sums in fp32."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import (
+    ACTIVATION_NUMBERS,
+    Extras,
+    Weights,
+    constant,
+    conv_arguments,
+    region,
+    rgb_weight_constant,
+)
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.schedule import Constant, Launch, Region
+from gpu_backend.cuda.target import Target
+from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, default_tile
+from gpu_backend.ops.kernel import KernelRecipe
+
+WORKSPACE = "conv/workspace"
+COUNTERS = "conv/counters"
+"""Regions that convolutions with a split share: each needs them only while it runs."""
+
+
+def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometry:
+    """Return the tile that a convolution runs with on a GPU, on its shape.
+
+    Raises
+    ------
+    ValueError
+        If no tile fits; the sentence says why, for people.
+    """
+    if work.kernel not in (1, 3) or (work.is_up and work.kernel != 3):
+        raise ValueError(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
+    shape = ConvShape("up_conv" if work.is_up else "conv", work.side, work.cin, work.cout, site.batch)
+    taps = len(work.taps) or 1
+    pictures = 0 if site.rgb is None else site.rgb.channels
+    if work.kernel == 3:
+        chosen = ConvGeometry(shape, target.tiles.choose(shape), work.kernel, taps, pictures)
+        if chosen.fits(target.architecture, target.shared_nbytes_per_block):
+            return chosen
+    tile = default_tile(
+        shape,
+        target.architecture,
+        target.multiprocessors,
+        kernel=work.kernel,
+        taps=taps,
+        shared_nbytes=target.shared_nbytes_per_block,
+    )
+    return ConvGeometry(shape, tile, work.kernel, taps, pictures)
+
+
+def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvGeometry) -> Built:
+    """Build a convolution, up-convolution or skip convolution with all that rides in its epilogue.
+
+    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes and declares
+    ``site.y``, ``site.y_raw`` and the region of toRGB's parts, one a block of channels. Where blocks share a walk
+    it also declares `WORKSPACE` and `COUNTERS`.
+    """
+    tile = geometry.tile
+    key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
+    weight = Constant(key, partial(_packed, weights, work, tile.channels, tile.depth, site.weight_exponent))
+    extra_constants: list[Constant] = []
+    extra_regions: list[Region] = []
+    rgb = site.rgb
+    if rgb is not None:
+        extra_constants.append(rgb_weight_constant(rgb.weight, weights))
+        shape = (geometry.channel_blocks, site.batch, work.side, work.side, rgb.channels)
+        extra_regions.append(Region(rgb.region, shape, "float32", "scratch"))
+    if geometry.counters:
+        extra_regions.append(Region(WORKSPACE, (geometry.workspace_nbytes // 4,), "float32", "scratch"))
+        extra_regions.append(Region(COUNTERS, (geometry.counters,), "uint32", "zeroed"))
+    extras = Extras(
+        rgb_weight=None if rgb is None else constant(extra_constants[0].key),
+        rgb_style=None if rgb is None else region("styles", rgb.style_offset),
+        rgb_parts=None if rgb is None else region(rgb.region),
+        workspace=region(WORKSPACE) if geometry.counters else None,
+        counters=region(COUNTERS) if geometry.counters else None,
+    )
+    arguments, constants, regions = conv_arguments(work, site, weights, weight, extras)
+    launch = Launch(
+        layer=work.layer,
+        label="modulated_up_conv" if work.is_up else "modulated_conv",
+        recipe=fused_recipe(work, site, geometry),
+        grid=geometry.grid,
+        block=(tile.threads, 1, 1),
+        shared_nbytes=geometry.dynamic_nbytes,
+        arguments=arguments,
+        flops=site.batch * work.flops,
+        nbytes=site.nbytes(work),
+    )
+    return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
+
+
+def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> KernelRecipe:
+    """Return the kernel of a convolution."""
+    tile = geometry.tile
+    defines = {
+        "HALF": 1,
+        "ROWS": tile.rows,
+        "COLUMNS": tile.columns,
+        "CHANNELS": tile.channels,
+        "DEPTH": tile.depth,
+        "STAGES": tile.stages,
+        "WARPS_M": tile.warps_m,
+        "WARPS_N": tile.warps_n,
+        "SPLIT": tile.split,
+        "WGMMA": int(tile.mma == "wgmma"),
+        "MIN_BLOCKS": tile.blocks,
+        "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
+    }
+    if work.is_up:
+        defines["TAPS"] = len(work.taps)
+    else:
+        defines["KERNEL"] = work.kernel
+        defines["HAS_RGB"] = int(site.rgb is not None)
+        defines["IMG_CHANNELS"] = 1 if site.rgb is None else site.rgb.channels
+        defines["HAS_SKIP"] = int(site.skip is not None)
+        defines["TAPS"] = 1 if site.skip is None else len(site.skip.taps)
+    stem = "modulated_up_conv" if work.is_up else "modulated_conv"
+    return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))
+
+
+def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
+    return pack_weight(weights[work.weight] * np.float32(work.weight_scale), channels, depth, exponent)

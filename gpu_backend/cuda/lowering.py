@@ -1,0 +1,260 @@
+"""From a plan to launches: which steps become one kernel, what lies where.
+
+On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
+the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
+picture's bytes. Plans for fp32, and kernels that failed on this GPU, run the plain kernels instead, which share the
+layout of every region, so that either can stand between two of the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
+from gpu_backend.cuda.launches.mapping import mapping_launches
+from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
+from gpu_backend.cuda.launches.styles import styles_launch
+from gpu_backend.cuda.launches.to_rgb import to_rgb
+from gpu_backend.cuda.launches.weight_exponent import weight_exponent
+from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
+from gpu_backend.cuda.style_layout import StyleLayout
+from gpu_backend.cuda.target import Target
+from gpu_backend.model.model import Weights
+from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.ops.styles import StyleSlot
+from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.plan.arena import ALIGNMENT, place
+from gpu_backend.plan.plan import Buffer, Plan, Step
+
+_CONVOLUTIONS = ("modulated_conv", "modulated_up_conv")
+
+
+def lower(
+    plan: Plan,
+    weights: Weights,
+    target: Target,
+    *,
+    plain: Mapping[str, str] | None = None,
+    everything_plain: bool = False,
+) -> Schedule:
+    """Return the launches of a plan on a GPU.
+
+    Parameters
+    ----------
+    plain
+        Digests of kernel recipes that shall not run, and why: plain kernels take their place.
+    everything_plain
+        No fused kernel at all; plans for fp32 are always so.
+    """
+    if plan.key.part == "mapping":
+        return _placed(plan, mapping_launches(plan, weights))
+    return _placed(plan, _Synthesis(plan, weights, target, plain or {}, everything_plain).build())
+
+
+class _Synthesis:
+    """Walks through a synthesis plan."""
+
+    def __init__(
+        self, plan: Plan, weights: Weights, target: Target, plain: Mapping[str, str], everything_plain: bool
+    ) -> None:
+        self.plan = plan
+        self.weights = weights
+        self.target = target
+        self.plain = plain
+        self.half = plan.key.precision == "fp16"
+        self.is_plain = everything_plain or not self.half
+        self.readers = _readers(plan)
+        self.styles = next(step for step in plan.steps if step.op == "styles")
+        self.layout = StyleLayout(self.styles.attributes)
+        self.slots: dict[str, StyleSlot] = {slot.layer: slot for slot in self.styles.attributes.slots}
+        self.skips: dict[str, SkipPicture] = {}
+        """Doubled picture's buffer in the plan -> the small one that is added instead."""
+        self.part_counts: dict[str, int] = {}
+        """Region of toRGB's parts -> how many there are."""
+
+    def build(self) -> Built:
+        """Build every step; the constant, resnet's sum and the display ride along with others."""
+        batch = self.plan.key.batch
+        parts = [Built((), (), (*self._inputs(), Region("flags", (batch,), "uint32", "output")))]
+        for step in self.plan.steps:
+            if step.op == "styles":
+                parts.append(self._styles(step))
+            elif step.op in _CONVOLUTIONS:
+                parts.append(self._conv(step))
+            elif step.op == "skip_conv":
+                parts.append(self._skip(step))
+            elif step.op == "to_rgb":
+                parts.append(self._to_rgb(step))
+        return Built.joined(parts)
+
+    def _inputs(self) -> tuple[Region, ...]:
+        return tuple(
+            Region(item.name, item.shape, item.dtype, "input") for item in self.plan.buffers if item.role == "input"
+        )
+
+    def _styles(self, step: Step) -> Built:
+        constant = next(item for item in self.plan.steps if item.op == "constant")
+        num_ws = next(item.shape[1] for item in self.plan.buffers if item.name == "ws")
+        return styles_launch(
+            step,
+            self.weights,
+            batch=self.plan.key.batch,
+            num_ws=num_ws,
+            half=self.half,
+            const=constant.weights["const"],
+            x0=constant.outputs[0],
+        )
+
+    def _conv(self, step: Step) -> Built:
+        slot = self.slots[_layer_name(step)]
+        out, skip = step.outputs[0], None
+        for reader in self.readers[out]:
+            if reader.op == "add":  # resnet's block ends here
+                skip = next(self.skips[name] for name in reader.inputs if name in self.skips)
+                out = reader.outputs[0]
+        exponent = weight_exponent(self.weights[step.weights["weight"]]) if self.half else 0
+        site = replace(
+            self._site(step.inputs[0], out),
+            demod_offset=self.layout.demod_offset(slot.layer),
+            weight_exponent=exponent,
+            skip=skip,
+        )
+        return self._either(ConvWork.of_step(step), site)
+
+    def _skip(self, step: Step) -> Built:
+        attributes: SkipConv = step.attributes
+        small = f"{step.outputs[0]}/small"
+        self.skips[step.outputs[0]] = SkipPicture(small, attributes.gain, attributes.taps)
+        return self._either(ConvWork.of_step(step), replace(self._site(_raw(step.inputs[0]), ""), y=small))
+
+    def _site(self, x: str, out: str) -> ConvSite:
+        """Return where a convolution stands whose output is the plan's buffer `out`."""
+        readers = self.readers.get(out, [])
+        next_conv = next((reader for reader in readers if reader.op in _CONVOLUTIONS), None)
+        rgb_step = next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None)
+        rgb = None
+        if rgb_step is not None:
+            attributes: ToRgb = rgb_step.attributes
+            rgb = RgbPart(
+                rgb_step.layer,
+                rgb_step.weights["weight"],
+                attributes.out_channels,
+                self.layout.style_offset(_layer_name(rgb_step)),
+                f"{out}/rgb",
+            )
+        return ConvSite(
+            batch=self.plan.key.batch,
+            half=self.half,
+            x=x,
+            demod_offset=None,
+            demod_stride=self.layout.demod_width,
+            style_stride=self.layout.style_width,
+            y=None if next_conv is None else out,
+            next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
+            y_raw=_raw(out) if any(reader.op == "skip_conv" for reader in readers) else None,
+            rgb=rgb,
+        )
+
+    def _either(self, work: ConvWork, site: ConvSite) -> Built:
+        """Build a convolution fused, or plain where it has to be."""
+        reason = ""
+        if not self.is_plain:
+            try:
+                geometry = conv_geometry(work, site, self.target)
+            except ValueError as error:
+                reason = str(error)
+            else:
+                reason = self.plain.get(fused_recipe(work, site, geometry).digest, "")
+                if not reason:
+                    if site.rgb is not None:
+                        self.part_counts[site.rgb.region] = geometry.channel_blocks
+                    return fused_conv(work, site, self.weights, geometry)
+        if site.rgb is not None:
+            self.part_counts[site.rgb.region] = 1
+        build = plain_modulated_up_conv if work.is_up else plain_modulated_conv
+        return build(work, site, self.weights, self.target, reason=reason)
+
+    def _to_rgb(self, step: Step) -> Built:
+        parts = f"{step.inputs[0]}/rgb"
+        image = step.outputs[0]
+        display = next((reader for reader in self.readers.get(image, []) if reader.op == "to_display"), None)
+        return to_rgb(
+            step,
+            self.weights,
+            self.plan.key.batch,
+            parts=parts,
+            part_count=self.part_counts[parts],
+            image=image,
+            previous=step.inputs[2] if len(step.inputs) > 2 else None,
+            pixels=None if display is None else display.outputs[0],
+            is_last=display is not None,
+        )
+
+
+def _layer_name(step: Step) -> str:
+    """Return a step's layer as style slots name it."""
+    return step.layer.removeprefix("synthesis.")
+
+
+def _raw(buffer: str) -> str:
+    """Return the region that holds a buffer before the style of the convolution that reads it."""
+    return f"{buffer}/raw"
+
+
+def _readers(plan: Plan) -> dict[str, list[Step]]:
+    """Return the steps that read each buffer, in order."""
+    readers: dict[str, list[Step]] = {}
+    for step in plan.steps:
+        for name in step.inputs:
+            readers.setdefault(name, []).append(step)
+    return readers
+
+
+def _placed(plan: Plan, built: Built) -> Schedule:
+    """Put every region into one allocation: what stays first, inputs together, then scratch by lifetime."""
+    regions = _merged(built.regions)
+    end = 0
+    placed: list[Region] = []
+    for role in ("input", "zeroed", "output"):
+        for region in regions:
+            if region.role == role:
+                placed.append(replace(region, offset=end))
+                end += _aligned(_nbytes(region))
+    scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
+    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in built.launches])
+    placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
+    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes)
+
+
+def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:
+    """Each region once; of those that several launches share, the largest."""
+    merged: dict[str, Region] = {}
+    for region in regions:
+        held = merged.get(region.name)
+        if held is None or _nbytes(held) < _nbytes(region):
+            merged[region.name] = region
+    return tuple(merged.values())
+
+
+def _unique(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
+    return tuple({constant.key: constant for constant in constants}.values())
+
+
+def _step_of(launch: Launch) -> Step:
+    """A launch as the arena sees it: the regions that it names."""
+    names = dict.fromkeys(item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region")
+    return Step(launch.layer, launch.label, None, tuple(names), ())
+
+
+def _nbytes(region: Region) -> int:
+    return math.prod(region.shape) * np.dtype(region.dtype).itemsize
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
