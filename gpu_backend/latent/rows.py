@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +16,29 @@ from numpy.typing import NDArray
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.directions import Directions, add_direction
 from gpu_backend.latent.mixing import mix_rows
-from gpu_backend.latent.truncation import truncate
+from gpu_backend.latent.truncation import check_truncation, refuse_average
 from gpu_backend.recipe import MAX_MIX_DEPTH, Latent, Recipe, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(NamedTuple):
     """One run of the mapping network: z is the weighted sum of the seeds' z, the label that of the classes."""
 
     seeds: tuple[tuple[int, float], ...]
     classes: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LatentSpace:
     """What rows need to know of a network: w_avg (w_dim,), how many rows there are, and its directions."""
 
-    num_ws: int
-    w_avg: NDArray[np.float32]
-    directions: Directions
+    def __init__(self, num_ws: int, w_avg: NDArray[np.float32], directions: Directions) -> None:
+        self.num_ws = num_ws
+        self.w_avg = w_avg
+        self.directions = directions
+        self.wide_average = w_avg.astype(np.float64)
+        self.is_average_finite = bool(np.isfinite(w_avg).all())
 
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
@@ -68,12 +69,17 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
     """
     if not blend:
         raise RequestError("A request must hold at least one recipe, but its blend is empty.")
-    total = np.zeros((space.num_ws, space.w_avg.shape[0]), dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # what does not stay finite is refused below
+        total: NDArray[np.float64] | None = None
         for recipe, weight in blend:
             _check_weight(weight)
-            total += weight * _latent_rows(recipe.latent, recipe.truncation, space, mapped)
-        rounded = total.astype(np.float32)
+            rows = _latent_rows(recipe.latent, recipe.truncation, space, mapped)
+            if weight != 1.0:
+                rows = weight * rows
+            total = rows if total is None else total + rows
+        assert total is not None
+        rounded = np.empty((space.num_ws, space.w_avg.shape[0]), dtype=np.float32)
+        rounded[...] = total
     if not np.isfinite(rounded).all():
         raise RequestError("The recipe's weights and amounts must keep w finite, but they are too large together.")
     return rounded
@@ -82,14 +88,39 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
 def _latent_rows(
     latent: Latent, truncation: Truncation, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
 ) -> NDArray[np.float64]:
+    """Return (num_ws, w_dim), or (1, w_dim) while all rows are the same."""
     base = np.zeros(space.w_avg.shape[0], dtype=np.float64)
     for anchor, weight in _weighted_anchors(latent):
         base += weight * mapped[anchor]
-    rows = truncate(np.repeat(base[None], space.num_ws, axis=0), space.w_avg, truncation.psi, truncation.cutoff)
+    rows = _truncated(base[None], truncation, space)
+    if not latent.mix and not latent.directions:
+        return rows
+    if rows.shape[0] < space.num_ws:
+        rows, row = np.empty((space.num_ws, base.shape[0])), rows
+        rows[...] = row
     for source in latent.mix:
-        rows = mix_rows(rows, _latent_rows(source.latent, truncation, space, mapped), source.strengths)
+        mix_rows(rows, _latent_rows(source.latent, truncation, space, mapped), source.strengths)
     for item in latent.directions:
         add_direction(rows, item, space.directions)
+    return rows
+
+
+def _truncated(row: NDArray[np.float64], truncation: Truncation, space: LatentSpace) -> NDArray[np.float64]:
+    """Return what truncation makes of a row, (1, w_dim), that stands everywhere: one row still, if it is in all."""
+    psi, cutoff, average = truncation.psi, truncation.cutoff, space.wide_average
+    check_truncation(psi, cutoff, space.num_ws)
+    if psi == 1.0 or cutoff == 0:
+        return row
+    if not space.is_average_finite:
+        refuse_average()
+    moved = row - average
+    moved *= psi
+    moved += average
+    if cutoff is None or cutoff == space.num_ws:
+        return moved
+    rows = np.empty((space.num_ws, average.shape[0]))
+    rows[:cutoff] = moved
+    rows[cutoff:] = row
     return rows
 
 

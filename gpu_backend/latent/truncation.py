@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +37,25 @@ def truncate(
         If psi is not finite, the cutoff is not in 0..num_ws, or the average is needed and not finite.
     """
     num_ws = ws.shape[-2]
-    if not math.isfinite(psi):
-        raise RequestError(f"The truncation psi must be a finite number, but {psi} came.")
-    if cutoff is not None and not 0 <= cutoff <= num_ws:
-        raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, but {cutoff} came.")
+    check_truncation(psi, cutoff, num_ws)
     rows = np.array(ws, dtype=np.float64)
     count = num_ws if cutoff is None else cutoff
     if psi == 1.0 or count == 0:
         return rows
     if not np.isfinite(w_avg).all():
-        raise RequestError("Truncation needs the average of w, which is not finite in this model; set psi to 1.")
+        refuse_average()
     rows[..., :count, :] = w_avg + psi * (rows[..., :count, :] - w_avg)
     return rows
+
+
+def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
+    """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws."""
+    if not math.isfinite(psi):
+        raise RequestError(f"The truncation psi must be a finite number, but {psi} came.")
+    if cutoff is not None and not 0 <= cutoff <= num_ws:
+        raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, but {cutoff} came.")
+
+
+def refuse_average() -> NoReturn:
+    """Raise RequestError: the average is needed and not finite."""
+    raise RequestError("Truncation needs the average of w, which is not finite in this model; set psi to 1.")

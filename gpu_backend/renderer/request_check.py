@@ -36,7 +36,7 @@ class RequestCheck:
             )
         if request.transform is not None:
             self.refuse_transform()
-        if request.noise is not self._good_noise:
+        if request.noise is not self._good_noise and request.noise != self._good_noise:
             self.check_noise(request.noise)
             self._good_noise = request.noise
         return self.resolution(request.resolution)
