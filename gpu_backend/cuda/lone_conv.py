@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
-from numpy.typing import NDArray
-
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.model.model import Weights
+from gpu_backend.ops.conv_tile import ConvKind, ConvShape, ConvTile
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step
@@ -21,6 +20,7 @@ X, WEIGHT, Y_RAW = 0, 1, 3
 RGB_WEIGHT, RGB_STYLE, RGB_PARTS = 14, 15, 16
 """Places among the arguments that fused and plain convolutions take alike."""
 
+_SMALL = 4096
 _STEMS = {
     False: ("modulated_conv", "modulated_up_conv"),
     True: ("plain_modulated_conv", "plain_modulated_up_conv"),
@@ -54,7 +54,7 @@ def shape_of_step(step: Step, batch: int) -> ConvShape | None:
     if not isinstance(attributes, ModulatedConv | ModulatedUpConv) or attributes.kernel != 3:
         return None
     cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
-    kind = "up_conv" if isinstance(attributes, ModulatedUpConv) else "conv"
+    kind: ConvKind = "up_conv" if isinstance(attributes, ModulatedUpConv) else "conv"
     return ConvShape(kind, attributes.resolution, cin, cout, batch)
 
 
@@ -64,7 +64,7 @@ class LoneConvs:
     def __init__(
         self,
         plans: Iterable[Plan],
-        weights: Mapping[str, NDArray[Any]],
+        weights: Weights,
         target: Target,
         lowered: Callable[..., Schedule] = lower,
     ) -> None:
@@ -72,6 +72,7 @@ class LoneConvs:
         self._weights = weights
         self._target = target
         self._lower = lowered
+        self._chosen = {shape: Tuned(target.tiles.choose(shape), 1.0) for shape in self._steps}
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
@@ -79,21 +80,57 @@ class LoneConvs:
         return tuple(self._steps)
 
     def fused(self, shape: ConvShape, tile: ConvTile) -> LoneConv:
-        """Return the convolution with a tile."""
+        """Return the convolution with a tile.
+
+        Raises
+        ------
+        KernelError
+            If it cannot be cut so.
+        """
         plan, step = self._steps[shape]
         given = self._target
-        table = TileTable(given.architecture, given.multiprocessors, {shape: Tuned(tile, 1.0)})
-        target = Target(given.architecture, given.multiprocessors, given.shared_nbytes_per_block, table)
-        return _taken_out(self._lower(plan, self._weights, target), step, _STEMS[False])
+        chosen = {**self._chosen, shape: Tuned(tile, 1.0)}
+        table = TileTable(given.architecture, given.multiprocessors, chosen, {}, given.shared_nbytes_per_block)
+        target = replace(given, tiles=table)
+        conv = _taken_out(self._lower(plan, self._weights_for(step), target), step, _STEMS[False])
+        if conv is None or not _has_tile(conv.launch, tile):
+            raise KernelError("the tile does not fit this convolution")
+        return conv
 
     def plain(self, shape: ConvShape) -> LoneConv:
         """Return the convolution as the plain kernel does it."""
         plan, step = self._steps[shape]
-        return _taken_out(self._lower(plan, self._weights, self._target, everything_plain=True), step, _STEMS[True])
+        schedule = self._lower(plan, self._weights_for(step), self._target, everything_plain=True)
+        conv = _taken_out(schedule, step, _STEMS[True])
+        if conv is None:
+            raise KernelError(f"{step.layer} has no plain kernel")
+        return conv
+
+    def _weights_for(self, step: Step) -> Weights:
+        """Return the weights with those of other convolutions cut short.
+
+        Lowering looks for the largest weight of every layer, which takes longer than all that it does besides, and this
+        is done for every tile.
+        """
+        kept = step.weights["weight"]
+        return {
+            name: array[:1, :1] if array.ndim == 4 and array.size > _SMALL and name != kept else array
+            for name, array in self._weights.items()
+        }
 
 
-def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> LoneConv:
-    launch = next(item for item in schedule.launches if item.layer == step.layer and item.recipe.stem in stems)
+def _has_tile(launch: Launch, tile: ConvTile) -> bool:
+    """Tell whether a launch is cut as wanted: a tile that does not fit gives way to another."""
+    defines = dict(launch.recipe.defines)
+    names = ("rows", "columns", "channels", "depth", "stages", "warps_m", "warps_n", "split")
+    return all(defines.get(name.upper()) == str(getattr(tile, name)) for name in names)
+
+
+def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> LoneConv | None:
+    launches = (item for item in schedule.launches if item.layer == step.layer and item.recipe.stem in stems)
+    launch = next(launches, None)
+    if launch is None:
+        return None
     named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
     return LoneConv(
         step,

@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields
 from typing import Protocol
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 AT_ONCE = 24
@@ -65,7 +64,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TileFinding:
     """What came out for one shape.
 
     Attributes
@@ -89,7 +88,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchProgress:
+class TileProgress:
     """How far the search is: which shape of how many, and what was tried of it."""
 
     shape: ConvShape
@@ -102,20 +101,20 @@ class SearchProgress:
 
 def search(
     shapes: Sequence[ConvShape],
-    table: TileTable,
+    in_use: Callable[[ConvShape], ConvTile],
     candidates: Callable[[ConvShape], Iterable[ConvTile]],
     timer: TileTimer,
     *,
     budget_s: float = math.inf,
-    progress: Callable[[SearchProgress], None] = lambda progress: None,
+    progress: Callable[[TileProgress], None] = lambda progress: None,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Finding]:
+) -> Iterator[TileFinding]:
     """Yield a finding for every shape, in order.
 
     Parameters
     ----------
-    table
-        What is in use; its tile is always timed, first.
+    in_use
+        The tile of a shape as it is; always timed, first.
     candidates
         The likeliest first, since a budget may end before the last.
     budget_s
@@ -129,9 +128,9 @@ def search(
             return clock() < share
 
         def tell(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> None:
-            progress(SearchProgress(shape, number, len(shapes), tried, count, best_us))
+            progress(TileProgress(shape, number, len(shapes), tried, count, best_us))
 
-        finding = _search_one(shape, table.choose(shape), candidates(shape), timer, has_time, tell)
+        finding = _search_one(shape, in_use(shape), candidates(shape), timer, has_time, tell)
         if finding is not None:
             yield finding
 
@@ -143,7 +142,7 @@ def _search_one(
     timer: TileTimer,
     has_time: Callable[[], bool],
     tell: Callable[[int, int, float], None],
-) -> Finding | None:
+) -> TileFinding | None:
     """Return what is fastest and right for a shape; None if nothing is."""
     waiting = list(dict.fromkeys((before, *candidates)))
     count = len(waiting)
@@ -208,7 +207,7 @@ def _chosen(
     timer: TileTimer,
     refused: list[Refused],
     counts: tuple[int, int],
-) -> Finding | None:
+) -> TileFinding | None:
     """Go from the fastest to the slowest until one is right."""
     before_us = times.get(before, math.inf)
     if before in times and (why := timer.problem(shape, before)):
@@ -221,5 +220,5 @@ def _chosen(
         elif tile != before and (why := timer.problem(shape, tile)):
             refused.append(Refused(tile, why))
             continue
-        return Finding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
+        return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
     return None

@@ -6,6 +6,7 @@ weights of a whole network do not; activations stay where the kernel before woul
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import statistics
@@ -57,12 +58,17 @@ class DeviceTileTimer:
         self._kernels: dict[KernelRecipe, LoadedKernel] = {}
         self._memory: dict[tuple[str, tuple[int, ...], str], int] = {}
         self._constants: dict[str, int] = {}
+        self._cut: dict[ConvTile, LoneConv] = {}
         self._shape: ConvShape | None = None
         self._expected: NDArray[np.float32] | None = None
 
     def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
         """Compile what these tiles need, all at once."""
-        recipes = dict.fromkeys(self._convs.fused(shape, tile).launch.recipe for tile in tiles)
+        self._turn_to(shape)
+        recipes: dict[KernelRecipe, None] = {}
+        for tile in tiles:
+            with contextlib.suppress(KernelError):
+                recipes[self._conv(shape, tile).launch.recipe] = None
         wanted = [recipe for recipe in recipes if recipe not in self._compiled]
         with ThreadPoolExecutor(os.cpu_count()) as team:
             try:
@@ -74,7 +80,7 @@ class DeviceTileTimer:
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
         """Return what a launch takes within a run of them."""
         self._turn_to(shape)
-        conv = self._convs.fused(shape, tile)
+        conv = self._conv(shape, tile)
         kernel = self._loaded(conv.launch.recipe)
         weight = self._weight_of(conv).make()
         copies = min(LAUNCHES, max(1, self._l2_nbytes * 3 // 2 // weight.nbytes), _MOST_COPIES_NBYTES // weight.nbytes)
@@ -91,7 +97,7 @@ class DeviceTileTimer:
         self._turn_to(shape)
         if self._expected is None:
             self._expected = self._raw_output(self._convs.plain(shape), shape.batch)
-        conv = self._convs.fused(shape, tile)
+        conv = self._conv(shape, tile)
         found = self._raw_output(conv, shape.batch)
         sentence = difference(found, self._expected)
         if not sentence and conv.launch.arguments[RGB_PARTS] is not None:
@@ -236,6 +242,11 @@ class DeviceTileTimer:
             self._kernels[recipe] = self._driver.load(cubin, recipe.stem)
         return self._kernels[recipe]
 
+    def _conv(self, shape: ConvShape, tile: ConvTile) -> LoneConv:
+        if tile not in self._cut:
+            self._cut[tile] = self._convs.fused(shape, tile)
+        return self._cut[tile]
+
     def _compile(self, recipe: KernelRecipe) -> bytes | KernelError:
         try:
             return self._cubin(recipe)
@@ -252,6 +263,7 @@ class DeviceTileTimer:
             self._driver.release(place)
         self._memory.clear()
         self._constants.clear()
+        self._cut.clear()
         self._expected = None
 
 

@@ -19,6 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.whole_file import write_whole
@@ -148,9 +149,7 @@ def kernels_digest() -> str:
 
 def tuned_folder() -> Path:
     """Return where this system keeps tuned tables; nothing is made there before the first is written."""
-    import platformdirs
-
-    return platformdirs.user_cache_path("latentloom", appauthor=False) / "tiles"
+    return cache_folder() / "tiles"
 
 
 def tuned_path(folder: Path, gpu_name: str, architecture: str) -> Path:

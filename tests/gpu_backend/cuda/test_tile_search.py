@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tile_search import Finding, SearchProgress, resembles, search
-from gpu_backend.cuda.tiles import TileTable, Tuned
+from gpu_backend.cuda.tile_search import TileFinding, TileProgress, resembles, search
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -20,7 +19,10 @@ SMALL, LARGE, DEEP, SPLIT = (
     replace(TILE, split=4),
 )
 ALL = (TILE, SMALL, LARGE, DEEP, SPLIT)
-TABLE = TileTable("sm_90a", 132, {SHAPE: Tuned(TILE, 10.0)}, {}, 232448)
+
+
+def in_use(shape: ConvShape) -> ConvTile:
+    return TILE
 
 
 @dataclass
@@ -49,8 +51,8 @@ class FakeTimer:
         return self.wrong.get(tile, "")
 
 
-def find(timer: FakeTimer, *, budget_s: float = math.inf, tiles: Sequence[ConvTile] = ALL) -> Finding:
-    (finding,) = search([SHAPE], TABLE, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
+def find(timer: FakeTimer, *, budget_s: float = math.inf, tiles: Sequence[ConvTile] = ALL) -> TileFinding:
+    (finding,) = search([SHAPE], in_use, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
     return finding
 
 
@@ -98,20 +100,19 @@ def test_the_best_are_timed_again_so_that_one_lucky_timing_decides_nothing() -> 
 
 def test_a_shape_for_which_nothing_is_right_gives_no_finding() -> None:
     timer = FakeTimer(dict.fromkeys(ALL, 1.0), dict.fromkeys(ALL, "wrong"))
-    assert list(search([SHAPE], TABLE, lambda shape: ALL, timer)) == []
+    assert list(search([SHAPE], in_use, lambda shape: ALL, timer)) == []
 
 
 def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
     many = tuple(replace(TILE, depth=16 * (1 + number)) for number in range(100))
     timer = FakeTimer(dict.fromkeys((*many, TILE), 10.0))
     shapes = [replace(SHAPE, batch=batch) for batch in (1, 2, 4)]
-    table = TileTable("sm_90a", 132, {shape: Tuned(TILE, 1.0) for shape in shapes}, {}, 232448)
-    findings = list(search(shapes, table, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
+    findings = list(search(shapes, in_use, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
     assert [finding.shape for finding in findings] == shapes
     assert 30 <= findings[0].tried <= 41, "a third of the time"
     assert timer.now <= 120 + 3 * 20
     late = FakeTimer(timer.times)
-    findings = list(search(shapes, table, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
+    findings = list(search(shapes, in_use, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
     assert [finding.tried for finding in findings] == [1, 1, 1]
 
 
@@ -132,9 +133,9 @@ def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None
 
 
 def test_a_search_tells_how_far_it_is() -> None:
-    told: list[SearchProgress] = []
+    told: list[TileProgress] = []
     timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
-    list(search([SHAPE], TABLE, lambda shape: ALL, timer, progress=told.append))
+    list(search([SHAPE], in_use, lambda shape: ALL, timer, progress=told.append))
     assert [item.tried for item in told] == [0, 1, 2, 3, 4, 5]
     assert (told[-1].number, told[-1].shapes, told[-1].best_us) == (1, 1, 7.0)
 
@@ -147,8 +148,8 @@ def test_what_was_found_before_an_interruption_is_kept() -> None:
             raise KeyboardInterrupt
         yield from ALL
 
-    found: list[Finding] = []
+    found: list[TileFinding] = []
     timer = FakeTimer(dict.fromkeys(ALL, 9.0) | {TILE: 10.0})
     with pytest.raises(KeyboardInterrupt):
-        found.extend(search(shapes, TABLE, candidates, timer))
+        found.extend(search(shapes, in_use, candidates, timer))
     assert [finding.shape for finding in found] == [SHAPE]
