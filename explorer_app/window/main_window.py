@@ -34,6 +34,7 @@ from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.menu_bar import fill_menu_bar
 from explorer_app.window.messages.message_view import MessageView
 from explorer_app.window.mix.mix_panel import MixPanel
+from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.model.model_words import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
@@ -147,11 +148,13 @@ class MainWindow(QMainWindow):
 
     def _make_menus(self) -> None:
         self.recent_menu = self._recent_menu(())
+        self.device_menu = DeviceMenu(lambda: self._controller.devices, self)
         inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
-        self.top_bar.set_menu(self._recent_menu(inspect))
+        self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
         self.model.set_recent_menu(self._recent_menu(()))
+        self.model.set_device_menu(self.device_menu)
         docks = [dock.toggleViewAction() for dock in self.workspace.docks]
-        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, docks, self.recent_menu)
+        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, docks, self.recent_menu, self.device_menu)
         self.menuBar().setCornerWidget(self.top_bar)
 
     def _recent_menu(self, below: Any) -> RecentMenu:
@@ -166,6 +169,7 @@ class MainWindow(QMainWindow):
         controller.session_changed.connect(self._show_session)
         controller.frame_changed.connect(self._show_frame)
         controller.model_changed.connect(self._show_model)
+        controller.device_changed.connect(self._show_device)
         controller.history_changed.connect(self._show_history)
         controller.statistics_changed.connect(self._statistics_changed)
         controller.loading_changed.connect(self._show_loading)
@@ -192,9 +196,11 @@ class MainWindow(QMainWindow):
         self.state.open_asked.connect(self.commands.open_model)
         self.state.cancel_asked.connect(controller.cancel_loading)
         self.state.bundled_asked.connect(self.commands.open_bundled)
+        self.device_menu.device_chosen.connect(controller.choose_device)
+        self.device_menu.precision_chosen.connect(controller.choose_precision)
+        self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
         self.message_view.message_shown.connect(self._message_shown)
-        self.top_bar.device_button.clicked.connect(self._raise_model_dock)
         performance = self._dock("performance-dock")
         performance.visibilityChanged.connect(controller.set_measuring)
 
@@ -236,7 +242,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_model(self) -> None:
         controller = self._controller
-        facts, device = controller.facts, controller.device
+        facts = controller.facts
         directions = cast("Directions | None", controller.directions)
         self._error = None
         self._courier.renew()
@@ -245,16 +251,18 @@ class MainWindow(QMainWindow):
         for panel in (self.latent, self.sliders, self.mix):
             panel.show_model(facts, directions)
         self.model.show_model(facts, is_bundled=controller.is_bundled)
-        self.model.show_device(device)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
-        if device is not None:
-            self.top_bar.show_device(device.name, device.precision, device.reason)
-        else:
-            self.top_bar.show_device("", "", "")
-        self.menuBar().setCornerWidget(self.top_bar)  # it measures the corner only then
         self.setWindowTitle(f"{facts.name} – Latent Loom" if facts else "Latent Loom")
-        self._show_loading()
+        self._show_device()
         self._enable()
+
+    @Slot()
+    def _show_device(self) -> None:
+        devices = self._controller.devices
+        self.model.show_devices(devices)
+        self.top_bar.show_devices(devices)
+        self.menuBar().setCornerWidget(self.top_bar)  # it measures the corner only then
+        self._show_loading()
 
     @Slot()
     def _show_history(self) -> None:
@@ -280,8 +288,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_loading(self) -> None:
-        device = self._controller.device
-        self.status_bar.show_loading(self._controller.loading, f"{device.name} ready" if device else "")
+        self.status_bar.show_loading(self._controller.loading, self._controller.devices)
         self._show_state()
 
     def _show_state(self) -> None:
@@ -322,12 +329,6 @@ class MainWindow(QMainWindow):
         if speed:
             self._controller.set_drift_speed(speed)
         self._controller.set_drifting(bool(speed))
-
-    @Slot()
-    def _raise_model_dock(self) -> None:
-        dock = self._dock("model-dock")
-        dock.show()
-        dock.raise_()
 
     def _enable(self) -> None:
         controller = self._controller

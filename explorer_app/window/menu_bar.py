@@ -11,7 +11,7 @@ from explorer_app.window.action_table import ACTIONS, MENUS
 
 
 def fill_menu_bar(
-    bar: QMenuBar, actions: Mapping[str, QAction], docks: Sequence[QAction], recent: QMenu
+    bar: QMenuBar, actions: Mapping[str, QAction], docks: Sequence[QAction], recent: QMenu, devices: QMenu
 ) -> dict[str, QMenu]:
     """Fill a menu bar and return its menus by name.
 
@@ -23,6 +23,8 @@ def fill_menu_bar(
         What shows and hides each dock; they stand in View, before the themes.
     recent
         The menu of recent models; it stands below "Open model".
+    devices
+        The menu of devices; it stands in Model, before "Inspect".
     """
     menus: dict[str, QMenu] = {}
     for name in MENUS:
@@ -31,6 +33,8 @@ def fill_menu_bar(
         for spec in ACTIONS:
             if name not in (spec.menu, spec.also):
                 continue
+            if spec.key == "inspect" and name == "Model":
+                menu.addMenu(devices)
             if spec.starts_section and not menu.isEmpty():
                 menu.addSeparator()
             if spec.key == "theme-system":

@@ -6,10 +6,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
 from superqt import QElidingLabel
 
+from explorer_app.controller import DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.progress import time_text
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
+from explorer_app.window.model import device_words
 
 
 class StatusBar(QStatusBar):
@@ -72,10 +74,10 @@ class StatusBar(QStatusBar):
         self.engine.setText(text)
         self.engine.setToolTip(tip)
 
-    def show_loading(self, loading: Loading | None, ready: str) -> None:
-        """Say how far a model is read, or that the engine is ready."""
+    def show_loading(self, loading: Loading | None, devices: DeviceState) -> None:
+        """Say how far a model is read, how many kernels are compiled, or that the engine is ready."""
         if loading is None:
-            self.show_engine(ready)
+            self.show_engine(device_words.engine_text(devices), devices.reason)
         else:
             share = f" {100 * loading.share:.0f} %" if loading.total > 0 else "…"
             self.show_engine(f"{loading.stage}{share}", loading.path)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
+from explorer_app.controller import DeviceState
 from explorer_app.window import theme
-from explorer_app.window.performance.performance_panel import milliseconds
+from explorer_app.window.model import device_words
+from explorer_app.window.performance.figure import milliseconds
 
 _WIDEST_NAME = 260
 
@@ -21,6 +23,7 @@ class TopBar(QWidget):
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.device_button = QToolButton(self)
+        self.device_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.device_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         for chip in (self.model_button, self.device_button):
             theme.set_role(chip, "chip")
@@ -45,12 +48,13 @@ class TopBar(QWidget):
         layout.addWidget(self.time)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.show_model("", "")
-        self.show_device("", "", "")
+        self.show_devices(DeviceState())
         self.show_speed(0.0, 0.0)
 
-    def set_menu(self, menu: QMenu) -> None:
-        """Give the model chip its menu."""
-        self.model_button.setMenu(menu)
+    def set_menus(self, models: QMenu, devices: QMenu) -> None:
+        """Give the chips their menus."""
+        self.model_button.setMenu(models)
+        self.device_button.setMenu(devices)
 
     def show_model(self, name: str, path: str) -> None:
         """Show which model is open; a long name is cut in its middle and whole in the tooltip."""
@@ -60,12 +64,16 @@ class TopBar(QWidget):
         self.model_button.setToolTip(f"{name}\n{path}" if name else "Open a model (Ctrl+O).")
         self.updateGeometry()
 
-    def show_device(self, name: str, precision: str, reason: str) -> None:
+    def show_devices(self, state: DeviceState) -> None:
         """Show which device renders and, in the tooltip, why."""
-        self.device_button.setVisible(bool(name))
-        self.device_button.setText(f"{name} · {precision}")
-        self.device_button.setAccessibleName(f"Device: {name}, {precision}")
-        self.device_button.setToolTip(reason)
+        name = self.fontMetrics().elidedText(
+            device_words.device_text(state), Qt.TextElideMode.ElideMiddle, theme.px(_WIDEST_NAME)
+        )
+        self.device_button.setVisible(state.device is not None)
+        self.device_button.setText(f"{name} ▾".replace("&", "&&"))
+        self.device_button.setAccessibleName(f"Device: {device_words.device_text(state) or 'none'}")
+        self.device_button.setToolTip(state.reason)
+        self.updateGeometry()
 
     def show_speed(self, fps: float, newest_ms: float) -> None:
         """Show the two figures; dashes while nothing has been rendered."""

@@ -12,23 +12,37 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from explorer_app.controller import DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.frame_statistics import FrameStatistics
+from explorer_app.rendering.renderer_like import DeviceLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
 from explorer_app.session.history import History
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
 from explorer_app.settings import RecentModel
-from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StepTime
+from gpu_backend import (
+    Comparison,
+    Frame,
+    FrameTimings,
+    ModelFacts,
+    RenderOptions,
+    RenderRequest,
+    Roofline,
+    StepTime,
+)
 
 
 @dataclass(frozen=True)
 class FakeDevice:
+    id: str = "cpu"
     name: str = "CPU"
     precision: str = "fp32"
     reason: str = "CPU: this version renders on the processor."
+    memory_nbytes: int = 0
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,9 @@ class FakeController(QObject):
     session_changed = Signal()
     frame_changed = Signal()
     model_changed = Signal()
+    device_changed = Signal()
+    render_options_changed = Signal()
+    comparison_changed = Signal()
     history_changed = Signal()
     statistics_changed = Signal()
     loading_changed = Signal()
@@ -124,7 +141,10 @@ class FakeController(QObject):
         self.frame: Frame | None = None
         self.facts: ModelFacts | None = None
         self.directions: FakeDirections | None = None
-        self.device: FakeDevice | None = None
+        self.devices = DeviceState(devices=(FakeDevice(),))
+        self.render_options = RenderOptions()
+        self.comparison: Comparison | None = None
+        self.is_comparing = False
         self.is_bundled = True
         self.loading: Loading | None = None
         self.export: ExportProgress | None = None
@@ -144,7 +164,7 @@ class FakeController(QObject):
     def show_model(self, known: ModelFacts | None) -> None:
         self.facts = known
         self.directions = directions(w_dim=known.w_dim) if known else None
-        self.device = FakeDevice() if known else None
+        self.devices = replace(self.devices, device=FakeDevice() if known else None)
         self.frame = None
         if known is not None:
             self.session = replace(self.session, model=ModelReference(known.path, known.name, known.model_id))
@@ -181,6 +201,18 @@ class FakeController(QObject):
         self.frame_changed.emit()
         self.statistics_changed.emit()
         return frame
+
+    @property
+    def device(self) -> DeviceLike | None:
+        return self.devices.device
+
+    def show_devices(self, devices: DeviceState) -> None:
+        self.devices = devices
+        self.device_changed.emit()
+
+    def show_comparison(self, comparison: Comparison | None, *, is_comparing: bool = False) -> None:
+        self.comparison, self.is_comparing = comparison, is_comparing
+        self.comparison_changed.emit()
 
     def load(self, loading: Loading | None) -> None:
         self.loading = loading
@@ -302,6 +334,24 @@ class FakeController(QObject):
         self.thumbnails.put(
             key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9))
         )
+
+    def choose_device(self, device: str) -> None:
+        self.asked.append(("choose_device", device))
+
+    def choose_precision(self, precision: str) -> None:
+        self.asked.append(("choose_precision", precision))
+
+    def try_device_again(self) -> None:
+        self.asked.append(("try_device_again",))
+
+    def set_render_options(self, options: RenderOptions) -> None:
+        self.asked.append(("set_render_options", options))
+        self.render_options = options
+        self.render_options_changed.emit()
+
+    def compare(self) -> None:
+        self.asked.append(("compare",))
+        self.show_comparison(self.comparison, is_comparing=True)
 
     def frame_painted(self, frame: Frame) -> None:
         self.painted.append(frame)

@@ -7,12 +7,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 from superqt import QElidingLabel
 
-from explorer_app.rendering.renderer_like import DeviceLike
+from explorer_app.controller import DeviceState
 from explorer_app.window import fonts, theme
 from explorer_app.window.controls.disclosure import Disclosure
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.icons import icon
-from explorer_app.window.model import model_words
+from explorer_app.window.model import device_words, model_words
 from gpu_backend import ModelFacts
 
 
@@ -36,7 +36,13 @@ class ModelPanel(QWidget):
         self.name = self._line("strong", elided=True)
         self.about = self._line("dim")
         self.device = self._line("strong", elided=True)
+        self.device_button = QPushButton("Change ▾", self)
+        self.device_button.setToolTip("Choose on which device pictures are rendered, and how exactly.")
+        self.device_button.setAccessibleName("Change the device")
+        theme.set_role(self.device_button, "flat")
         self.reason = self._line("dim")
+        self.memory = self._line("dim")
+        self.memory.setToolTip("Memory that the model takes on the device, with what frames are copied through.")
         self.safe = self._line("strong", elided=True)
         self.safe_mark = QLabel(self)
         self.safety = self._line("dim")
@@ -70,6 +76,10 @@ class ModelPanel(QWidget):
         digest.setSpacing(theme.px(4))
         digest.addWidget(self.hash, 1)
         digest.addWidget(self.copy_button)
+        device = QHBoxLayout()
+        device.setSpacing(theme.px(4))
+        device.addWidget(self.device, 1)
+        device.addWidget(self.device_button)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
         for button in (self.open_button, self.recent_button, self.inspect_button):
@@ -83,8 +93,9 @@ class ModelPanel(QWidget):
         layout.addWidget(self.about)
         layout.addWidget(self.warnings)
         layout.addSpacing(gap)
-        layout.addWidget(self.device)
+        layout.addLayout(device)
         layout.addWidget(self.reason)
+        layout.addWidget(self.memory)
         layout.addSpacing(gap)
         layout.addLayout(safe)
         layout.addWidget(self.safety)
@@ -94,11 +105,15 @@ class ModelPanel(QWidget):
         layout.addLayout(buttons)
         layout.addStretch(1)
         self.show_model(None)
-        self.show_device(None)
+        self.show_devices(DeviceState())
 
     def set_recent_menu(self, menu: QMenu) -> None:
         """Give "Recent" its menu."""
         self.recent_button.setMenu(menu)
+
+    def set_device_menu(self, menu: QMenu) -> None:
+        """Give "Change" its menu."""
+        self.device_button.setMenu(menu)
 
     def show_model(self, facts: ModelFacts | None, *, is_bundled: bool = False) -> None:
         """Show what is open."""
@@ -124,13 +139,16 @@ class ModelPanel(QWidget):
         self.hash.setToolTip(facts.model_id)
         self._paint_marks()
 
-    def show_device(self, device: DeviceLike | None) -> None:
-        """Show on which device it runs and why."""
-        self.device.setVisible(device is not None)
-        self.reason.setVisible(device is not None)
-        if device is not None:
-            self.device.setText(f"{device.name} · {device.precision}")
-            self.reason.setText(device.reason)
+    def show_devices(self, state: DeviceState) -> None:
+        """Show on which device it runs and why, and what it holds there."""
+        for widget in (self.device, self.device_button, self.reason):
+            widget.setVisible(state.device is not None)
+        self.memory.setVisible(state.memory is not None)
+        self.device.setText(device_words.device_text(state))
+        self.reason.setText(state.reason)
+        theme.set_role(self.reason, "warn" if state.problem and state.compiling is None else "dim")
+        if state.memory is not None:
+            self.memory.setText(device_words.memory_text(state.memory))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the mark in the new theme."""

@@ -112,7 +112,7 @@ def test_a_very_long_model_name_moves_nothing(window: MainWindow, controller: Fa
 
 
 def test_the_device_is_told_with_its_reason(window: MainWindow) -> None:
-    assert window.top_bar.device_button.text() == "CPU · fp32"
+    assert window.top_bar.device_button.text() == "CPU · fp32 ▾"
     assert window.top_bar.device_button.toolTip() == "CPU: this version renders on the processor."
 
 

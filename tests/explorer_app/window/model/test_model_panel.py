@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller import DeviceState
 from explorer_app.window.model import model_words
 from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.model.model_panel import ModelPanel
@@ -26,7 +27,7 @@ def panel(qtbot: QtBot) -> ModelPanel:
 
 def test_it_tells_what_is_open_where_it_runs_and_that_opening_was_safe(panel: ModelPanel) -> None:
     panel.show_model(facts(c_dim=10), is_bundled=True)
-    panel.show_device(FakeDevice())
+    panel.show_devices(DeviceState(device=FakeDevice()))
     assert panel.name.text() == "Landscapes 256"
     for part in ("bundled", "StyleGAN2", "256 × 256", "34.8 MB", "8.7 M parameters", "14 rows", "10 classes"):
         assert part in panel.about.text()
@@ -63,7 +64,7 @@ def test_warnings_are_shown_only_if_there_are_any(panel: ModelPanel) -> None:
 def test_without_a_model_it_says_how_to_begin(panel: ModelPanel) -> None:
     panel.show_model(facts())
     panel.show_model(None)
-    panel.show_device(None)
+    panel.show_devices(DeviceState())
     assert panel.name.text() == "No model is open"
     assert not panel.safe.isVisible()
     assert not panel.device.isVisible()

@@ -1,0 +1,50 @@
+"""What is said about devices, as words: pure, for the menu, the panel, the chip and the status bar."""
+
+from __future__ import annotations
+
+from explorer_app.controller import DeviceState
+from explorer_app.rendering.renderer_like import DeviceLike, MemoryLike
+from explorer_app.window.model.model_words import size_text
+
+PRECISIONS = (
+    ("fp16", "fp16 – fast", "Activations in half precision on the GPU: the fast way."),
+    ("fp32", "fp32 – to check against", "Activations in single precision on the GPU: slower, and exact to a pixel."),
+)
+"""Key, words and tooltip of each precision that a person can choose."""
+
+
+def chosen_key(state: DeviceState) -> str:
+    """Return the key of the choice in the menu: "auto", "cpu" or a GPU's id."""
+    if state.choice.device == "cuda":
+        return state.gpus[0].id if state.gpus else "cuda"
+    return state.choice.device
+
+
+def gpu_text(device: DeviceLike, state: DeviceState) -> str:
+    """Return a GPU's line in the menu: its name and memory, and its number if another has the same name."""
+    is_alone = [gpu.name for gpu in state.gpus].count(device.name) == 1
+    name = device.name if is_alone else f"{device.name} ({device.id.removeprefix('cuda:')})"
+    return f"{name} · {device.memory_nbytes / 2**30:.0f} GB" if device.memory_nbytes else name
+
+
+def device_text(state: DeviceState) -> str:
+    """Return what renders: "NVIDIA H200 · fp16"; empty before a model is open."""
+    return f"{state.device.name} · {state.device.precision}" if state.device is not None else ""
+
+
+def memory_text(memory: MemoryLike) -> str:
+    """Return what a renderer holds, in one line."""
+    parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
+    shown = [f"{name} {size_text(nbytes)}" for name, nbytes in parts if nbytes]
+    return " · ".join([f"Holds {size_text(memory.total)}", *shown])
+
+
+def engine_text(state: DeviceState) -> str:
+    """Return the quiet line of the status bar: "CPU ready", "compiling 14 kernels, 5 done"."""
+    if state.device is None:
+        return ""
+    if state.compiling is not None:
+        total = state.compiling.total
+        kernels = "1 kernel" if total == 1 else f"{total} kernels"
+        return f"{state.device.name} · compiling {kernels}, {state.compiling.done} done"
+    return f"{state.device.name} ready"
