@@ -8,7 +8,7 @@ from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, Instruc
 
 _EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (8, 32), (16, 32))
 _UP_EDGES = ((4, 4), (8, 8), (6, 14), (8, 16), (14, 14), (16, 16), (8, 32))
-_WARPS = ((1, 2), (1, 4), (2, 2), (4, 1), (2, 4), (4, 2), (8, 1))
+_WARPS = ((1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (2, 4), (4, 2), (8, 1))
 _UP_WARPS = ((3, 1), (3, 2), (4, 1), (4, 2), (6, 1), (6, 2), (8, 1), (12, 1))
 _WGMMA_WARPS = ((4, 1), (8, 1), (4, 2))
 
@@ -32,6 +32,8 @@ def candidates(
         across, channels, pictures = geometry.grid
         blocks = across * channels * pictures
         for split in _splits(blocks, geometry.steps, multiprocessors):
+            if (tile.stages == 1) != (geometry.steps <= split):
+                continue  # one stage is for walks of one step, which need no other
             chosen = ConvTile(
                 tile.rows,
                 tile.columns,
@@ -63,8 +65,8 @@ def _tiles(shape: ConvShape, architecture: str) -> Iterator[ConvTile]:
                     continue
                 for mma in instructions:
                     for warps_m, warps_n in _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS:
-                        for blocks in (1, 2):
-                            for stages in (2, 3, 4):
+                        for blocks in (1, 2, 3, 4):
+                            for stages in (1, 2, 3, 4):
                                 yield ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks)
 
 
@@ -90,5 +92,6 @@ def _promise(geometry: ConvGeometry, multiprocessors: int) -> float:
     work = geometry.sums_per_thread / (geometry.sums_per_thread + 24)
     walk = geometry.steps / tile.split
     overlap = 1.0 if walk > 1 or blocks_at_once > 1 else 0.6
-    reuse = tile.mma == "wgmma"
-    return useful * filled * (0.5 + 0.5 * warps) * work * overlap * (1.15 if reuse else 1.0)
+    if tile.blocks > blocks_at_once:
+        return 0.0
+    return useful * filled * (0.5 + 0.5 * warps) * work * overlap * (1.15 if tile.mma == "wgmma" else 1.0)

@@ -23,6 +23,7 @@
 #define WEIGHT_NBYTES (KERNEL * KERNEL * CHANNELS * DEPTH * 2)
 #define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
 #define STAGE_NBYTES (PATCH_NBYTES + WEIGHT_SPACE)
+#define AHEAD (STAGES > 1 ? STAGES - 1 : 1)  // steps on their way while one is summed; one stage: none
 #define POSITIONS (ROWS * COLUMNS)
 #define MF (POSITIONS / 16 / WARPS_M)     // fragments of sixteen positions a warp
 #define NF (CHANNELS / 8 / WARPS_N)       // groups of eight channels a warp
@@ -40,6 +41,15 @@ __device__ __forceinline__ int column_of(int position) {
     if (COLUMNS >= 16) return position / 16 / ROWS * 16 + position % 16;
     return position % COLUMNS;
 }
+
+// A gain may be applied before an activation that is homogeneous: once a channel instead of once a number.
+#if ACTIVATION <= 2
+#define GAIN_AFTER 1.0f
+#define GAIN_BEFORE gain
+#else
+#define GAIN_AFTER gain
+#define GAIN_BEFORE 1.0f
+#endif
 
 struct Place {
     int sample, y0, x0, side, cin;
@@ -191,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const unsigned char* const packed =
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES;
 #pragma unroll
-    for (int s = 0; s < STAGES - 1; ++s) {
+    for (int s = 0; s < AHEAD; ++s) {
         if (s < steps) load_stage(stages + s * STAGE_NBYTES, first + s, x, packed, at);
         commit_copies();
     }
@@ -199,8 +209,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod_bias[i] = make_float2(there && demod ? demod[sample * demod_stride + channel] : there ? 1.0f : 0.0f,
-                                           there && bias ? bias[channel] : 0.0f);
+        shared_demod_bias[i] = make_float2(!there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE,
+                                           there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
         shared_style[i] = !there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f;
 #if HAS_RGB
         const float style = there ? rgb_style[sample * style_stride + channel] : 0.0f;
@@ -209,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     }
     for (int i = tid; i < POSITIONS; i += THREADS) {
         const int pixel = (at.y0 + i / COLUMNS) * side + at.x0 + i % COLUMNS;
-        shared_noise[i] = noise ? noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, pixel) : 0.0f;
+        shared_noise[i] = noise ? noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, pixel) * GAIN_BEFORE : 0.0f;
     }
 
     float sum[MF][NF * 4];
@@ -219,14 +229,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int i = 0; i < NF * 4; ++i) sum[m][i] = 0.0f;
     }
     for (int step = 0; step < steps; ++step) {
-        wait_copies<STAGES - 2>();
+#if STAGES == 1
+        if (step > 0) {
+            __syncthreads();
+            load_stage(stages, first + step, x, packed, at);
+            commit_copies();
+        }
+#endif
+        wait_copies<AHEAD - 1>();
 #if WGMMA
         publish_shared();
 #endif
         __syncthreads();
-        const int ahead = step + STAGES - 1;
+#if STAGES > 1
+        const int ahead = step + AHEAD;
         if (ahead < steps) load_stage(stages + ahead % STAGES * STAGE_NBYTES, first + ahead, x, packed, at);
         commit_copies();
+#endif
         accumulate(sum, stages + step % STAGES * STAGE_NBYTES, warp_m, warp_n, lane);
     }
     wait_copies<0>();
@@ -295,8 +314,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                 const int row = row_of(position), column = column_of(position);
                 const float shift = shared_noise[row * COLUMNS + column];
-                float v0 = finish(sum[m][n * 4 + half * 2], first_channel.x, shift, first_channel.y, gain, clamp);
-                float v1 = finish(sum[m][n * 4 + half * 2 + 1], second_channel.x, shift, second_channel.y, gain, clamp);
+                float v0 = finish(sum[m][n * 4 + half * 2], first_channel.x, shift, first_channel.y, GAIN_AFTER, clamp);
+                float v1 = finish(sum[m][n * 4 + half * 2 + 1], second_channel.x, shift, second_channel.y, GAIN_AFTER, clamp);
 #if HAS_SKIP
                 if (n0 + local < cout) {
                     float pair[2] = {v0, v1};

@@ -33,12 +33,22 @@
 #define WEIGHT_NBYTES (9 * CHANNELS * DEPTH * 2)
 #define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
 #define STAGE_NBYTES (PATCH_NBYTES + WEIGHT_SPACE)
+#define AHEAD (STAGES > 1 ? STAGES - 1 : 1)  // steps on their way while one is summed; one stage: none
 #define FRAGMENTS ((POSITIONS + 15) / 16)
 #define MF ((FRAGMENTS + WARPS_M - 1) / WARPS_M)
 #define NF (CHANNELS / 8 / WARPS_N)
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
 #define GROUPS (CHANNELS / 8)
 #define T_COLUMNS (2 * M_COLUMNS)
+
+// A gain may be applied before an activation that is homogeneous: once a channel instead of once a number.
+#if ACTIVATION <= 2
+#define GAIN_AFTER 1.0f
+#define GAIN_BEFORE gain
+#else
+#define GAIN_AFTER gain
+#define GAIN_BEFORE 1.0f
+#endif
 
 struct Place {
     int sample, y0, x0, side, cin;  // of the first output position, in pixels of the input
@@ -170,21 +180,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const unsigned char* const packed =
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES;
 #pragma unroll
-    for (int s = 0; s < STAGES - 1; ++s) {
+    for (int s = 0; s < AHEAD; ++s) {
         if (s < steps) load_stage(stages + s * STAGE_NBYTES, first + s, x, packed, at);
         commit_copies();
     }
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod[i] = !there ? 0.0f : demod ? demod[sample * demod_stride + channel] : 1.0f;
-        shared_bias[i] = there && bias ? bias[channel] : 0.0f;
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
+        shared_bias[i] = there && bias ? bias[channel] * GAIN_BEFORE : 0.0f;
         shared_style[i] = !there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f;
     }
     for (int i = tid; i < 4 * ROWS * COLUMNS; i += THREADS) {
         const int row = 2 * at.y0 + i / (2 * COLUMNS), column = 2 * at.x0 + i % (2 * COLUMNS);
         shared_noise[i] = noise && row < side && column < side
-                              ? noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, row * side + column)
+                              ? noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, row * side + column) * GAIN_BEFORE
                               : 0.0f;
     }
 
@@ -204,14 +214,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
     }
     for (int step = 0; step < steps; ++step) {
-        wait_copies<STAGES - 2>();
+#if STAGES == 1
+        if (step > 0) {
+            __syncthreads();
+            load_stage(stages, first + step, x, packed, at);
+            commit_copies();
+        }
+#endif
+        wait_copies<AHEAD - 1>();
 #if WGMMA
         publish_shared();
 #endif
         __syncthreads();
-        const int ahead = step + STAGES - 1;
+#if STAGES > 1
+        const int ahead = step + AHEAD;
         if (ahead < steps) load_stage(stages + ahead % STAGES * STAGE_NBYTES, first + ahead, x, packed, at);
         commit_copies();
+#endif
         accumulate(sum, pixels, stages + step % STAGES * STAGE_NBYTES, warp_n, lane);
     }
     wait_copies<0>();
@@ -278,13 +297,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     }
     __syncthreads();
 
-    // The filter, along the row first, then down the column: a thread owns eight channels of a column of outputs and keeps
-    // the filtered rows that the next output needs. taps[TAPS - 1 - p] is f[p]: convolution turns the filter round.
-    float f[TAPS];
+    // The filter, along the row first, then down the column, two channels a word: a thread owns eight channels of a column of
+    // outputs and keeps the filtered rows that the next output needs. taps[TAPS - 1 - p] is f[p]: convolution turns the
+    // filter round.
+    unsigned f[TAPS];
 #pragma unroll
-    for (int p = 0; p < TAPS; ++p) f[p] = taps[TAPS - 1 - p];
+    for (int p = 0; p < TAPS; ++p) f[p] = to_half2(taps[TAPS - 1 - p], taps[TAPS - 1 - p]);
 #define COLUMN_JOBS (2 * COLUMNS * GROUPS)
-#define RUNS (THREADS / COLUMN_JOBS > 1 ? (THREADS / COLUMN_JOBS > 2 * ROWS ? 2 * ROWS : THREADS / COLUMN_JOBS) : 1)
+#define MOST_RUNS (THREADS / COLUMN_JOBS > 1 ? THREADS / COLUMN_JOBS : 1)
+#define RUNS (MOST_RUNS > 2 * ROWS ? 2 * ROWS : MOST_RUNS)
 #define RUN_ROWS ((2 * ROWS + RUNS - 1) / RUNS)
     for (int job = tid; job < COLUMN_JOBS * RUNS; job += THREADS) {
         const int group = job % GROUPS, column = job / GROUPS % (2 * COLUMNS), run = job / COLUMN_JOBS;
@@ -297,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             bias_of[i] = shared_bias[group * 8 + i];
             style_of[i] = shared_style[group * 8 + i];
         }
-        float filtered[TAPS][8];
+        unsigned filtered[TAPS][4];
         // Output (row, column) of the tile takes rows row + BEFORE .. row + BEFORE + TAPS - 1 of t's tile.
         const int before = 2 * HALO_LOW - LEFT;
         T* target = y + (static_cast<long long>(sample * side + 2 * at.y0 + first_row) * side + 2 * at.x0 + column) * cout + channel;
@@ -306,30 +327,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
             for (int p = 0; p < TAPS - 1; ++p) {
 #pragma unroll
-                for (int i = 0; i < 8; ++i) filtered[p][i] = filtered[p + 1][i];
+                for (int i = 0; i < 4; ++i) filtered[p][i] = filtered[p + 1][i];
             }
-            float line[8];
-#pragma unroll
-            for (int i = 0; i < 8; ++i) line[i] = 0.0f;
 #pragma unroll
             for (int p = 0; p < TAPS; ++p) {
-                float values[8];
-                load_many<8>(reinterpret_cast<const half_bits*>(pool + t_offset(row + before + TAPS - 1, column + before + p, group)), values);
+                const uint4 values = *reinterpret_cast<const uint4*>(pool + t_offset(row + before + TAPS - 1, column + before + p, group));
+                const unsigned words[4] = {values.x, values.y, values.z, values.w};
 #pragma unroll
-                for (int i = 0; i < 8; ++i) line[i] += f[p] * values[i];
+                for (int i = 0; i < 4; ++i) filtered[TAPS - 1][i] = multiply_add2(f[p], words[i], p == 0 ? 0u : filtered[TAPS - 1][i]);
             }
-#pragma unroll
-            for (int i = 0; i < 8; ++i) filtered[TAPS - 1][i] = line[i];
             if (row < first_row) continue;
             const float shift = shared_noise[row * 2 * COLUMNS + column];
             float out[8];
 #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                float z = 0.0f;
+            for (int i = 0; i < 4; ++i) {
+                unsigned z = 0u;
 #pragma unroll
-                for (int p = 0; p < TAPS; ++p) z += f[p] * filtered[p][i];
-                out[i] = finish(z, 1.0f, shift, bias_of[i], gain, clamp) * style_of[i];
+                for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][i], z);
+                from_half2(z, out[2 * i], out[2 * i + 1]);
             }
+#pragma unroll
+            for (int i = 0; i < 8; ++i) out[i] = finish(out[i], 1.0f, shift, bias_of[i], GAIN_AFTER, clamp) * style_of[i];
             store_many<8>(target, out);
             target += static_cast<long long>(side) * cout;
         }

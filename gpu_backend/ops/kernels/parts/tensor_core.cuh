@@ -54,6 +54,13 @@ __device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], uns
 #endif
 }
 
+// a * b + c for both numbers of a word
+__device__ __forceinline__ unsigned multiply_add2(unsigned a, unsigned b, unsigned c) {
+    unsigned sum;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
 // Rows of 32, 64 or 128 bytes lie side by side; their 16-byte chunks are exchanged so that eight rows that are read
 // together meet eight different groups of banks. These are also the 32-, 64- and 128-byte modes of wgmma.
 __device__ __forceinline__ int exchanged(int chunk, int row) {

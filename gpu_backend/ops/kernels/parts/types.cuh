@@ -37,14 +37,21 @@ __device__ __forceinline__ half_bits to_half(float v) {
     return bits;
 }
 
+#if __CUDA_ARCH__ >= 800
+// Both numbers of a word held within -bound .. bound; `bound` is a word of two.
+__device__ __forceinline__ unsigned bounded2(unsigned word, unsigned bound) {
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound ^ 0x80008000u));
+    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound));
+    return word;
+}
+#endif
+
 // Two numbers as one word, `low` first in memory.
 __device__ __forceinline__ unsigned to_half2(float low, float high) {
 #if __CUDA_ARCH__ >= 800
     unsigned word;
-    low = bounded(low, LARGEST_HALF);
-    high = bounded(high, LARGEST_HALF);
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    return word;
+    return bounded2(word, 0x7BFF7BFFu);
 #else
     return (unsigned)to_half(low) | ((unsigned)to_half(high) << 16);
 #endif
