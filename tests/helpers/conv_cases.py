@@ -1,0 +1,288 @@
+"""One convolution kernel against the reference: a case says what is asked for, a flavour who builds the launches.
+
+Regions that a kernel must not look at, and gaps between the numbers of its layer and those of others, hold NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
+from gpu_backend.cuda.schedule import Region
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.noise import noise_picture
+from gpu_backend.plan.plan import Step
+from gpu_backend.reference.modulated_conv import modulated_conv
+from gpu_backend.reference.modulated_up_conv import modulated_up_conv
+from gpu_backend.reference.upfirdn import double
+from tests.helpers.gpu import run_launches
+
+Weights = dict[str, NDArray[np.float32]]
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+H200 = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132))
+"""For tests that only build."""
+SEED = 0x1234_5678_9ABC_DEF0
+STRENGTH, NOISE_GAIN, NOISE_INDEX = 0.4, 1.5, 2
+_GAP = 8
+
+
+class Builder(Protocol):
+    """What a flavour's builders look like."""
+
+    def __call__(self, work: ConvWork, site: ConvSite, weights: Weights, target: Target, /) -> Built: ...
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """Builders of one kind of kernel, and the largest error of it as a share of the largest number."""
+
+    conv: Builder
+    up_conv: Builder
+    kernels: tuple[int, ...]
+    tolerance: dict[bool, float]
+    """By `half`; a flavour without fp32 has no False."""
+
+    def runs(self, case: ConvCase) -> bool:
+        """Whether the flavour has a kernel for the case."""
+        return case.kernel in self.kernels and case.half in self.tolerance
+
+
+FLAVOURS = {
+    "plain": Flavour(plain_modulated_conv, plain_modulated_up_conv, (1, 3, 5, 7), {False: 2e-5, True: 1e-3}),
+}
+"""Name -> flavour. All tests of convolutions run for each."""
+
+
+@dataclass(frozen=True)
+class ConvCase:
+    """What is asked for; `side` is the output's, `fir` the filter of an up-convolution, `rgb` channels of a picture."""
+
+    cin: int
+    cout: int
+    side: int
+    batch: int = 1
+    kernel: int = 3
+    fir: tuple[float, ...] = ()
+    act: BiasAct = field(default_factory=lambda: BiasAct.of_layer("lrelu"))
+    noise: str = "stored"
+    skip: tuple[float, ...] = ()
+    rgb: int = 0
+    is_stored: bool = True
+    is_styled: bool = True
+    half: bool = False
+
+    def __str__(self) -> str:
+        """Return a test's id."""
+        parts = [
+            f"{self.cin}to{self.cout}",
+            f"{self.side}x{self.side}x{self.batch}",
+            f"k{self.kernel}" if self.kernel != 3 else "",
+            f"fir{len(self.fir)}" if self.fir else "",
+            self.act.activation if self.act.activation != "lrelu" else "",
+            f"clamp{self.act.clamp}" if self.act.clamp else "",
+            self.noise if self.noise != "stored" else "",
+            f"skip{len(self.skip)}" if self.skip else "",
+            f"rgb{self.rgb}" if self.rgb else "",
+            "" if self.is_stored else "only-rgb",
+            "" if self.is_styled else "unstyled",
+            "fp16" if self.half else "fp32",
+        ]
+        return "-".join(part for part in parts if part)
+
+
+def each(cases: Iterable[ConvCase]) -> list[Any]:
+    """Parameters (flavour, case) of a test: each case in fp32 and fp16, for each flavour that has a kernel for it."""
+    listed = [replace(case, half=half) for half in (False, True) for case in cases]
+    return [
+        pytest.param(flavour, case, id=f"{name}-{case}")
+        for name, flavour in FLAVOURS.items()
+        for case in listed
+        if flavour.runs(case)
+    ]
+
+
+def filter_taps(count: int) -> tuple[float, ...]:
+    """A filter without symmetry, so that a reversed one is noticed; its sum is 1."""
+    taps = np.arange(1.0, count + 1.0) ** 1.5
+    return tuple(float(tap) for tap in taps / taps.sum())
+
+
+def step_of(case: ConvCase) -> Step:
+    """The step of a plan for a case."""
+    noise_index = -1 if case.noise == "none" else NOISE_INDEX
+    weights = {"weight": "w", "bias": "b"}
+    if noise_index >= 0:
+        weights |= {"noise_strength": "strength", "noise_const": "picture"}
+    common = (case.cin, case.cout, case.kernel, case.side, 0, 0, noise_index, case.act)
+    if case.fir:
+        return Step("synthesis.b.conv0", "modulated_up_conv", ModulatedUpConv(*common, case.fir), (), (), weights)
+    return Step("synthesis.b.conv1", "modulated_conv", ModulatedConv(*common), (), (), weights)
+
+
+def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
+    """Where the case's convolution stands: `problem_of` makes the regions of these names."""
+    cout = pad8(case.cout)
+    return ConvSite(
+        batch=case.batch,
+        half=case.half,
+        x="x",
+        demod_offset=_GAP,
+        demod_stride=_GAP + cout,
+        style_stride=_GAP + 2 * cout,
+        y="y" if case.is_stored else None,
+        next_style_offset=_GAP if case.is_styled else None,
+        y_raw="y_raw" if case.is_stored else None,
+        skip=SkipPicture("skip", 0.5, case.skip) if case.skip else None,
+        rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, _GAP + cout, "parts") if case.rgb else None,
+        weight_exponent=exponent,
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Arrays of a case: the model's weights, the regions that are read, and what must come out."""
+
+    weights: Weights
+    inputs: dict[str, NDArray[Any]]
+    exponent: int
+    expected: dict[str, NDArray[np.float64]]
+    """``y_raw`` and ``y`` (batch, side, side, channels), ``rgb`` (batch, side, side, channels of the picture)."""
+
+
+def problem_of(case: ConvCase) -> Problem:
+    """Make up numbers and compute the answer in double precision from what the regions hold."""
+    random = np.random.default_rng(case.cin * 1000 + case.cout * 10 + case.batch)
+    dtype = np.float16 if case.half else np.float32
+    side_in = case.side // 2 if case.fir else case.side
+    cout = pad8(case.cout)
+    weights: Weights = {
+        "w": random.standard_normal((case.cout, case.cin, case.kernel, case.kernel), np.float32) * np.float32(3.0),
+        "b": random.standard_normal(case.cout, np.float32),
+        "strength": np.array(STRENGTH, np.float32),
+        "picture": random.standard_normal((case.side, case.side), np.float32),
+        "rgb": random.standard_normal((max(case.rgb, 1), case.cout, 1, 1), np.float32),
+    }
+    exponent = int(np.floor(np.log2(np.abs(weights["w"]).max()))) if case.half else 0
+    x = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), dtype)
+    x[..., : case.cin] = random.standard_normal((*x.shape[:3], case.cin))
+    demod = np.full((case.batch, _GAP + cout), np.nan, np.float32)
+    demod[:, _GAP:] = 0.0
+    fan_in = case.cin * case.kernel**2 * 9.0
+    demod[:, _GAP : _GAP + case.cout] = random.uniform(0.5, 1.5, (case.batch, case.cout)) / np.sqrt(fan_in)
+    styles = np.full((case.batch, _GAP + 2 * cout), np.nan, np.float32)
+    styles[:, _GAP:] = 0.0
+    for start in (_GAP, _GAP + cout):
+        styles[:, start : start + case.cout] = random.standard_normal((case.batch, case.cout))
+    gains = np.full(NOISE_INDEX + 1, np.nan, np.float32)
+    gains[NOISE_INDEX] = 0.0 if case.noise == "off" else NOISE_GAIN
+    if case.noise == "off":
+        weights["picture"][:] = np.nan
+    is_random = int(case.noise == "random")
+    inputs: dict[str, NDArray[Any]] = {
+        "x": x,
+        "demod": demod * np.float32(2.0**exponent),
+        "styles": styles,
+        "noise_gain": gains,
+        "noise_source": np.array([is_random, SEED & 0xFFFFFFFF, SEED >> 32, 0], np.uint32),
+    }
+    if case.skip:
+        low = np.zeros((case.batch, case.side // 2, case.side // 2, cout), dtype)
+        low[..., : case.cout] = random.standard_normal((*low.shape[:3], case.cout))
+        inputs["skip"] = low
+    return Problem(weights, inputs, exponent, _expected(case, weights, inputs, demod, styles))
+
+
+def _expected(
+    case: ConvCase,
+    weights: Weights,
+    inputs: dict[str, NDArray[Any]],
+    demod: NDArray[np.float32],
+    styles: NDArray[np.float32],
+) -> dict[str, NDArray[np.float64]]:
+    def real(array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array, np.float64))
+
+    cout = pad8(case.cout)
+    x = real(inputs["x"][..., : case.cin]).permute(0, 3, 1, 2)
+    picture = {
+        "stored": weights["picture"],
+        "random": noise_picture(SEED, NOISE_INDEX, case.side)[0],
+    }.get(case.noise, np.zeros((case.side, case.side)))
+    noise = None if case.noise == "none" else real(picture * STRENGTH * NOISE_GAIN)[None].expand(case.batch, -1, -1)
+    layer = (
+        x,
+        real(weights["w"]),
+        real(weights["b"]),
+        torch.ones(case.batch, case.cin, dtype=torch.float64),
+        real(demod[:, _GAP : _GAP + case.cout]),
+        noise,
+        case.act,
+    )
+    v = modulated_up_conv(*layer, case.fir) if case.fir else modulated_conv(*layer)
+    if case.skip:
+        v = v + double(real(inputs["skip"][..., : case.cout]).permute(0, 3, 1, 2), case.skip) * 0.5
+    raw = v.permute(0, 2, 3, 1).numpy()
+    style = styles[:, None, None, _GAP : _GAP + case.cout] if case.is_styled else 1.0
+    rgb_style = styles[:, _GAP + cout : _GAP + cout + case.cout].astype(np.float64)
+    rgb_weight = weights["rgb"].reshape(-1, case.cout).astype(np.float64)
+    rgb = np.einsum("bhwo,bo,io->bhwi", raw, rgb_style, rgb_weight, optimize=True)
+    return {"y_raw": raw, "y": raw * style, "rgb": rgb}
+
+
+def check_case(
+    flavour: Flavour,
+    case: ConvCase,
+    target: Target,
+    run: Callable[..., dict[str, NDArray[Any]]] = run_launches,
+) -> None:
+    """Run a case twice on the same memory and compare everything that comes out."""
+    problem = problem_of(case)
+    work = ConvWork.of_step(step_of(case))
+    build = flavour.up_conv if case.fir else flavour.conv
+    built = build(work, site_of(case, problem.exponent), problem.weights, target)
+    found = run_built(built, problem.inputs, run)
+    for name, array in problem.inputs.items():
+        assert found[name].tobytes() == array.tobytes(), f"the kernel wrote to {name}"
+    errors = {}
+    if case.is_stored:
+        errors["y"] = error_of(found["y"][..., : case.cout], problem.expected["y"])
+        errors["y_raw"] = error_of(found["y_raw"][..., : case.cout], problem.expected["y_raw"])
+        if case.is_styled:
+            assert not found["y"][..., case.cout :].any(), "padding of y does not hold zeros"
+    if case.rgb:
+        errors["rgb"] = error_of(found["parts"].sum(axis=0, dtype=np.float64), problem.expected["rgb"])
+    recipe = built.launches[0].recipe
+    worst = max(errors.values())
+    assert worst < flavour.tolerance[case.half], f"{errors} with {recipe.title}"
+
+
+def run_built(
+    built: Built, inputs: dict[str, NDArray[Any]], run: Callable[..., dict[str, NDArray[Any]]] = run_launches
+) -> dict[str, NDArray[Any]]:
+    """Run what a builder gave, twice, over regions made for its inputs; returns all regions."""
+    declared = {item.name for item in built.regions}
+    read = tuple(
+        Region(name, array.shape, str(array.dtype), "scratch") for name, array in inputs.items() if name not in declared
+    )
+    return run(built.launches, (*read, *built.regions), built.constants, inputs, runs=2)
+
+
+def error_of(found: NDArray[Any], expected: NDArray[np.float64]) -> float:
+    """Return the largest difference as a share of the largest expected number; infinite if something is not finite."""
+    if found.shape != expected.shape or not np.isfinite(found).all():
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30))
