@@ -22,9 +22,9 @@ check:  ## formatting, lint, types, layers
 	@$(PYTHON_IN_VENV) -m mypy
 	@$(dir $(PYTHON_IN_VENV))lint-imports
 
-bench:  ## what a frame costs on the processor, beside the plain network
+bench:  ## what a frame costs, beside the same network in plain PyTorch
 	@packaging/environment.sh run
-	@$(PYTHON_IN_VENV) -m gpu_backend.bench.cpu_frame $(ARGS)
+	@$(PYTHON_IN_VENV) -m gpu_backend.bench $(ARGS)
 
 package:  ## wheel and sdist in dist/, tried out in an environment of their own
 	@packaging/environment.sh test

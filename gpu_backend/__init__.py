@@ -16,6 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_backend.bench.command import run_bench as run_bench
+    from gpu_backend.bench.options import add_bench_options as add_bench_options, bench_options_of as bench_options_of
+    from gpu_backend.bench.random_model import random_model as random_model
+    from gpu_backend.bench.shapes import shape_of as shape_of
     from gpu_backend.device import DeviceFacts as DeviceFacts, Roofline as Roofline, find_devices as find_devices
     from gpu_backend.errors import (
         CancelledError as CancelledError,
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     )
     from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
     from gpu_backend.renderer.comparison import Comparison as Comparison
+    from gpu_backend.renderer.kernels import compile_kernels as compile_kernels, kernels_ready as kernels_ready
     from gpu_backend.renderer.memory import MemoryFacts as MemoryFacts
     from gpu_backend.renderer.options import RenderOptions as RenderOptions
     from gpu_backend.renderer.pending_frame import PendingFrame as PendingFrame
@@ -81,6 +86,10 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "bench.command": ("run_bench",),
+    "bench.options": ("add_bench_options", "bench_options_of"),
+    "bench.random_model": ("random_model",),
+    "bench.shapes": ("shape_of",),
     "device": ("DeviceFacts", "Roofline", "find_devices"),
     "errors": (
         "CancelledError",
@@ -114,6 +123,7 @@ _HOMES = {
     ),
     "renderer": ("Renderer", "open_renderer"),
     "renderer.comparison": ("Comparison",),
+    "renderer.kernels": ("compile_kernels", "kernels_ready"),
     "renderer.memory": ("MemoryFacts",),
     "renderer.options": ("RenderOptions",),
     "renderer.pending_frame": ("PendingFrame",),

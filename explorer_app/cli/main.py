@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import convert, demo, inspection, render, window
+from explorer_app.cli import bench, convert, demo, inspection, render, window
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
@@ -15,6 +15,7 @@ _COMMANDS = {
     "inspect": inspection.run,
     "convert": convert.run,
     "demo": demo.run,
+    "bench": bench.run,
 }
 
 EXIT_ERROR = 2

@@ -16,6 +16,7 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom inspect   say what a model file holds
   latentloom convert   turn a pickle into a safetensors file
   latentloom demo      render a short loop of the bundled model
+  latentloom bench     measure this renderer beside plain PyTorch
   each has its own --help; a file that is named like a command is opened as ./render"""
 
 
@@ -33,7 +34,7 @@ def parser() -> Parser:
         metavar="FILE",
         help="a model (.pkl, .safetensors), a session (.loom) or a picture (.png) to open",
     )
-    add_device(made)
+    add_device(made, remembered=True)
     made.add_argument("--version", action="version", version=f"Latent Loom {__version__}")
     return made
 
@@ -54,7 +55,7 @@ def run(words: Sequence[str], console: Console) -> int:
     # Qt is loaded only when a window is wanted.
     from explorer_app.app import run_window
 
-    return run_window(options.file, device=options.device)
+    return run_window(options.file, device=options.device or "", precision=options.precision or "")
 
 
 def _has_display() -> bool:

@@ -1,7 +1,7 @@
-"""The peer: a StyleGAN2 skip network as one would write it in plain PyTorch, run eagerly.
+"""The peer: a StyleGAN2 skip network as one would write it in plain PyTorch, so that compilers do well on it.
 
-Styles scale the activations, weights stay constant, and the FIR filters are sums of shifted slices. Everything is a
-fresh tensor in NCHW; nothing is packed, fused or kept. Weights are random: only the time matters.
+Styles scale the activations, weights stay constant, and the FIR filters are sums of shifted slices, which a
+compiler can fuse. `PlainPicture` adds the conversion to bytes. Weights are random: only the time matters.
 """
 
 from __future__ import annotations
@@ -12,13 +12,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.ops.to_display import ToDisplay
+from gpu_backend.reference.to_display import to_display
+
 _SQRT2 = math.sqrt(2.0)
+_CLAMP = 256.0
+_USUAL_FILTER = (0.125, 0.375, 0.375, 0.125)
+
+
+def plain_problem(spec: NetworkSpec) -> str:
+    """Say why the plain network is not the one of a model; nothing if it is."""
+    convs = [layer for layer in spec.layers if layer.kind in ("conv", "up_conv")]
+    if spec.architecture != "skip":
+        return f"the plain network is written for skip networks, and this one is {spec.architecture}"
+    if spec.resample_filter != _USUAL_FILTER:
+        return "the plain network has the filter [1, 3, 3, 1], and this one another"
+    if any(layer.activation != "lrelu" or layer.kernel != 3 or not layer.has_noise for layer in convs):
+        return "the plain network has 3 x 3 convolutions with noise and leaky ReLU, and this one others"
+    return ""
 
 
 class StyledConv(nn.Module):
     """A convolution with style, and with demodulation, noise and leaky ReLU unless it is a toRGB."""
-
-    squares: Tensor
 
     def __init__(
         self, inputs: int, outputs: int, kernel: int, side: int, w_dim: int, *, up: bool, to_rgb: bool
@@ -31,15 +47,16 @@ class StyledConv(nn.Module):
         self.bias = _frozen(torch.zeros(outputs))
         self.noise = _frozen(torch.randn(1, 1, side, side))
         self.noise_strength = _frozen(torch.tensor(0.1))
-        self.register_buffer("squares", self.weight.square().sum((2, 3)))
+        self.squares = _frozen(self.weight.square().sum((2, 3)))
 
     def forward(self, x: Tensor, w: Tensor) -> Tensor:
         """(batch, inputs, side, side) and (batch, w_dim) to (batch, outputs, side or twice, ...)."""
         style = functional.linear(w, self.affine_weight, self.affine_bias)
         if self.to_rgb:
             y = functional.conv2d(x * (style / math.sqrt(style.shape[1]))[:, :, None, None], self.weight)
-            return (y + self.bias[:, None, None]).clamp(-256, 256)
-        demod = torch.rsqrt(functional.linear(style.square(), self.squares) + 1e-8)
+            return (y + self.bias[:, None, None]).clamp(-_CLAMP, _CLAMP)
+        # In half precision the sum of squares would overflow.
+        demod = torch.rsqrt(functional.linear(style.float().square(), self.squares.float()) + 1e-8).to(x.dtype)
         x = x * style[:, :, None, None]
         if self.up:
             x = filtered(functional.conv_transpose2d(x, self.weight.transpose(0, 1), stride=2))
@@ -47,24 +64,22 @@ class StyledConv(nn.Module):
             x = functional.conv2d(x, self.weight, padding=self.weight.shape[-1] // 2)
         x = x * demod[:, :, None, None] + self.noise * self.noise_strength
         x = functional.leaky_relu(x + self.bias[:, None, None], 0.2) * _SQRT2
-        return x.clamp(-256, 256)
+        return x.clamp(-_CLAMP, _CLAMP)
 
 
 class PlainSynthesis(nn.Module):
-    """w rows to a picture, skip architecture."""
+    """w rows to a picture, with the sizes of a model for which `plain_problem` has nothing to say."""
 
-    def __init__(self, resolution: int, base: int = 16384, maximum: int = 512, w_dim: int = 512) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        sides = [2**level for level in range(2, int(math.log2(resolution)) + 1)]
-        channels = {side: min(base // side, maximum) for side in sides}
-        self.const = _frozen(torch.randn(1, channels[4], 4, 4))
+        self.const = _frozen(torch.randn(1, spec.layers[0].in_channels, 4, 4))
         self.convs, self.rgbs = nn.ModuleList(), nn.ModuleList()
-        for side in sides:
-            width = channels[side]
-            if side > 4:
-                self.convs.append(StyledConv(channels[side // 2], width, 3, side, w_dim, up=True, to_rgb=False))
-            self.convs.append(StyledConv(width, width, 3, side, w_dim, up=False, to_rgb=False))
-            self.rgbs.append(StyledConv(width, 3, 1, side, w_dim, up=False, to_rgb=True))
+        for layer in spec.layers:
+            up, to_rgb = layer.kind == "up_conv", layer.kind == "to_rgb"
+            module = StyledConv(
+                layer.in_channels, layer.out_channels, layer.kernel, layer.resolution, spec.w_dim, up=up, to_rgb=to_rgb
+            )
+            (self.rgbs if to_rgb else self.convs).append(module)
 
     def forward(self, ws: Tensor) -> Tensor:
         """(batch, num_ws, w_dim) to (batch, 3, resolution, resolution)."""
@@ -78,6 +93,19 @@ class PlainSynthesis(nn.Module):
             x = self.convs[row + 1](x, ws[:, row + 1])
             image = doubled(image) + to_rgb(x, ws[:, row + 2])
         return image
+
+
+class PlainPicture(nn.Module):
+    """w rows to the bytes that a window shows."""
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__()
+        self.synthesis = PlainSynthesis(spec)
+        self.display = ToDisplay(spec.img_channels, spec.resolution)
+
+    def forward(self, ws: Tensor) -> Tensor:
+        """(batch, num_ws, w_dim) to (batch, resolution, resolution, 4) uint8."""
+        return to_display(self.synthesis(ws), self.display)
 
 
 def filtered(x: Tensor) -> Tensor:

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from pathlib import Path
 
+import numpy as np
+
+from gpu_backend.bench.shapes import Shape
+from gpu_backend.model.facts import FileFacts, facts_of
+from gpu_backend.model.model import Model
 from gpu_backend.model.spec import MappingSpec, NetworkSpec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
 
+_MAPPING_LAYERS = 8
 
-def random_network(
-    resolution: int, base: int, maximum: int, *, w_dim: int = 512, seed: int = 0
-) -> tuple[NetworkSpec, dict[str, NDArray[np.float32]]]:
-    """Return the spec and the weights of a skip network with clamp 256 and channels min(base / R, maximum)."""
-    channels = {side: min(base // side, maximum) for side in block_resolutions(resolution)}
+
+def random_model(shape: Shape, *, seed: int = 0) -> Model:
+    """Return a skip network of a shape with clamp 256; the same seed gives the same weights."""
+    channels = {side: min(shape.base // side, shape.maximum) for side in block_resolutions(shape.resolution)}
+    w_dim = shape.w_dim
+    mapping = MappingSpec(w_dim, 0, 0, (w_dim,) * _MAPPING_LAYERS)
     spec = NetworkSpec(
         family="stylegan2",
         architecture="skip",
-        resolution=resolution,
+        resolution=shape.resolution,
         img_channels=3,
-        num_ws=num_ws_of(resolution),
-        mapping=MappingSpec(w_dim, 0, 0, (w_dim,) * 8),
+        num_ws=num_ws_of(shape.resolution),
+        mapping=mapping,
         layers=stylegan2_layers("skip", channels, 3, conv_clamp=256.0),
     )
     generator = np.random.default_rng(seed)
     weights = {}
-    for name, shape in tensor_shapes(spec).items():
-        values = generator.standard_normal(shape, dtype=np.float32)
-        if name.endswith("affine.bias"):
-            values = np.ones(shape, np.float32)
+    for name, extents in tensor_shapes(spec).items():
+        values = generator.standard_normal(extents, dtype=np.float32)
+        if name.startswith("mapping.fc") and name.endswith(".weight"):
+            values /= mapping.lr_multiplier  # what training leaves in files; other numbers would map every z alike
+        elif name.endswith("affine.bias"):
+            values = np.ones(extents, np.float32)
+        elif name.endswith(".bias") or name.endswith("w_avg"):
+            values = np.zeros(extents, np.float32)
         elif name.endswith("noise_strength"):
-            values = np.full(shape, 0.1, np.float32)
-        weights[name] = np.ascontiguousarray(values, np.float32).reshape(shape)
-    return spec, weights
+            values = np.full(extents, 0.1, np.float32)
+        weights[name] = np.ascontiguousarray(values, np.float32).reshape(extents)
+    file = FileFacts(Path(shape.name), sum(array.nbytes for array in weights.values()), f"random-{shape.name}-{seed}")
+    return Model(spec, weights, facts_of(spec, file, container="random weights", flavour="none"))

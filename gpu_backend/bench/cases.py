@@ -1,0 +1,71 @@
+"""Which cases a run measures: what the command line names, else a choice that tells most in the least time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu_backend.bench.contender import Case
+
+PEERS = ("eager", "channels-last", "traced", "compiled")
+PRECISIONS = ("fp16", "bf16", "tf32", "fp32")
+GPU_BATCHES = (1, 8, 16, 32)
+_QUICK_BATCHES = (1, 8)
+_OTHER_PRECISIONS = {"channels-last"}
+"""Peers that are measured in more than one precision by default: the fastest of those that need no compiling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to measure. `left_out` says what was left out by default, and how to have it."""
+
+    batches: tuple[int, ...]
+    ours: tuple[str, ...]
+    peers: tuple[Case, ...]
+    left_out: str = ""
+
+
+def choose(
+    *,
+    on_gpu: bool,
+    batches: Sequence[int] = (),
+    peers: Sequence[str] | None = None,
+    precisions: Sequence[str] = (),
+    everything: bool = False,
+    quick: bool = False,
+) -> Choice:
+    """Choose the cases, in the order in which they are measured: what matters most comes first.
+
+    Parameters
+    ----------
+    batches, peers, precisions
+        What was named; empty (for peers: None) leaves the choice open. What is named is measured in all combinations.
+    everything
+        All combinations, whatever time they take.
+    quick
+        Two batches and half precision only.
+    """
+    if not batches:
+        batches = (_QUICK_BATCHES if quick else GPU_BATCHES) if on_gpu else (1,)
+    names = PEERS if peers is None else tuple(peers)
+    usual = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
+    wanted = tuple(precisions) or (usual[:1] if quick else usual)
+    own = tuple(precision for precision in ("fp16", "fp32") if precision in wanted) if on_gpu else ("fp32",)
+    whole = [
+        Case(who, precision, batch)
+        for precision in wanted
+        for who in ("compiled", "channels-last", "traced", "eager")
+        for batch in batches
+        if who in names
+    ]
+    if everything or precisions or not on_gpu:
+        return Choice(tuple(batches), own, tuple(whole))
+    chosen = [case for case in whole if _is_telling(case)]
+    left_out = len(whole) - len(chosen)
+    sentence = f"{left_out} more cases of peers in other precisions: --all, or name some with --precision"
+    return Choice(tuple(batches), own, tuple(chosen), sentence if left_out else "")
+
+
+def _is_telling(case: Case) -> bool:
+    """Whether a case is measured by default: every peer in half precision, one peer in the others at two batches."""
+    return case.precision == "fp16" or (case.who in _OTHER_PRECISIONS and case.batch in _QUICK_BATCHES)

@@ -1,0 +1,73 @@
+"""The report as files: JSON with everything, CSV with a line a measurement, plots."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from gpu_backend.bench.plots import draw_plots, plots_problem
+from gpu_backend.bench.report import Report, from_json, to_json
+from gpu_backend.errors import RequestError
+from gpu_backend.whole_file import write_whole
+
+_COLUMNS = (
+    "who",
+    "precision",
+    "batch",
+    "latency_ms",
+    "least_ms",
+    "images_per_s",
+    "nbytes",
+    "warm_up",
+    "runs",
+    "prepare_s",
+)
+
+
+def write_files(report: Report, folder: Path) -> tuple[tuple[Path, ...], str]:
+    """Write all files into a folder, which is made if it is not there.
+
+    Returns
+    -------
+    The files, and why there are no plots among them; nothing if there are.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    json_file, csv_file = folder / "bench.json", folder / "bench.csv"
+    write_whole(json_file, (json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n").encode())
+    write_whole(csv_file, csv_text(report).encode())
+    problem = plots_problem()
+    plots = () if problem else draw_plots(report, folder)
+    return (json_file, csv_file, *plots), problem
+
+
+def csv_text(report: Report) -> str:
+    """Return the measurements as CSV, and what was skipped as lines with a reason in place of numbers."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_COLUMNS, "skipped"))
+    for row in report.measurements:
+        writer.writerow([getattr(row, name) for name in _COLUMNS] + [""])
+    for item in report.skipped:
+        writer.writerow([item.what] + [""] * (len(_COLUMNS) - 1) + [item.reason])
+    return text.getvalue()
+
+
+def read_report(path: Path) -> Report:
+    """Return the report of a JSON file.
+
+    Raises
+    ------
+    RequestError
+        If it is none.
+    """
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"The file must be JSON of a benchmark, but {path.name} cannot be read.", str(error)
+        ) from None
+    if not isinstance(fields, dict):
+        raise RequestError(f"The file must be JSON of a benchmark, but {path.name} holds something else.")
+    return from_json(fields)

@@ -1,0 +1,140 @@
+"""The options of the benchmark, for both of its command lines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_backend.bench.cases import PEERS, PRECISIONS
+from gpu_backend.bench.shapes import SHAPES, Shape, shape_of
+from gpu_backend.errors import RequestError
+
+_BUDGET_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """What to measure and where to put it; empty and None leave the choice to the benchmark.
+
+    Attributes
+    ----------
+    out
+        Folder for CSV, JSON and plots; None writes none.
+    command
+        The command line, for the record.
+    commit
+        For the record where git cannot tell.
+    """
+
+    file: Path | None = None
+    shape: Shape | None = None
+    device: str = "auto"
+    batches: tuple[int, ...] = ()
+    peers: tuple[str, ...] | None = None
+    precisions: tuple[str, ...] = ()
+    everything: bool = False
+    quick: bool = False
+    runs: int | None = None
+    threads: int | None = None
+    budget_s: float = _BUDGET_S
+    out: Path | None = None
+    command: str = ""
+    commit: str = ""
+
+
+def add_bench_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser; `bench_options_of` reads what it gives."""
+    add = parser.add_argument
+    add("file", nargs="?", type=Path, metavar="FILE", help="a model file (default: a shape with random weights)")
+    add(
+        "--shape",
+        metavar="NAME",
+        help=f"{', '.join(SHAPES)} or RESOLUTION:BASE:MAX, with random weights "
+        "(default: ffhq1024 on a GPU, ffhq256 on the processor)",
+    )
+    add("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:N (default: auto)")
+    add("--batch", type=_batches, default=(), metavar="LIST", help="batches (default: 1,8,16,32; 1 on the processor)")
+    add("--peers", type=_peers, metavar="LIST", help=f"of {', '.join(PEERS)}, or none (default: all)")
+    add("--precision", type=_precisions, default=(), metavar="LIST", help=f"of {', '.join(PRECISIONS)}")
+    add("--all", dest="everything", action="store_true", help="every peer in every precision and batch")
+    add("--quick", action="store_true", help="fewer cases and fewer runs")
+    add("--runs", type=_count, metavar="N", help="timed runs of each (default: 50; 15 on the processor)")
+    add("--threads", type=_count, metavar="N", help="threads on the processor, for all (default: torch's own number)")
+    add(
+        "--budget-s",
+        type=_seconds,
+        default=_BUDGET_S,
+        metavar="S",
+        help=f"start no new case after so many seconds, and name those (default: {_BUDGET_S:g})",
+    )
+    add("--out", type=Path, metavar="DIR", help="write bench.csv, bench.json and plots into this folder")
+    add("--commit", default="", metavar="TEXT", help="for the record where git cannot tell")
+
+
+def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
+    """Return the options of a parsed command line.
+
+    Raises
+    ------
+    RequestError
+        If they do not go together, or there is no such shape.
+    """
+    if parsed.file is not None and parsed.shape is not None:
+        raise RequestError("Either a model file or --shape says what to measure, but both came.")
+    return BenchOptions(
+        file=parsed.file,
+        shape=None if parsed.shape is None else shape_of(parsed.shape),
+        device=parsed.device,
+        batches=parsed.batch,
+        peers=parsed.peers,
+        precisions=parsed.precision,
+        everything=parsed.everything,
+        quick=parsed.quick,
+        runs=parsed.runs,
+        threads=parsed.threads,
+        budget_s=parsed.budget_s,
+        out=parsed.out,
+        command=command,
+        commit=parsed.commit,
+    )
+
+
+def _names_of(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    def read(text: str) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"names of {', '.join(known)} are wanted, but {name[:40]!r} came")
+        return names
+
+    return read
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    return () if text.strip() == "none" else _names_of(PEERS)(text)
+
+
+def _precisions(text: str) -> tuple[str, ...]:
+    return _names_of(PRECISIONS)(text)
+
+
+def _batches(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_count(part) for part in text.split(",")))
+
+
+def _count(text: str) -> int:
+    if not text.strip().isascii() or not text.strip().isdigit() or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"whole numbers from 1 up are wanted, but {text[:40]!r} came")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"seconds are wanted, but {text[:40]!r} came")
+    return seconds

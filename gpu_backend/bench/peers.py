@@ -1,0 +1,137 @@
+"""What one would pick instead: the plain network in PyTorch, run in four ways.
+
+eager            as written, NCHW
+channels-last    the same with NHWC tensors, which tensor cores want
+traced           channels-last, `torch.jit.trace` and `freeze`
+compiled         channels-last, `torch.compile(mode="reduce-overhead")`: fused by Inductor, replayed as a CUDA graph
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_backend.bench.contender import ROTATION, CannotRunError, Case
+from gpu_backend.bench.plain_stylegan2 import PlainPicture, plain_problem
+from gpu_backend.bench.torch_side import DTYPES, arithmetic, events_ms, precision_problem
+from gpu_backend.model.spec import NetworkSpec
+
+
+class Peer:
+    """A contender: the plain network at a precision and a batch on torch's device."""
+
+    def __init__(self, case: Case, spec: NetworkSpec, device: torch.device) -> None:
+        self._case = case
+        self._spec = spec
+        self._device = device
+        self._is_cuda = device.type == "cuda"
+        self._run: Callable[[Tensor], Tensor] | None = None
+        self._rows: tuple[Tensor, ...] = ()
+        self._turn = 0
+        self._held_before = 0
+        self._nbytes: int | None = None
+
+    @property
+    def case(self) -> Case:
+        """What it is."""
+        return self._case
+
+    @property
+    def nbytes(self) -> int | None:
+        """What torch's allocator took of the GPU for it, at its peak; nobody counts on the processor."""
+        return self._nbytes
+
+    def prepare(self) -> None:
+        """Build, trace or compile, and run once.
+
+        Raises
+        ------
+        CannotRunError
+            If this network, precision or device has no such peer.
+        """
+        problem = plain_problem(self._spec) or precision_problem(self._case.precision, self._device)
+        if problem:
+            raise CannotRunError(problem)
+        if self._is_cuda:
+            torch.cuda.empty_cache()
+            self._held_before = torch.cuda.memory_reserved(self._device)
+        dtype = DTYPES[self._case.precision]
+        shape = (ROTATION, self._case.batch, self._spec.num_ws, self._spec.w_dim)
+        torch.manual_seed(1)
+        self._rows = tuple(torch.randn(shape).to(self._device, dtype))
+        net = PlainPicture(self._spec).to(self._device, dtype)
+        if self._case.who != "eager":
+            net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        with self._settings(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # compilers warn about themselves; what they give is what is measured
+            self._run = self._made(net.eval())
+            self._run(self._rows[0])
+            self._synchronize()
+
+    def settle(self) -> None:
+        """Give back what searching and compiling took."""
+        if self._is_cuda:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats(self._device)
+
+    def times_ms(self, runs: int) -> list[float]:
+        """Queue all runs, each between two events; on the processor, one after the other by the clock."""
+        with self._settings(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not self._is_cuda:
+                return [self._clocked_ms() for _ in range(runs)]
+            times = events_ms(runs, self._next, self._device)
+            self._nbytes = torch.cuda.max_memory_reserved(self._device) - self._held_before
+            return times
+
+    def close(self) -> None:
+        """Let go of the network and of all that was compiled for it."""
+        self._run = None
+        self._rows = ()
+        if self._case.who == "compiled":
+            torch.compiler.reset()
+        gc.collect()
+        if self._is_cuda:
+            torch.cuda.empty_cache()
+
+    def _made(self, net: PlainPicture) -> Callable[[Tensor], Tensor]:
+        if self._case.who == "traced":
+            return _traced(net, self._rows[0])
+        if self._case.who == "compiled":
+            return torch.compile(net, mode="reduce-overhead", fullgraph=True, dynamic=False)
+        return net
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Run without gradients and with the wanted arithmetic; compiled code sees plain tensors."""
+        quiet = torch.no_grad() if self._case.who in ("traced", "compiled") else torch.inference_mode()
+        with arithmetic(self._case.precision), quiet:
+            yield
+
+    def _next(self) -> Tensor:
+        if self._run is None:
+            raise RuntimeError("this contender was not prepared")
+        self._turn += 1
+        return self._run(self._rows[self._turn % ROTATION])
+
+    def _clocked_ms(self) -> float:
+        start = time.perf_counter()
+        self._next()
+        return (time.perf_counter() - start) * 1e3
+
+    def _synchronize(self) -> None:
+        if self._is_cuda:
+            torch.cuda.synchronize(self._device)
+
+
+def _traced(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
+    jit: Any = torch.jit
+    frozen: Callable[[Tensor], Tensor] = jit.freeze(jit.trace(net, (rows,), check_trace=False))
+    return frozen

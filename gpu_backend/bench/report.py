@@ -1,0 +1,207 @@
+"""What a benchmark found, as frozen data that goes into JSON and comes back from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gpu_backend.errors import RequestError
+
+FORMAT = 1
+OURS = "latentloom"
+NO_GRAPH = "latentloom, no graph"
+
+Outcome = Literal["met, aim too", "met", "not met", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Where, when and with what. `commit` ends in "+" where files differed from it."""
+
+    date: str
+    command: str
+    commit: str
+    device: str
+    device_kind: Literal["cpu", "cuda"]
+    driver: str
+    reason: str
+    versions: Mapping[str, str]
+    network: str
+    resolution: int
+    parameters: int
+    threads: int
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A network of somebody's on one device.
+
+    Attributes
+    ----------
+    latency_ms, least_ms
+        Median and least time from w rows to the bytes of `batch` pictures.
+    nbytes
+        Memory of the device that it held at its peak; None where nobody counts.
+    prepare_s
+        Building, compiling and tuning, before the first timed run.
+    """
+
+    who: str
+    precision: str
+    batch: int
+    latency_ms: float
+    least_ms: float
+    nbytes: int | None
+    warm_up: int
+    runs: int
+    prepare_s: float
+
+    @property
+    def images_per_s(self) -> float:
+        """Pictures a second at the median."""
+        return self.batch / self.latency_ms * 1e3
+
+    @property
+    def image_ms(self) -> float:
+        """Milliseconds a picture."""
+        return self.latency_ms / self.batch
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What was not measured, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """Median time of one step; what is known of its kernel is 0 or empty on the processor."""
+
+    batch: int
+    layer: str
+    kernel: str
+    time_us: float
+    share: float
+    flops: int
+    nbytes: int
+    roofline_share: float | None
+    state: str = ""
+    reason: str = ""
+    registers: int = 0
+    shared_nbytes: int = 0
+    spill_nbytes: int = 0
+    occupancy: float = 0.0
+    waves: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The roofline: bytes a second of a copy, read and written both counted, and operations a second by precision."""
+
+    copy_bytes_per_s: float
+    flop_per_s: Mapping[str, float]
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gesture:
+    """Pictures of a moving hand: from the request to the bytes on the host, one at a time.
+
+    Attributes
+    ----------
+    device_ms
+        Median time of the device's own work; None on the processor.
+    host_ms
+        Median of what this process itself did for a frame, waiting excluded; None where that is not measured.
+    cpu_ms
+        Processor time of the whole process a frame, all threads, busy waiting included.
+    nbytes
+        Memory that the renderer holds.
+    """
+
+    precision: str
+    frames: int
+    p50_ms: float
+    p99_ms: float
+    device_ms: float | None
+    host_ms: float | None
+    cpu_ms: float
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One line of the verdict: what was wanted, what came. All numbers are milliseconds or, for `unit` "x", ratios."""
+
+    name: str
+    unit: Literal["ms", "x"]
+    value: float | None
+    must: float
+    aim: float | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything of one run."""
+
+    run: RunFacts
+    measurements: tuple[Measurement, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    kernels: tuple[KernelCost, ...] = ()
+    ceiling: Ceiling | None = None
+    gestures: tuple[Gesture, ...] = ()
+    verdict: tuple[Judgement, ...] = ()
+    method: tuple[str, ...] = ()
+    format: int = field(default=FORMAT)
+
+    def find(self, who: str, precision: str, batch: int) -> Measurement | None:
+        """Return a measurement, if there is one."""
+        wanted = (who, precision, batch)
+        return next((m for m in self.measurements if (m.who, m.precision, m.batch) == wanted), None)
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Return what goes into the file; images a second stand there for people, reading ignores them."""
+    fields = dataclasses.asdict(report)
+    for row, measurement in zip(fields["measurements"], report.measurements, strict=True):
+        row["images_per_s"] = measurement.images_per_s
+    return fields
+
+
+def from_json(fields: Mapping[str, Any]) -> Report:
+    """Return the report of a file.
+
+    Raises
+    ------
+    RequestError
+        If it is none of this format.
+    """
+    if fields.get("format") != FORMAT:
+        raise RequestError(f"A benchmark's JSON of format {FORMAT} is wanted, but {fields.get('format')!r} came.")
+    try:
+        report: Report = _read(Report, fields)
+    except (KeyError, TypeError) as error:
+        raise RequestError("The file must be JSON of a benchmark, but parts of it are missing.", str(error)) from None
+    return report
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Rebuild a value of an annotated type from JSON's lists and dictionaries."""
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = typing.get_type_hints(kind)
+        names = [item.name for item in dataclasses.fields(kind)]
+        return kind(**{name: _read(hints[name], value[name]) for name in names})
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return tuple(_read(arguments[0], item) for item in value)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _read(arguments[0], value)
+    return value

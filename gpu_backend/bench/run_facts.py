@@ -1,0 +1,57 @@
+"""Where, when and with what a benchmark ran."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+_PACKAGES = ("latentloom", "torch", "numpy", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "triton", "matplotlib")
+_GIT_S = 5.0
+
+
+def date_now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def find_versions() -> dict[str, str]:
+    """Return the versions of what takes part, of those that are installed."""
+    found = {"python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def find_commit() -> str:
+    """Return the commit that this code was checked out at, with "+" where files differ from it; else nothing."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    commit = _git(root, "rev-parse", "HEAD")
+    return commit + "+" if commit and _git(root, "status", "--porcelain", "--untracked-files=no") else commit
+
+
+def find_processor() -> str:
+    """Return the processor's name as the system knows it."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=_GIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

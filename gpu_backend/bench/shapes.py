@@ -1,0 +1,56 @@
+"""Networks by name, for measurements that need a size and no file: ``ffhq1024``, or ``RESOLUTION:BASE:MAX``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpu_backend.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A skip network whose block at R has min(base / R, maximum) channels."""
+
+    name: str
+    resolution: int
+    base: int
+    maximum: int
+    w_dim: int = 512
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("ffhq1024", 1024, 32768, 512),
+        Shape("ffhq512", 512, 32768, 512),
+        Shape("ffhq256", 256, 16384, 512),
+        Shape("cifar32", 32, 16384, 512),
+    )
+}
+"""The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones."""
+
+_OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
+
+
+def shape_of(text: str) -> Shape:
+    """Return the shape of a name, or of three numbers like ``64:2048:128``.
+
+    Raises
+    ------
+    RequestError
+        If there is no such shape.
+    """
+    if text in SHAPES:
+        return SHAPES[text]
+    match = _OWN.fullmatch(text)
+    if match is None:
+        raise RequestError(
+            f"The shape must be one of {', '.join(SHAPES)} or RESOLUTION:BASE:MAX, but {text[:40]!r} came."
+        )
+    resolution, base, maximum = (int(number) for number in match.groups())
+    if not 8 <= resolution <= 4096 or resolution & (resolution - 1):
+        raise RequestError(f"The resolution of a shape must be a power of two from 8 to 4096, but {resolution} came.")
+    if base < resolution or maximum < 1:
+        raise RequestError(f"Every block of a shape must have a channel, but {text} leaves some without.")
+    return Shape(text, resolution, base, maximum)

@@ -1,0 +1,190 @@
+"""Warming up, timing, and what becomes of failures.
+
+On a GPU contenders run one after the other: their runs are queued, each between a pair of events. On the processor
+they take turns, so that whatever else the machine does meets all of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpu_backend.bench.contender import CannotRunError, Contender
+from gpu_backend.bench.report import Measurement, Skipped
+from gpu_backend.errors import DeviceMemoryError, LoomError
+
+SPENT = "the time of --budget-s was spent"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is run: warm-up until both its numbers are reached, then `runs` unless they take longer than `limit_s`.
+
+    Attributes
+    ----------
+    warm_up, warm_up_s
+        Runs and seconds of warm-up; a slow contender stops warming up after `limit_s` / 2, but not before the third
+        run, since compilers that record a graph do so in the second.
+    least
+        Timed runs that even the slowest gets.
+    rest_s
+        Pause before each turn on the processor: torch's own threads stay awake for some milliseconds after their work.
+    """
+
+    runs: int = 50
+    warm_up: int = 10
+    warm_up_s: float = 0.3
+    limit_s: float = 4.0
+    least: int = 7
+    rest_s: float = 0.0
+
+
+class Budget:
+    """Seconds after which nothing new begins."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the time is over."""
+        return self._clock() >= self._end
+
+
+class Stopwatch:
+    """Measures contenders and keeps what came of it.
+
+    Parameters
+    ----------
+    effort
+        How much is run.
+    budget
+        Contenders that come after its end are named as skipped.
+    say
+        Told what is being measured.
+    """
+
+    def __init__(self, effort: Effort, budget: Budget, say: Callable[[str], None]) -> None:
+        self._effort = effort
+        self._budget = budget
+        self._say = say
+        self.measurements: list[Measurement] = []
+        self.skipped: list[Skipped] = []
+
+    def measure(self, contenders: Sequence[Contender], *, in_turns: bool) -> None:
+        """Measure some contenders, letting go of each afterwards."""
+        if not in_turns:
+            for contender in contenders:
+                self._measure([contender], queued=True)
+        else:
+            self._measure(contenders, queued=False)
+
+    def _measure(self, contenders: Sequence[Contender], *, queued: bool) -> None:
+        ready = [entrant for contender in contenders if (entrant := self._enter(contender)) is not None]
+        try:
+            for entrant in ready:
+                if queued:
+                    self._guarded(entrant, entrant.estimate_runs(self._effort))
+            while not queued and (running := [entrant for entrant in ready if entrant.wants_more(self._effort)]):
+                for entrant in running:
+                    time.sleep(self._effort.rest_s)
+                    self._guarded(entrant, 1)
+            self.measurements.extend(entrant.result() for entrant in ready if entrant.times_ms)
+        finally:
+            for entrant in ready:
+                entrant.contender.close()
+
+    def _enter(self, contender: Contender) -> _Entrant | None:
+        """Prepare and warm up; None if that fails or there is no time."""
+        title = contender.case.title
+        if self._budget.is_spent:
+            self.skipped.append(Skipped(title, SPENT))
+            return None
+        self._say(title)
+        start = time.monotonic()
+        try:
+            contender.prepare()
+            entrant = _Entrant(contender, time.monotonic() - start)
+            entrant.warm_up(self._effort)
+            contender.settle()
+        except Exception as error:  # a peer may fail in any way; that it did is a result
+            self._fail(contender, error)
+            return None
+        return entrant
+
+    def _guarded(self, entrant: _Entrant, runs: int) -> None:
+        try:
+            entrant.times_ms.extend(entrant.contender.times_ms(runs))
+        except Exception as error:
+            entrant.times_ms.clear()
+            entrant.failed = True
+            self._fail(entrant.contender, error)
+
+    def _fail(self, contender: Contender, error: Exception) -> None:
+        contender.close()
+        self.skipped.append(Skipped(contender.case.title, why(error)))
+
+
+class _Entrant:
+    """A contender on its way."""
+
+    def __init__(self, contender: Contender, prepare_s: float) -> None:
+        self.contender = contender
+        self.prepare_s = prepare_s
+        self.times_ms: list[float] = []
+        self.warm_ups = 0
+        self.estimate_ms = 0.0
+        self.failed = False
+
+    def warm_up(self, effort: Effort) -> None:
+        start = time.monotonic()
+        while True:
+            before = time.monotonic()
+            self.contender.times_ms(1)
+            now = time.monotonic()
+            self.warm_ups += 1
+            self.estimate_ms = (now - before) * 1e3
+            done = self.warm_ups >= effort.warm_up and now - start >= effort.warm_up_s
+            if done or (self.warm_ups >= 3 and now - start >= effort.limit_s / 2):
+                return
+
+    def estimate_runs(self, effort: Effort) -> int:
+        """As many runs as are wanted and fit."""
+        fitting = int(effort.limit_s * 1e3 / max(self.estimate_ms, 1e-6))
+        return min(effort.runs, max(fitting, effort.least))
+
+    def wants_more(self, effort: Effort) -> bool:
+        """Whether it should have another turn."""
+        spent_s = sum(self.times_ms) / 1e3
+        enough = len(self.times_ms) >= effort.runs or (len(self.times_ms) >= effort.least and spent_s > effort.limit_s)
+        return not enough and not self.failed
+
+    def result(self) -> Measurement:
+        """What came of it."""
+        case = self.contender.case
+        return Measurement(
+            case.who,
+            case.precision,
+            case.batch,
+            latency_ms=statistics.median(self.times_ms),
+            least_ms=min(self.times_ms),
+            nbytes=self.contender.nbytes,
+            warm_up=self.warm_ups,
+            runs=len(self.times_ms),
+            prepare_s=self.prepare_s,
+        )
+
+
+def why(error: Exception) -> str:
+    """Say in one line what went wrong."""
+    if isinstance(error, CannotRunError):
+        return str(error)
+    if isinstance(error, (DeviceMemoryError, MemoryError)) or type(error).__name__ == "OutOfMemoryError":
+        return "out of memory"
+    if isinstance(error, LoomError):
+        return error.sentence
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

@@ -1,0 +1,246 @@
+"""The story of a run: a drag, our networks, their kernels, the roofline, the peers, the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import cast
+
+import torch
+
+from gpu_backend.bench.cases import Choice, choose
+from gpu_backend.bench.ceiling import measured_ceiling
+from gpu_backend.bench.gesture import measure_gesture
+from gpu_backend.bench.kernels import beside_ceiling, measure_kernels
+from gpu_backend.bench.options import BenchOptions
+from gpu_backend.bench.ours import Ours
+from gpu_backend.bench.peers import Peer
+from gpu_backend.bench.random_model import random_model
+from gpu_backend.bench.report import Ceiling, Gesture, KernelCost, Report, RunFacts, Skipped
+from gpu_backend.bench.run_facts import date_now, find_commit, find_processor, find_versions
+from gpu_backend.bench.shapes import SHAPES, shape_of
+from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
+from gpu_backend.bench.torch_side import cuda_problem
+from gpu_backend.bench.verdict import judge
+from gpu_backend.device import DeviceFacts, make_executor
+from gpu_backend.model import Model, read_model
+from gpu_backend.plan.executor import Executor
+from gpu_backend.plan.plan import Precision
+from gpu_backend.renderer import Renderer
+
+Say = Callable[[str], None]
+
+_GPU_SHAPE, _CPU_SHAPE = SHAPES["ffhq1024"], SHAPES["ffhq256"]
+_KERNEL_BATCHES = (1, 8)
+
+
+def run_suite(options: BenchOptions, say: Say) -> Report:
+    """Measure what the options ask for.
+
+    Raises
+    ------
+    LoomError
+        If the model cannot be read or the device is not there.
+    """
+    start = time.monotonic()
+    budget = Budget(options.budget_s)
+    with _threads(options.threads):
+        facts = _device_facts(options.device)
+        model = _model(options, on_gpu=facts.id != "cpu")
+        run = _Run(options, model, facts, budget, say)
+        report = run.measure()
+    report = replace(report, run=replace(report.run, wall_s=round(time.monotonic() - start, 1)))
+    return replace(report, verdict=judge(report))
+
+
+class _Run:
+    def __init__(self, options: BenchOptions, model: Model, facts: DeviceFacts, budget: Budget, say: Say) -> None:
+        self.options = options
+        self.model = model
+        self.facts = facts
+        self.say = say
+        self.on_gpu = facts.id != "cpu"
+        self.choice: Choice = choose(
+            on_gpu=self.on_gpu,
+            batches=options.batches,
+            peers=options.peers,
+            precisions=options.precisions,
+            everything=options.everything,
+            quick=options.quick,
+        )
+        self.effort = _effort(options, on_gpu=self.on_gpu)
+        self.watch = Stopwatch(self.effort, budget, say)
+        self.executors: dict[Precision, Executor] = {}
+
+    def measure(self) -> Report:
+        """Everything in its order."""
+        gestures = self._gestures()
+        peers = self._peers()
+        try:
+            if self.on_gpu:
+                self.watch.measure(self._ours(self.choice.batches), in_turns=False)
+            else:
+                for batch in self.choice.batches:
+                    now = [peer for peer in peers if peer.case.batch == batch]
+                    self.watch.measure([*self._ours((batch,)), *now], in_turns=True)
+            kernels = self._kernels()
+        finally:
+            for executor in self.executors.values():
+                executor.close()
+        ceiling = self._ceiling()
+        if self.on_gpu:
+            self.watch.measure(peers, in_turns=False)
+        if ceiling is not None and self.choice.ours:
+            kernels = beside_ceiling(kernels, ceiling, self.choice.ours[0])
+        left_out = (Skipped("by default", self.choice.left_out),) if self.choice.left_out else ()
+        return Report(
+            run=self._facts(),
+            measurements=tuple(self.watch.measurements),
+            skipped=(*self.watch.skipped, *left_out),
+            kernels=kernels,
+            ceiling=ceiling,
+            gestures=gestures,
+            method=_method(self.effort, on_gpu=self.on_gpu),
+        )
+
+    def _executor(self, precision: Precision) -> Executor:
+        if precision not in self.executors:
+            self.executors[precision] = make_executor(self.model, self.facts.id, precision)[0]
+        return self.executors[precision]
+
+    def _ours(self, batches: tuple[int, ...]) -> list[Ours]:
+        return [
+            Ours(self.model, self._executor, cast("Precision", precision), batch, use_graph=use_graph)
+            for precision in self.choice.ours
+            for batch in batches
+            for use_graph in ((True, False) if self.on_gpu else (True,))
+        ]
+
+    def _peers(self) -> list[Peer]:
+        if not self.choice.peers:
+            return []
+        if self.on_gpu and (problem := cuda_problem()):
+            self.watch.skipped.append(Skipped("every peer", problem))
+            return []
+        device = torch.device(self.facts.id)
+        return [Peer(case, self.model.spec, device) for case in self.choice.peers]
+
+    def _gestures(self) -> tuple[Gesture, ...]:
+        """A drag in the first of our precisions."""
+        if not self.choice.ours:
+            return ()
+        self.say("gesture to frame")
+        frames, limit_s = (1000, 10.0) if self.on_gpu else (100, 10.0)
+        if self.options.quick:
+            frames, limit_s = frames // 5, limit_s / 5
+        precision = cast("Precision", self.choice.ours[0])
+        try:
+            with contextlib.closing(Renderer(self.model, self.facts.id, precision=precision)) as renderer:
+                return (measure_gesture(renderer, frames=frames, limit_s=limit_s),)
+        except Exception as error:  # whatever fails is named; the rest is measured all the same
+            self.watch.skipped.append(Skipped("gesture to frame", why(error)))
+            return ()
+
+    def _kernels(self) -> tuple[KernelCost, ...]:
+        batches = [batch for batch in _KERNEL_BATCHES if batch in self.choice.batches] or [self.choice.batches[0]]
+        found: list[KernelCost] = []
+        for batch in batches if self.choice.ours else ():
+            self.say(f"kernels, batch {batch}")
+            precision = cast("Precision", self.choice.ours[0])
+            runs = max(3, self.effort.runs // 2)
+            try:
+                found.extend(measure_kernels(self.model, self._executor, precision, batch, runs=runs))
+            except Exception as error:
+                self.watch.skipped.append(Skipped(f"kernels, batch {batch}", why(error)))
+        return tuple(found)
+
+    def _ceiling(self) -> Ceiling | None:
+        self.say("roofline")
+        problem = cuda_problem() if self.on_gpu else ""
+        if not problem:
+            try:
+                return measured_ceiling(torch.device(self.facts.id))
+            except Exception as error:
+                problem = why(error)
+        roofline = self.facts.roofline
+        if roofline is not None:
+            rates: dict[str, float] = {self.facts.precision: roofline.matrix_flop_per_s}
+            return Ceiling(roofline.copy_bytes_per_s, rates, roofline.is_measured)
+        self.watch.skipped.append(Skipped("roofline", problem))
+        return None
+
+    def _facts(self) -> RunFacts:
+        model = self.model.facts
+        return RunFacts(
+            date=date_now(),
+            command=self.options.command,
+            commit=self.options.commit or find_commit(),
+            device=self.facts.name if self.on_gpu else find_processor(),
+            device_kind="cuda" if self.on_gpu else "cpu",
+            driver=self.facts.driver,
+            reason=self.facts.reason,
+            versions=find_versions(),
+            network=model.name,
+            resolution=model.resolution,
+            parameters=model.parameters,
+            threads=torch.get_num_threads(),
+        )
+
+
+def _device_facts(device: str) -> DeviceFacts:
+    """Return what will be measured, found with a network that is made in no time."""
+    executor, facts = make_executor(random_model(shape_of("8:64:8")), device)
+    executor.close()
+    return facts
+
+
+def _model(options: BenchOptions, *, on_gpu: bool) -> Model:
+    if options.file is not None:
+        return read_model(options.file)
+    return random_model(options.shape or (_GPU_SHAPE if on_gpu else _CPU_SHAPE))
+
+
+def _effort(options: BenchOptions, *, on_gpu: bool) -> Effort:
+    if on_gpu:
+        return Effort(runs=options.runs or (20 if options.quick else 50))
+    runs = options.runs or (5 if options.quick else 15)
+    return Effort(runs=runs, warm_up=2, warm_up_s=0.0, limit_s=20.0, least=3, rest_s=0.02)
+
+
+@contextlib.contextmanager
+def _threads(threads: int | None) -> Iterator[None]:
+    """Let torch, and ours on the processor, use so many threads; None leaves it to torch."""
+    before = torch.get_num_threads()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _method(effort: Effort, *, on_gpu: bool) -> tuple[str, ...]:
+    """Say how it was measured, for whoever reads the numbers later."""
+    common = (
+        "Latency: from w rows to the bytes (B, G, R, X) of all pictures of the batch; median over the runs.",
+        "Four inputs take turns; weights are the same size for all, random for the peers.",
+        f"{effort.runs} runs each, fewer (at least {effort.least}) where they would take over {effort.limit_s:g} s.",
+    )
+    if not on_gpu:
+        return (
+            *common,
+            f"Warm-up: {effort.warm_up} runs or more. All contenders of a batch take turns, a run each.",
+            "Roofline: median copy of 128 MiB, read and written both counted; products of 1536 x 1536 normal numbers.",
+        )
+    return (
+        *common,
+        f"Warm-up: at least {effort.warm_up} runs and {effort.warm_up_s:g} s; slow ones stop after "
+        f"{effort.limit_s / 2:g} s, not before the third run.",
+        "Ours: an event pair around the graph, two runs in flight. Peers: an event pair around each call, all queued.",
+        "The bytes stay on the device, peers convert with the same operation. Caches are not flushed.",
+        "Memory: ours what plan and weights hold; peers what torch's allocator reserves after warm-up.",
+        "Roofline: median copy of 1 GiB, read and written both counted; products of 8192 x 8192 normal numbers.",
+        "Gesture to frame: Renderer.render of changing requests one at a time, the copy to the host included.",
+    )

@@ -1,0 +1,171 @@
+"""The report as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpu_backend.bench.report import OURS, Gesture, Judgement, KernelCost, Measurement, Report
+from gpu_backend.bench.verdict import GPU, NETWORK, is_judged
+
+_LEFT = "<"
+_RIGHT = ">"
+
+
+def table(report: Report) -> str:
+    """Return all of it, one part below the other."""
+    parts = [
+        _head(report),
+        _measurements(report),
+        *_kernel_tables(report),
+        _ceiling(report),
+        *(_gesture(gesture) for gesture in report.gestures),
+        _skipped(report),
+        _verdict(report),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(report: Report) -> str:
+    run = report.run
+    where = f"{run.device}, driver {run.driver}" if run.driver else f"{run.device}, {run.threads} threads"
+    torch = f"torch {run.versions.get('torch', 'missing')}"
+    commit = f", commit {run.commit[:12]}" if run.commit else ""
+    size = f"{run.resolution} x {run.resolution}, {run.parameters / 1e6:.1f} M parameters"
+    return f"{run.network}: {size}\n{where}, {torch}\n{run.date}{commit}, {run.wall_s:.0f} s"
+
+
+def _measurements(report: Report) -> str:
+    if not report.measurements:
+        return ""
+    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "memory", "runs", "x ours")
+    rows = [
+        (
+            row.who,
+            row.precision,
+            str(row.batch),
+            number(row.latency_ms),
+            number(row.image_ms),
+            number(row.images_per_s),
+            "" if row.nbytes is None else size(row.nbytes),
+            str(row.runs),
+            _times_ours(report, row),
+        )
+        for row in sorted(report.measurements, key=lambda row: (row.batch, row.latency_ms))
+    ]
+    return _grid(head, rows, left=2)
+
+
+def _times_ours(report: Report, row: Measurement) -> str:
+    """How many times as long as ours, in the precision that the report leads with."""
+    ours = ours_at(report, row.batch)
+    return "" if ours is None or ours is row else f"{row.latency_ms / ours.latency_ms:.2f}"
+
+
+def ours_at(report: Report, batch: int) -> Measurement | None:
+    """Return what others are compared with: this renderer in its first precision, with its graph."""
+    return next((m for m in report.measurements if m.who == OURS and m.batch == batch), None)
+
+
+def _kernel_tables(report: Report) -> Iterator[str]:
+    for batch in dict.fromkeys(cost.batch for cost in report.kernels):
+        costs = [cost for cost in report.kernels if cost.batch == batch]
+        on_gpu = any(cost.state for cost in costs)
+        head = ["layer", "kernel", "us", "share", "GB/s", "TFLOP/s", "roofline"]
+        if on_gpu:
+            head += ["registers", "spills", "occupancy", "waves", "state"]
+        total = sum(cost.time_us for cost in costs)
+        yield f"kernels, batch {batch}: {total:.0f} us\n" + _grid(
+            head, [_kernel(cost, on_gpu) for cost in costs], left=2
+        )
+
+
+def _kernel(cost: KernelCost, on_gpu: bool) -> tuple[str, ...]:
+    seconds = cost.time_us / 1e6
+    row = (
+        cost.layer.removeprefix("synthesis."),
+        cost.kernel,
+        f"{cost.time_us:.1f}",
+        f"{cost.share:.1%}",
+        f"{cost.nbytes / seconds / 1e9:.0f}" if seconds else "",
+        f"{cost.flops / seconds / 1e12:.2f}" if seconds else "",
+        "" if cost.roofline_share is None else f"{cost.roofline_share:.0%}",
+    )
+    if not on_gpu:
+        return row
+    state = f"{cost.state}: {cost.reason}" if cost.reason else cost.state
+    return (*row, str(cost.registers), str(cost.spill_nbytes), f"{cost.occupancy:.0%}", f"{cost.waves:.2f}", state)
+
+
+def _ceiling(report: Report) -> str:
+    ceiling = report.ceiling
+    if ceiling is None:
+        return ""
+    rates = ", ".join(f"{name} {rate / 1e12:.3g} TFLOP/s" for name, rate in ceiling.flop_per_s.items())
+    source = "measured" if ceiling.is_measured else "worked out"
+    return f"roofline, {source}: copies {ceiling.copy_bytes_per_s / 1e9:.0f} GB/s; products {rates}"
+
+
+def _gesture(gesture: Gesture) -> str:
+    host = "not measured" if gesture.host_ms is None else f"{number(gesture.host_ms)} ms"
+    device = "" if gesture.device_ms is None else f", device {number(gesture.device_ms)} ms"
+    return (
+        f"gesture to frame on the host, {gesture.precision}, {gesture.frames} frames: "
+        f"p50 {number(gesture.p50_ms)} ms, p99 {number(gesture.p99_ms)} ms{device}\n"
+        f"host time a frame: {host}; processor time of all threads {number(gesture.cpu_ms)} ms; "
+        f"the renderer holds {size(gesture.nbytes)}"
+    )
+
+
+def _skipped(report: Report) -> str:
+    return "\n".join(f"skipped: {item.what}: {item.reason}" for item in report.skipped)
+
+
+def _verdict(report: Report) -> str:
+    if report.run.device_kind == "cpu":
+        return "\n".join(_ratios(report))
+    if not is_judged(report):
+        return f"The goals are set for {NETWORK} on an {GPU}, so this run is not judged by them."
+    head = ("goal", "came", "must", "aim", "verdict")
+    return _grid(head, [_judgement(line) for line in report.verdict], left=1)
+
+
+def _judgement(line: Judgement) -> tuple[str, ...]:
+    sign = "<=" if line.unit == "ms" else ">="
+    unit = " ms" if line.unit == "ms" else " x"
+    came = "" if line.value is None else f"{line.value:.3f}{unit}"
+    aim = "" if line.aim is None else f"{line.aim:g}{unit}"
+    return (line.name, came, f"{sign} {line.must:g}{unit}", aim, line.outcome)
+
+
+def _ratios(report: Report) -> Iterator[str]:
+    for row in report.measurements:
+        ours = ours_at(report, row.batch)
+        if ours is not None and row.who != OURS:
+            ratio = row.latency_ms / ours.latency_ms
+            name = f"plain PyTorch ({row.who}, {row.precision}, batch {row.batch})"
+            yield f"latentloom is {ratio:.2f} times as fast as {name}"
+
+
+def number(value: float) -> str:
+    """Return a number with three figures, or all before the point."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def size(nbytes: int) -> str:
+    """Return bytes for people."""
+    return f"{nbytes / 1e9:.2f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.1f} MB"
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """Align columns: the first `left` to the left, the others to the right, a last one of words to the left too."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = []
+    for row in (head, *rows):
+        cells = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            is_left = column < left or head[column] in ("state", "verdict")
+            cells.append(f"{cell:{_LEFT if is_left else _RIGHT}{width}}")
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""Contenders are warmed up, take turns, and are named when they fail or when the time is over."""
+
+import pytest
+
+from gpu_backend.bench.contender import CannotRunError, Case
+from gpu_backend.bench.stopwatch import SPENT, Budget, Effort, Stopwatch, why
+from gpu_backend.errors import DeviceMemoryError
+
+EFFORT = Effort(runs=6, warm_up=2, warm_up_s=0.0, limit_s=1.0, least=3)
+
+
+class Fake:
+    """A contender that notes what is asked of it."""
+
+    def __init__(self, who: str, log: list[str], *, ms: float = 1.0, fails: str = "", error: Exception | None = None):
+        self.case = Case(who, "fp16", 2)
+        self.nbytes = 7
+        self.log = log
+        self.ms = ms
+        self.fails = fails
+        self.error = error or RuntimeError("out of luck\nat some place")
+        self.closed = 0
+
+    def prepare(self) -> None:
+        self._note("prepare")
+
+    def settle(self) -> None:
+        self._note("settle")
+
+    def times_ms(self, runs: int) -> list[float]:
+        self._note(f"run {runs}")
+        return [self.ms] * runs
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _note(self, what: str) -> None:
+        self.log.append(f"{self.case.who} {what}")
+        if self.fails and what.startswith(self.fails):
+            raise self.error
+
+
+def stopwatch(effort: Effort = EFFORT, seconds: float = 100.0) -> Stopwatch:
+    return Stopwatch(effort, Budget(seconds), lambda what: None)
+
+
+def test_a_contender_is_prepared_warmed_up_settled_and_run_at_once() -> None:
+    log: list[str] = []
+    fake = Fake("a", log)
+    watch = stopwatch()
+    watch.measure([fake], in_turns=False)
+    assert log == ["a prepare", "a run 1", "a run 1", "a settle", "a run 6"]
+    (row,) = watch.measurements
+    assert (row.who, row.precision, row.batch, row.nbytes, row.warm_up, row.runs) == ("a", "fp16", 2, 7, 2, 6)
+    assert (row.latency_ms, row.image_ms, row.images_per_s) == (1.0, 0.5, 2000.0)
+    assert fake.closed == 1
+
+
+def test_on_the_processor_contenders_take_turns() -> None:
+    log: list[str] = []
+    stopwatch().measure([Fake("a", log), Fake("b", log)], in_turns=True)
+    turns = log[log.index("b settle") + 1 :]
+    assert turns == ["a run 1", "b run 1"] * 6
+
+
+def test_a_slow_contender_runs_less_often_but_not_less_than_the_least() -> None:
+    log: list[str] = []
+    watch = stopwatch()
+    watch.measure([Fake("slow", log, ms=900.0), Fake("quick", log)], in_turns=True)
+    assert {row.who: row.runs for row in watch.measurements} == {"slow": 3, "quick": 6}
+
+
+@pytest.mark.parametrize("fails", ["prepare", "run", "settle"])
+def test_a_failure_is_named_and_the_others_go_on(fails: str) -> None:
+    log: list[str] = []
+    bad, good = Fake("bad", log, fails=fails), Fake("good", log)
+    watch = stopwatch()
+    watch.measure([bad, good], in_turns=False)
+    assert [row.who for row in watch.measurements] == ["good"]
+    (skipped,) = watch.skipped
+    assert skipped.what == "bad, fp16, batch 2"
+    assert skipped.reason == "RuntimeError: out of luck"
+    assert bad.closed >= 1
+
+
+def test_a_failure_in_the_middle_of_the_turns_ends_them_for_one_only() -> None:
+    log: list[str] = []
+    watch = stopwatch()
+    bad = Fake("bad", log)
+    bad.times_ms = _failing_after(bad, 3)  # type: ignore[method-assign]
+    watch.measure([bad, Fake("good", log)], in_turns=True)
+    assert [row.who for row in watch.measurements] == ["good"]
+    assert [item.what for item in watch.skipped] == ["bad, fp16, batch 2"]
+
+
+def test_nothing_begins_after_the_budget() -> None:
+    times = iter([0.0, 1.0, 11.0])
+    log: list[str] = []
+    watch = Stopwatch(EFFORT, Budget(10.0, clock=lambda: next(times)), lambda what: None)
+    watch.measure([Fake("first", log), Fake("late", log)], in_turns=False)
+    assert [row.who for row in watch.measurements] == ["first"]
+    assert [(item.what, item.reason) for item in watch.skipped] == [("late, fp16, batch 2", SPENT)]
+    assert "late prepare" not in log
+
+
+def test_reasons_are_one_line() -> None:
+    class OutOfMemoryError(RuntimeError):
+        """As torch calls its own."""
+
+    assert why(DeviceMemoryError("There is too little memory.")) == "out of memory"
+    assert why(OutOfMemoryError("CUDA out of memory. Tried to allocate\n20 GiB")) == "out of memory"
+    assert why(CannotRunError("this GPU has no bf16")) == "this GPU has no bf16"
+    assert why(KeyError()) == "KeyError"
+
+
+def _failing_after(fake: Fake, calls: int):  # type: ignore[no-untyped-def]
+    left = iter(range(calls))
+
+    def times_ms(runs: int) -> list[float]:
+        if next(left, None) is None:
+            raise RuntimeError("lost")
+        return [fake.ms] * runs
+
+    return times_ms
