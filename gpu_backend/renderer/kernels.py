@@ -1,0 +1,95 @@
+"""The kernels that a model needs on a GPU, made ready before anything is rendered.
+
+Nothing here touches the driver but the probe, so any thread may compile while another one renders on the CPU. A kernel
+that is ready lies in the person's cache folder, where the GPU's executor finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gpu_backend.device import choose_gpu
+from gpu_backend.model import Model
+from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.plan import Precision
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+
+if TYPE_CHECKING:
+    from gpu_backend.cuda.probe import Gpu
+    from gpu_backend.ops.kernel import KernelRecipe
+
+
+def compile_kernels(
+    model: Model,
+    device: str = "auto",
+    *,
+    precision: Precision = "fp16",
+    progress: Callable[[int, int], None] | None = None,
+    abandoned: Callable[[], bool] | None = None,
+) -> None:
+    """Compile what is missing for pictures of a model, one at a time; drafts need no others.
+
+    Kernels that stand in for those that fail, and that those are checked with, are among them. A kernel that does not
+    compile is no error here: the renderer names it, and what stands in for it.
+
+    Parameters
+    ----------
+    device
+        As for `Renderer`; where it stands for the CPU, there is nothing to do.
+    progress
+        Told how many of how many are done: at the beginning, and whenever one is.
+    abandoned
+        Asked every few hundredths of a second; once it says yes, nothing else is begun.
+
+    Raises
+    ------
+    DeviceError
+        If there is no device of that name, or no compiler.
+    CancelledError
+        If `abandoned` said yes.
+    """
+    gpu = choose_gpu(device)
+    if gpu is None:
+        return
+    # Imported here, like everything that only a GPU needs.
+    from gpu_backend.cuda import compilation
+
+    compilation.compile_kernels(
+        recipes_of(model, gpu, precision), gpu.compile_architecture, progress=progress, abandoned=abandoned
+    )
+
+
+def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = "fp16") -> tuple[int, int]:
+    """Return how many of how many kernels need no compiling; (0, 0) where the CPU renders.
+
+    Raises
+    ------
+    DeviceError
+        If there is no device of that name, or no compiler.
+    """
+    gpu = choose_gpu(device)
+    if gpu is None:
+        return 0, 0
+    from gpu_backend.cuda import compilation
+
+    recipes = recipes_of(model, gpu, precision)
+    return compilation.ready_count(recipes, gpu.compile_architecture), len(recipes)
+
+
+def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
+    """Return the kernels for one latent and one full picture, fused and plain, each once."""
+    from gpu_backend.cuda.lowering import lower
+    from gpu_backend.cuda.target import target_of
+    from gpu_backend.cuda.tiles import tuned_folder
+
+    target = target_of(gpu, tuned_folder())
+    model_id = model.facts.model_id
+    mapping = build_mapping_plan(model.spec, model_id, precision=precision)
+    synthesis = build_synthesis_plan(model.spec, model_id, precision=precision)
+    schedules = (
+        lower(synthesis, model.weights, target),
+        lower(mapping, model.weights, target),
+        lower(synthesis, model.weights, target, everything_plain=True),
+    )
+    return tuple(dict.fromkeys(recipe for schedule in schedules for recipe in schedule.recipes))
