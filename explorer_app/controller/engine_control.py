@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
 
 from explorer_app.controller.state import ControllerState
+from explorer_app.exporting.chrome_trace import write_trace
 from explorer_app.rendering.device_choice import DeviceChoice, Precision
 from explorer_app.rendering.news import (
     Compared,
@@ -73,6 +75,20 @@ class EngineControl(ControllerState):
     def frame_painted(self, frame: Frame) -> None:
         """Tell that a frame is on the screen: this is where gesture-to-screen latency is measured."""
         self._preview.frame_painted(frame)
+
+    @Slot(float)
+    def input_came(self, age_s: float) -> None:
+        """Tell that an input event of this age is about to be handled: a gesture begins where the hand does."""
+        self._preview.input_came(self._clock() - age_s)
+
+    def save_trace(self, path: Path | str) -> None:
+        """Write the frames of the last seconds as a Chrome trace, in the background; a message tells when."""
+        path, frames = Path(path), self.statistics.traced
+        device = f"{self.device.name} ({self.device.precision})" if self.device is not None else ""
+        self._worker.submit(
+            lambda: write_trace(path, frames, device),
+            done=f"The trace {path.name} is saved; ui.perfetto.dev or chrome://tracing opens it.",
+        )
 
     @Slot(bool)
     def set_measuring(self, on: bool) -> None:

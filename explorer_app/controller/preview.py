@@ -22,6 +22,9 @@ MEASURE_MS = 500
 
 _STATISTICS_MS = 200
 
+_INPUT_S = 0.05
+"""What is asked for so soon after an input event is its answer; later, nobody knows."""
+
 
 class Preview(QObject):
     """Asks for pictures of the session and shows the newest frame."""
@@ -41,6 +44,8 @@ class Preview(QObject):
         self._measured: RenderRequest | None = None
         self._measure_next = False
         self._asked_s: float | None = None
+        self._input: tuple[float, float] | None = None
+        """When the newest input event was made, and when it was told of."""
         self._dropped_before = 0
         self.statistics = FrameStatistics()
         self._rest = self._timer(REST_MS, self._settle, single=True)
@@ -79,11 +84,17 @@ class Preview(QObject):
         """Ask again for the picture that is on the screen: it is rendered in another way now."""
         self.show_device(self._policy.expects_quick)
         self._asked = None
-        if self._session is not None:
-            self.ask(self._session, live=False)
+        self._ask_again()
 
-    def ask(self, session: Session, *, live: bool) -> None:
-        """Ask for the picture of a session: at once, and small enough to follow the hand while it is live."""
+    def input_came(self, made_s: float) -> None:
+        """Take note that an input event of that time is about to be handled."""
+        self._input = (made_s, self._clock())
+
+    def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
+        """Ask for the picture of a session: at once, and small enough to follow the hand while it is live.
+
+        Where no hand asks for it, `by_hand` is False: then it tells nothing about how promptly pictures follow.
+        """
         self._session = session
         if self._facts is None or session.model.model_id != self._facts.model_id:
             return
@@ -101,7 +112,19 @@ class Preview(QObject):
             self._measure_next = False
             self._measured = request
             request = replace(request, measure_steps=True)
-        self._renders.ask(request, self._clock(), at_rest=not live)
+        self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=not live)
+
+    def _ask_again(self) -> None:
+        """Ask for what the session shows, without a hand."""
+        if self._session is not None:
+            self.ask(self._session, live=False, by_hand=False)
+
+    def _gesture_s(self) -> float:
+        """Return when the gesture was made that asks for a picture now."""
+        now_s = self._clock()
+        if self._input is None or now_s - self._input[1] > _INPUT_S:
+            return now_s
+        return min(now_s, self._input[0])
 
     def render_failed(self) -> None:
         """Forget what was asked for, so that it can be asked for again."""
@@ -143,8 +166,7 @@ class Preview(QObject):
 
     def _settle(self) -> None:
         """Nothing changed for a while: the full picture."""
-        if self._session is not None:
-            self.ask(self._session, live=False)
+        self._ask_again()
 
     def _frame_answers(self, request: RenderRequest) -> bool:
         """Return whether the picture of a request is on the screen."""
@@ -158,6 +180,6 @@ class Preview(QObject):
         is_timed = self.statistics.newest_ms > 0
         if is_timed and self._asked is not None and self._asked != self._measured:
             self._measure_next = True
-            if self._session is not None and not self._rest.isActive() and self._frame_answers(self._asked):
+            if not self._rest.isActive() and self._frame_answers(self._asked):
                 self._asked = None
-                self.ask(self._session, live=False)
+                self._ask_again()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend import Frame
+from explorer_app.exporting.chrome_trace import TracedFrame
+from gpu_backend import Frame, KernelFacts
 
 FRAME_BUDGET_MS = 33.0
 """A frame that takes longer than this is no longer felt as following the hand."""
@@ -16,13 +17,27 @@ FRAME_BUDGET_MS = 33.0
 RING_SIZE = 240
 """Frames that the plot and the percentiles look back on."""
 
+TRACE_S = 10.0
+"""Seconds that a trace looks back on."""
+
+_TRACE_SIZE = 20_000
+"""Frames that a trace holds at most."""
+
 _REST_S = 0.5
 """Frames further apart than this were not part of one movement."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """One row of the table of steps. `share` is the part in 0..1 of the time of all steps."""
+    """One row of the table of steps.
+
+    Attributes
+    ----------
+    share
+        The part in 0..1 of the time of all steps.
+    facts
+        What is known of the kernel; None on the processor.
+    """
 
     layer: str
     kernel: str
@@ -30,6 +45,17 @@ class StepCost:
     share: float
     flops: int
     nbytes: int
+    facts: KernelFacts | None = None
+
+    @property
+    def flop_per_s(self) -> float:
+        """Operations a second; 0 where none are counted."""
+        return self.flops / self.time_us * 1e6 if self.time_us > 0 else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes moved a second."""
+        return self.nbytes / self.time_us * 1e6 if self.time_us > 0 else 0.0
 
 
 class FrameStatistics:
@@ -37,10 +63,15 @@ class FrameStatistics:
 
     def __init__(self) -> None:
         self._frame_ms: deque[float] = deque(maxlen=RING_SIZE)
+        self._device_ms: deque[float] = deque(maxlen=RING_SIZE)
+        self._host_ms: deque[float] = deque(maxlen=RING_SIZE)
         self._gaps_s: deque[float] = deque(maxlen=30)
         self._latency_ms: deque[float] = deque(maxlen=60)
+        self._traced: deque[TracedFrame] = deque(maxlen=_TRACE_SIZE)
         self._last_shown_s: float | None = None
         self._steps: tuple[StepCost, ...] = ()
+        self._idle_ms: float | None = None
+        self._timing_source = "cpu"
         self.dropped = 0
         """Frames that were rendered but replaced by a newer one before they could be shown."""
 
@@ -49,17 +80,34 @@ class FrameStatistics:
 
         Frames that were measured step by step give the table; measuring slows them, so they are left out of the times.
         """
-        if frame.timings.steps:
-            total_us = sum(step.time_us for step in frame.timings.steps) or 1.0
-            self._steps = tuple(
-                StepCost(step.layer, step.kernel, step.time_us, step.time_us / total_us, step.flops, step.nbytes)
-                for step in frame.timings.steps
-            )
+        timings = frame.timings
+        if timings.steps:
+            self._take_steps(frame)
         else:
-            self._frame_ms.append(frame.timings.total_ms)
+            self._frame_ms.append(timings.total_ms)
+            if timings.device_ms is not None:
+                self._device_ms.append(timings.device_ms)
+            if timings.host_ms is not None:
+                self._host_ms.append(timings.host_ms)
         if self._last_shown_s is not None and now_s - self._last_shown_s < _REST_S:
             self._gaps_s.append(now_s - self._last_shown_s)
         self._last_shown_s = now_s
+        self._traced.append(TracedFrame(now_s, frame.width, frame.height, frame.is_draft, timings))
+        while self._traced[0].arrived_s < now_s - TRACE_S:
+            self._traced.popleft()
+
+    def _take_steps(self, frame: Frame) -> None:
+        timings = frame.timings
+        sum_us = sum(step.time_us for step in timings.steps)
+        total_us = sum_us or 1.0
+        self._steps = tuple(
+            StepCost(
+                step.layer, step.kernel, step.time_us, step.time_us / total_us, step.flops, step.nbytes, step.facts
+            )
+            for step in timings.steps
+        )
+        self._timing_source = timings.timing_source
+        self._idle_ms = None if timings.device_ms is None else max(0.0, timings.device_ms - sum_us / 1000.0)
 
     def frame_painted(self, asked_s: float, now_s: float) -> None:
         """Take in that the picture asked for at `asked_s` is on the screen at `now_s`."""
@@ -67,10 +115,11 @@ class FrameStatistics:
 
     def clear(self) -> None:
         """Forget everything: another model has other costs."""
-        for ring in (self._frame_ms, self._gaps_s, self._latency_ms):
+        for ring in (self._frame_ms, self._device_ms, self._host_ms, self._gaps_s, self._latency_ms, self._traced):
             ring.clear()
         self._last_shown_s = None
         self._steps = ()
+        self._idle_ms = None
         self.dropped = 0
 
     @property
@@ -92,21 +141,43 @@ class FrameStatistics:
     @property
     def p50_ms(self) -> float:
         """Median frame time; 0 before the first frame."""
-        return self.percentile_ms(50)
+        return self.percentiles_ms(50)[0]
 
     @property
     def p95_ms(self) -> float:
         """Nineteen frames of twenty take at most this long."""
-        return self.percentile_ms(95)
+        return self.percentiles_ms(95)[0]
 
     @property
     def p99_ms(self) -> float:
         """Ninety-nine frames of a hundred take at most this long."""
-        return self.percentile_ms(99)
+        return self.percentiles_ms(99)[0]
 
-    def percentile_ms(self, percent: float) -> float:
-        """Return a percentile of the frame times, interpolated; 0 before the first frame."""
-        return float(np.percentile(self.frame_times_ms, percent)) if self._frame_ms else 0.0
+    def percentiles_ms(self, *percents: float) -> tuple[float, ...]:
+        """Return percentiles of the frame times, interpolated; 0 before the first frame."""
+        if not self._frame_ms:
+            return (0.0,) * len(percents)
+        return tuple(float(value) for value in np.percentile(self.frame_times_ms, percents))
+
+    @property
+    def device_ms(self) -> float | None:
+        """Median time of the frame on the device, from its first kernel to its last; None on the processor."""
+        return float(np.median(self._device_ms)) if self._device_ms else None
+
+    @property
+    def host_ms(self) -> float | None:
+        """Median time that this process works for a frame, waiting excluded; None where that is not measured."""
+        return float(np.median(self._host_ms)) if self._host_ms else None
+
+    @property
+    def idle_ms(self) -> float | None:
+        """The device's time between the kernels of the frame that was measured last; None on the processor."""
+        return self._idle_ms
+
+    @property
+    def timing_source(self) -> str:
+        """How the steps were timed: "cpu", "events" or "cupti"."""
+        return self._timing_source
 
     @property
     def gesture_to_screen_ms(self) -> float:
@@ -117,3 +188,8 @@ class FrameStatistics:
     def steps(self) -> tuple[StepCost, ...]:
         """Steps of the frame that was measured last, in execution order."""
         return self._steps
+
+    @property
+    def traced(self) -> tuple[TracedFrame, ...]:
+        """Frames of the last `TRACE_S` seconds, oldest first."""
+        return tuple(self._traced)

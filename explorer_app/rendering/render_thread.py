@@ -157,7 +157,7 @@ class RenderThread(QObject):
             self._thread.join(_END_S)
         self._state = Lifecycle.CLOSED
 
-    def ask(self, request: RenderRequest, asked_s: float, *, at_rest: bool = False) -> None:
+    def ask(self, request: RenderRequest, asked_s: float | None, *, at_rest: bool = False) -> None:
         """Ask for a picture; it takes the place of one that was asked for and not begun.
 
         One that nothing moves in (`at_rest`) is given up when another is asked for; one in a movement never is.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
 if TYPE_CHECKING:
-    from gpu_backend import Comparison, RenderOptions
+    from gpu_backend import Comparison, RenderOptions, Roofline
 
 PROCESSOR_ID = "cpu"
 """`DeviceLike.id` of the processor; every other one is a GPU."""
@@ -40,6 +40,11 @@ class DeviceLike(Protocol):
     @property
     def memory_nbytes(self) -> int:
         """All of its memory; 0 where that is not known."""
+        ...
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """What it can do at best; None where that is not known."""
         ...
 
 

@@ -29,6 +29,7 @@ _ZOOM_STEP = 1.25
 MODEL_FILES = "Models (*.pkl *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
 PICTURE_FILES = "Pictures (*.png)"
+TRACE_FILES = "Chrome traces (*.json)"
 
 
 class Commands(QObject):
@@ -171,6 +172,19 @@ class Commands(QObject):
     def reset_layout(self) -> None:
         """Put every dock back where it was first."""
         self._window.workspace.reset()
+
+    def copy_steps(self) -> None:
+        """Put the table of steps on the clipboard."""
+        text = self._window.performance.csv()
+        if not text:
+            self._messages.warning("No steps are measured yet: show the performance panel and move the picture.")
+            return
+        QGuiApplication.clipboard().setText(text)
+        self._messages.info(f"{len(text.splitlines()) - 1} steps are on the clipboard, with all their columns.")
+
+    def save_trace(self) -> None:
+        """Choose where the trace goes."""
+        self._choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._controller.save_trace)
 
     def _set_theme(self, mode: theme.Mode) -> None:
         app = QApplication.instance()

@@ -38,6 +38,7 @@ from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.model.model_words import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
+from explorer_app.window.performance.performance_link import PerformanceLink
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from explorer_app.window.status_bar import StatusBar
@@ -122,6 +123,7 @@ class MainWindow(QMainWindow):
         around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
         around.addWidget(self.workspace)
         self.setCentralWidget(area)
+        steps = [ActionButton(self.actions_by_key[key], role="flat") for key in ("copy-steps", "save-trace")]
         buttons = [
             ActionButton(self.actions_by_key["undo"]),
             ActionButton(self.actions_by_key["redo"]),
@@ -135,7 +137,7 @@ class MainWindow(QMainWindow):
                 Dock("mix-dock", "Mix", self.mix, scrolls=False),
             ],
             right=[
-                Dock("performance-dock", "Performance", self.performance, scrolls=False),
+                Dock("performance-dock", "Performance", self.performance, scrolls=False, extras=steps),
                 Dock("model-dock", "Model", self.model, first_height=theme.px(300)),
             ],
             bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
@@ -201,8 +203,8 @@ class MainWindow(QMainWindow):
         self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
         self.message_view.message_shown.connect(self._message_shown)
-        performance = self._dock("performance-dock")
-        performance.visibilityChanged.connect(controller.set_measuring)
+        self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
+        self._dock("performance-dock").visibilityChanged.connect(controller.set_measuring)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
@@ -376,6 +378,7 @@ class MainWindow(QMainWindow):
             free = self.screen().availableGeometry()
             self.resize(min(theme.px(_FIRST_SIZE[0]), free.width()), min(theme.px(_FIRST_SIZE[1]), free.height()))
         self.show()
+        self.performance_link.input_age.watch(self.windowHandle())
         if not self.workspace.restore_text(values.window_state):
             self.workspace.reset()
         self.canvas.setFocus()
@@ -387,9 +390,8 @@ class MainWindow(QMainWindow):
             window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
             window_state=self.workspace.state_text(),
         )
-        performance = self._dock("performance-dock")
         with contextlib.suppress(RuntimeError):
-            performance.visibilityChanged.disconnect(self._controller.set_measuring)
+            self._dock("performance-dock").visibilityChanged.disconnect(self._controller.set_measuring)
         self._speed_timer.stop()
         self.message_view.close()
         self.hide()  # the renderer may have a step to end, and nobody wants to watch that

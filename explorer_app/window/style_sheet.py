@@ -37,6 +37,7 @@ QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 
 QLabel { background: transparent; }
 QLabel[role="dim"], QLabel[role="caption"], QLabel[role="hint"] { color: $dim; }
+QLabel[role="caption"] { font-size: ${caption}px; }
 QLabel[role="strong"], QLabel[role="figure"] { color: $strong; }
 QLabel[role="accent"] { color: $accent_text; }
 QLabel[role="good"] { color: $good; }
@@ -174,6 +175,7 @@ def style_sheet(tokens: Tokens) -> str:
     values |= {f"p{size}": px(size) for size in (2, 4, 5, 6, 8, 10, 14, 16, 20, 28)}
     values |= {
         "table": fonts.table().pixelSize(),
+        "caption": fonts.caption().pixelSize(),
         "radius": px(theme.RADIUS),
         "gap": theme.GAP,
         "control": px(theme.ROW) - 2,

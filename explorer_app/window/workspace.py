@@ -72,11 +72,14 @@ class Workspace(QMainWindow):
         if is_low and len(left) >= 3:
             self.tabifyDockWidget(left[1], left[2])
             left[1].raise_()
+        if is_low and len(right) >= 2:
+            self.tabifyDockWidget(right[0], right[1])
+            right[0].raise_()
         is_wide = self.width() >= theme.px(1400)
         widths = [theme.px(344 if is_wide else 316), theme.px(428 if is_wide else 348)]
         self.resizeDocks([left[0], right[0]], widths, Qt.Orientation.Horizontal)
         self._share_height(left[:2] if is_low else left, widths[0], grows=1)
-        self._share_height(right, widths[1], grows=0)
+        self._share_height(right[:1] if is_low else right, widths[1], grows=0)
         self.resizeDocks(bottom, [theme.px(112)] * len(bottom), Qt.Orientation.Vertical)
 
     def _share_height(self, docks: Sequence[Dock], width: int, grows: int) -> None:

@@ -154,6 +154,7 @@ class FakeController(QObject):
         self.drift_speed = 0.25
         self.recent_models: tuple[RecentModel, ...] = ()
         self.painted: list[Frame] = []
+        self.input_ages: list[float] = []
         self._serves_thumbnails = serves_thumbnails
         self._before: Session | None = None
         if with_model:
@@ -356,6 +357,12 @@ class FakeController(QObject):
     def frame_painted(self, frame: Frame) -> None:
         self.painted.append(frame)
         self.statistics.frame_painted(time.monotonic() - 0.03, time.monotonic())
+
+    def input_came(self, age_s: float) -> None:
+        self.input_ages.append(age_s)
+
+    def save_trace(self, path: Path | str) -> None:
+        self.asked.append(("save_trace", Path(path)))
 
     def set_measuring(self, on: bool) -> None:
         self.asked.append(("set_measuring", on))

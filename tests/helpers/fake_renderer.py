@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorer_app.rendering.device_choice import DeviceChoice
-from gpu_backend import CancelledError, Frame, FrameTimings, Model, ModelFileError, RenderRequest, StepTime
+from gpu_backend import CancelledError, Frame, FrameTimings, Model, ModelFileError, RenderRequest, Roofline, StepTime
 from tests.helpers.networks import make_stylegan2
 
 
@@ -22,6 +22,7 @@ class FakeDevice:
     precision: str = "fp32"
     reason: str = "CPU: for a test."
     memory_nbytes: int = 0
+    roofline: Roofline | None = None
 
 
 GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU that can run the kernels.", 150 << 30)

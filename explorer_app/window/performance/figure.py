@@ -31,6 +31,13 @@ class Figure(QWidget):
         """What it says below the number."""
         return self._caption
 
+    def set_meaning(self, caption: str, unit: str, tip: str) -> None:
+        """Let it stand for something else, with no number yet."""
+        if tip != self.toolTip():
+            self._unit = unit
+            self.setToolTip(tip)
+            self.show_value("–", caption)
+
     def show_value(self, value: str, caption: str = "") -> None:
         """Show a number, and another caption if there is one."""
         if (value, caption or self._caption) == (self._value, self._caption):
@@ -64,3 +71,10 @@ class Figure(QWidget):
             painter.drawText(QPointF(width + theme.px(3), line), self._unit)
         metrics = QFontMetricsF(caption)
         painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), self._caption)
+
+
+def milliseconds(value: float) -> str:
+    """Return a time with three figures at most, so that it keeps its width: 0.42, 4.21, 42.1, 421."""
+    if value < 10:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 100 else f"{value:.0f}"

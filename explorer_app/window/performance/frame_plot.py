@@ -18,8 +18,16 @@ _pg: Any = pyqtgraph
 """Untyped."""
 
 
-_LEAST_MS = FRAME_BUDGET_MS * 1.4
+_MARKS_MS = (0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
+"""Where the dashed line may be: at the budget, or lower where frames take a small part of it."""
+
+_HEADROOM = 1.4
 """The scale leaves room for the words above the dashed line."""
+
+
+def mark_for(median_ms: float) -> float:
+    """Return where the dashed line is, in ms: a little above what frames take, and never above the budget."""
+    return next((mark for mark in _MARKS_MS if mark >= 1.3 * median_ms), FRAME_BUDGET_MS)
 
 
 class FramePlot(QWidget):
@@ -29,7 +37,7 @@ class FramePlot(QWidget):
         super().__init__(parent)
         self.setObjectName("frame-plot")
         self.setAccessibleName("Frame times")
-        self.setToolTip(f"Times of the newest {RING_SIZE} frames in milliseconds; dashed: {FRAME_BUDGET_MS:.0f} ms.")
+        self.setToolTip(f"Times of the newest {RING_SIZE} frames in milliseconds; the dashed line says its own.")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._plot: Any = _pg.PlotWidget(self, background=None)
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -46,13 +54,14 @@ class FramePlot(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
         self._line: Any = self._plot.plot([], [])
-        self._budget: Any = _pg.InfiniteLine(pos=FRAME_BUDGET_MS, angle=0, movable=False)
+        self._budget: Any = _pg.InfiniteLine(angle=0, movable=False)
         self._label: Any = _pg.TextItem("", anchor=(0, 1))
-        self._label.setPos(0, FRAME_BUDGET_MS)
         self._plot.addItem(self._budget)
         self._plot.addItem(self._label)
         self._top = 0.0
-        self._scale_to(_LEAST_MS)
+        self._mark_ms = 0.0
+        self._mark(FRAME_BUDGET_MS)
+        self._scale_to(0.0)
         self._colour()
 
     @property
@@ -64,10 +73,20 @@ class FramePlot(QWidget):
         """Show frame times, (n,) float64, newest last and at the right end."""
         places = np.arange(RING_SIZE - len(times_ms), RING_SIZE)
         self._line.setData(places, times_ms)
-        self._scale_to(max(_LEAST_MS, float(times_ms.max()) if len(times_ms) else 0.0))
+        self._mark(mark_for(float(np.median(times_ms))) if len(times_ms) else FRAME_BUDGET_MS)
+        self._scale_to(float(times_ms.max()) if len(times_ms) else 0.0)
+
+    def _mark(self, at_ms: float) -> None:
+        """Move the dashed line."""
+        if at_ms != self._mark_ms:
+            self._mark_ms = at_ms
+            self._top = 0.0
+            self._budget.setPos(at_ms)
+            self._label.setPos(0, at_ms)
+            self._label.setText(f"{at_ms:g} ms")
 
     def _scale_to(self, highest_ms: float) -> None:
-        wanted = highest_ms * 1.2
+        wanted = max(self._mark_ms * _HEADROOM, highest_ms) * 1.2
         top = wanted if wanted > self._top else self._top + (wanted - self._top) * 0.1
         if abs(top - self._top) > 0.01 * wanted:
             self._top = top
@@ -76,10 +95,9 @@ class FramePlot(QWidget):
     def _colour(self) -> None:
         tokens = theme.current()
         self._plot.setBackground(theme.mixed(tokens.panel, tokens.well, 0.45))
-        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1.4))
+        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1))
         self._budget.setPen(_pg.mkPen(theme.mixed(tokens.panel, tokens.dim, 0.5), width=1, style=Qt.PenStyle.DashLine))
         self._label.setFont(fonts.caption())
-        self._label.setText(f"{FRAME_BUDGET_MS:.0f} ms")
         self._label.setColor(QColor(tokens.dim))
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name

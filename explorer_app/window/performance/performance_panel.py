@@ -2,66 +2,80 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from collections.abc import Sequence
 
-from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, FrameStatistics
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from explorer_app.rendering.frame_statistics import FrameStatistics
+from explorer_app.rendering.renderer_like import MemoryLike
 from explorer_app.window import theme
-from explorer_app.window.performance.figure import Figure
-from explorer_app.window.performance.frame_plot import FramePlot
+from explorer_app.window.performance.fast_path import FastPath
+from explorer_app.window.performance.kernel_line import KernelLine
+from explorer_app.window.performance.overview import Overview
+from explorer_app.window.performance.roofline_plot import RooflinePlot
+from explorer_app.window.performance.step_csv import step_csv
 from explorer_app.window.performance.step_table import StepTable
+from gpu_backend import Comparison, RenderOptions, Roofline
 
-_FIGURES_MS = 200
+_FIGURES_MS = 250
 """Figures that change more often cannot be read."""
-_PLOT_MS = 100
+_PLOT_MS = 250
 _TABLE_MS = 500
+
+_LOW_PX = 330
+"""Below this height the plot of frame times gives way to the table."""
 
 
 class PerformancePanel(QWidget):
-    """Shows statistics, each part at a rate that eyes can follow; nothing is drawn while it is hidden."""
+    """Shows statistics, each part at a rate that eyes can follow; nothing is drawn while it is hidden.
+
+    Signals
+    -------
+    options_changed(object)
+        The person wants frames rendered with other `RenderOptions`.
+    compare_asked()
+        The person wants all ways of rendering measured and compared.
+    columns_chosen(str)
+        The person chose columns of the table; `show_columns` brings them back.
+    """
+
+    options_changed = Signal(object)
+    compare_asked = Signal()
+    columns_chosen = Signal(str)
+    page_titles: Sequence[str] = ("Performance", "Roofline")
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("performance")
         self._statistics: FrameStatistics | None = None
-        self.p50 = Figure("frame p50", "ms", "Half of the newest frames took at most this long.")
-        self.p99 = Figure("p99 · p95 –", "ms", "Ninety-nine frames of a hundred took at most this long.")
-        self.fps = Figure("frames / s", "", "Frames a second while the picture last moved.")
-        self.dropped = Figure("dropped", "", "Frames that a newer one replaced before they could be shown.")
-        self.plot = FramePlot(self)
-        self.latency = QLabel(self)
-        self.latency.setToolTip("Median time from a gesture to its picture being painted, over the newest 60.")
-        theme.set_role(self.latency, "dim")
-        self.budget = QLabel(f"budget {FRAME_BUDGET_MS:.0f} ms", self)
-        self.budget.setToolTip("A frame that takes longer is no longer felt as following the hand.")
-        theme.set_role(self.budget, "dim")
+        self._roofline: Roofline | None = None
+        self._page = 0
+        self.overview = Overview(self)
+        self.fast_path = FastPath(self)
+        self.roofline = RooflinePlot(self)
+        self.kernels = KernelLine(self)
         self.table = StepTable(self)
+        self.table.setMinimumHeight(theme.px(70))
         self.empty = QLabel("No steps measured yet: move the picture.", self)
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.empty, "dim")
-
-        figures = QHBoxLayout()
-        figures.setSpacing(theme.px(8))
-        for figure, stretch in ((self.p50, 5), (self.p99, 6), (self.fps, 4), (self.dropped, 3)):
-            figures.addWidget(figure, stretch)
-        line = QHBoxLayout()
-        line.addWidget(self.latency)
-        line.addStretch(1)
-        line.addWidget(self.budget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(6))
-        layout.setSpacing(theme.px(8))
-        layout.addLayout(figures)
-        layout.addWidget(self.plot)
-        layout.addLayout(line)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self.empty, 1)
-        self.table.setMinimumHeight(theme.px(70))
-        self._show_latency(0.0)
-        self._show_steps()
-
+        layout.setSpacing(theme.px(6))
+        layout.addWidget(self.overview)
+        layout.addWidget(self.fast_path)
+        layout.addWidget(self.roofline, 4)
+        layout.addWidget(self.kernels)
+        layout.addWidget(self.table, 3)
+        layout.addWidget(self.empty, 3)
+        self.fast_path.options_changed.connect(self.options_changed)
+        self.fast_path.compare_asked.connect(self.compare_asked)
+        self.table.columns_chosen.connect(self.columns_chosen)
+        self.table.step_chosen.connect(self.roofline.show_chosen)
+        self.roofline.step_chosen.connect(self.table.choose)
         self._timers = []
         for interval, show in (
             (_FIGURES_MS, self._show_figures),
@@ -73,6 +87,18 @@ class PerformancePanel(QWidget):
             timer.setInterval(interval)
             timer.timeout.connect(show)
             self._timers.append(timer)
+        self.show_device(has_graph=False, roofline=None)
+        self.show_page(0)
+
+    # -- what is shown ----------------------------------------------------------------------------------------------
+
+    def show_page(self, index: int) -> None:
+        """Turn to the figures or to the roofline; the table is below both."""
+        self._page = index
+        for widget in (self.overview, self.fast_path):
+            widget.setVisible(index == 0)
+        self.roofline.setVisible(index == 1)
+        self._show_steps()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
         """Show statistics soon; however often this is called, each part keeps its own rate."""
@@ -82,44 +108,70 @@ class PerformancePanel(QWidget):
                 if not timer.isActive():
                     timer.start()
 
+    def show_device(self, *, has_graph: bool, roofline: Roofline | None) -> None:
+        """Show what there is on a device: a graph or none, and what it can do at best, if that is known."""
+        self._roofline = roofline
+        self.overview.show_graph(has_graph)
+        self.fast_path.show_graph(has_graph)
+        self.fast_path.show_comparison(None)
+        self._show_figures()
+        self._show_steps()
+
+    def show_options(self, options: RenderOptions) -> None:
+        """Show how frames are rendered."""
+        self.fast_path.show_options(options)
+
+    def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
+        """Show the ways of rendering beside each other; None for not compared."""
+        self.fast_path.show_comparison(comparison, is_running=is_running)
+
+    def show_memory(self, memory: MemoryLike | None) -> None:
+        """Show what memory the renderer takes."""
+        self.kernels.show_memory(memory)
+
+    def show_compiling(self, done: int, total: int) -> None:
+        """Say how many of how many kernels are compiled; `total` 0 for none."""
+        self.kernels.show_compiling(done, total)
+
+    def show_columns(self, keys: str) -> None:
+        """Show columns that were chosen once."""
+        self.table.show_columns(keys)
+
+    def csv(self) -> str:
+        """Return the table with all its columns as comma-separated values, empty if no steps are known."""
+        steps = self.table.steps.steps
+        return step_csv(steps, self._roofline) if steps else ""
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""
         super().showEvent(event)
         for timer in self._timers:
             timer.start()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Where it is low, the table matters more than the plot."""
+        super().resizeEvent(event)
+        self.overview.plot.setVisible(self.height() >= theme.px(_LOW_PX))
+
     @Slot()
     def _show_figures(self) -> None:
-        statistics = self._statistics
-        if statistics is None or statistics.newest_ms == 0:
-            for figure in (self.p50, self.p99, self.fps, self.dropped):
-                figure.show_value("–")
-            return
-        self.p50.show_value(milliseconds(statistics.p50_ms))
-        self.p99.show_value(milliseconds(statistics.p99_ms), f"p99 · p95 {milliseconds(statistics.p95_ms)}")
-        self.fps.show_value(f"{statistics.fps:.0f}" if statistics.fps else "–")
-        self.dropped.show_value(str(statistics.dropped))
-        self._show_latency(statistics.gesture_to_screen_ms)
+        self.overview.show_figures(self._statistics)
 
     @Slot()
     def _show_plot(self) -> None:
-        if self._statistics is not None:
-            self.plot.show_times(self._statistics.frame_times_ms)
+        if self._statistics is not None and self._page == 0:
+            self.overview.show_plot(self._statistics)
 
     @Slot()
     def _show_steps(self) -> None:
-        steps = self._statistics.steps if self._statistics is not None else ()
-        self.table.show_steps(steps)
+        statistics = self._statistics
+        steps = statistics.steps if statistics is not None else ()
+        self.table.show_steps(steps, self._roofline)
+        self.kernels.show_steps(steps, statistics.timing_source if statistics is not None else "cpu")
+        if self._page == 1:
+            self.roofline.show_steps(steps, self._roofline)
+            self.roofline.show_chosen(self.table.chosen)
         self.table.setVisible(bool(steps))
         self.empty.setVisible(not steps)
-
-    def _show_latency(self, latency_ms: float) -> None:
-        figure = f"{milliseconds(latency_ms)} ms" if latency_ms > 0 else "–"
-        self.latency.setText(f"gesture to screen {figure}")
-
-
-def milliseconds(value: float) -> str:
-    """Return a time with three figures at most, so that it keeps its width: 0.42, 4.21, 42.1, 421."""
-    if value < 10:
-        return f"{value:.2f}"
-    return f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -1,0 +1,70 @@
+"""Which columns the table shows, and how wide: those that were chosen, else those that matter most and fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from explorer_app.window.performance.step_columns import COLUMNS, KEYS
+
+_SHRINK = {"kernel": 0.9}
+"""Words may be cut to this part of their width before a column has to go."""
+
+_GROWTH = {"layer": 1.3, "kernel": 1.7}
+"""Room that is left goes to words first, up to so many times their width."""
+
+_LEAST = 5
+"""So many columns stay however narrow it gets."""
+
+
+class ColumnChoice:
+    """Decides about columns; knows nothing of the table.
+
+    Parameters
+    ----------
+    natural
+        Width in px that each column's widest text needs, by key.
+    """
+
+    def __init__(self, natural: Mapping[str, int]) -> None:
+        self._natural = natural
+        self._chosen: frozenset[str] = frozenset()
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether there are as many as fit."""
+        return not self._chosen
+
+    def take(self, keys: str) -> None:
+        """Take over a choice: keys with commas between, none for as many as fit; what is not known is left out."""
+        chosen = frozenset(keys.split(",")) & frozenset(KEYS)
+        self._chosen = chosen | {KEYS[0]} if chosen else chosen
+
+    def widths(self, known: frozenset[str], room: int) -> dict[str, int]:
+        """Return the columns to show, of those that have something to tell, and their widths in px."""
+        shown = self._fitting(known, room) if self.is_automatic else self._chosen & known
+        least = {key: self._least(key) for key in KEYS if key in shown}
+        spare = room - sum(least.values())
+        for limit in ({}, _GROWTH):
+            for key in ("kernel", "layer"):
+                if key in least and spare > 0:
+                    more = min(spare, max(0, round(self._natural[key] * limit.get(key, 1.0)) - least[key]))
+                    least[key] += more
+                    spare -= more
+        if spare > 0 and least:
+            each, rest = divmod(spare, len(least))
+            for number, key in enumerate(least):
+                least[key] += each + (rest if number == 0 else 0)
+        return least
+
+    def _least(self, key: str) -> int:
+        return round(self._natural[key] * _SHRINK.get(key, 1.0))
+
+    def _fitting(self, known: frozenset[str], room: int) -> frozenset[str]:
+        shown: list[str] = []
+        for column in sorted(COLUMNS, key=lambda column: column.rank):
+            if column.key not in known:
+                continue
+            if len(shown) >= _LEAST and sum(map(self._least, shown)) + self._least(column.key) > room:
+                break
+            shown.append(column.key)
+        return frozenset(shown)

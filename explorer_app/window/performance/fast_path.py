@@ -1,0 +1,126 @@
+"""The two switches of the fast path, what each costs both ways, and by how much the pictures differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
+
+from explorer_app.window import theme
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.performance.figure import milliseconds
+from explorer_app.window.performance.switch import Switch
+from gpu_backend import Comparison, RenderOptions
+
+_NO_GRAPH = "There is no graph on the processor: its steps run one after the other by themselves."
+_GRAPH = "On: all kernels of a frame are handed to the GPU as one graph. Off: one launch after the other."
+_FUSED = "On: the fused kernels. Off: the plain functions that they are checked against; the picture must be the same."
+
+
+class FastPath(QWidget):
+    """Graph on or off, fused or reference.
+
+    Signals
+    -------
+    options_changed(object)
+        The person wants other `RenderOptions`.
+    compare_asked()
+        The person wants both ways measured, and the pictures compared.
+    """
+
+    options_changed = Signal(object)
+    compare_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._options = RenderOptions()
+        self._has_graph = True
+        self.graph = Switch("Graph", self)
+        self.fused = Switch("Fused", self)
+        self.fused.setToolTip(_FUSED)
+        self.compare = QPushButton("Compare", self)
+        self.compare.setToolTip("Render this picture all ways: their times, and the largest difference of a pixel.")
+        self.compare.clicked.connect(self.compare_asked)
+        self.graph_times = _note(self)
+        self.fused_times = _note(self)
+        self.difference = _note(self)
+        self.difference.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(theme.px(8))
+        grid.setVerticalSpacing(theme.px(1))
+        left, right = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+        for column, (control, note, stretch, side) in enumerate(
+            (
+                (self.graph, self.graph_times, 9, left),
+                (self.fused, self.fused_times, 11, left),
+                (self.compare, self.difference, 8, right),
+            )
+        ):
+            grid.addWidget(control, 0, column, side | Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(note, 1, column)
+            grid.setColumnStretch(column, stretch)
+        for switch in (self.graph, self.fused):
+            switch.clicked.connect(self._switched)
+        self.show_graph(True)
+        self.show_options(self._options)
+        self.show_comparison(None)
+
+    def show_graph(self, exists: bool) -> None:
+        """Let the graph be switched, or say why it cannot be."""
+        self._has_graph = exists
+        self.graph.setEnabled(exists)
+        self.graph.setToolTip(_GRAPH if exists else _NO_GRAPH)
+        self.graph_times.setToolTip(_GRAPH if exists else _NO_GRAPH)
+        self.graph.setChecked(exists and self._options.use_graph)
+
+    def show_options(self, options: RenderOptions) -> None:
+        """Show how frames are rendered, without emitting."""
+        self._options = options
+        self.graph.setChecked(self._has_graph and options.use_graph)
+        self.fused.setChecked(options.use_fused)
+
+    def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
+        """Show times and difference; None where nothing was compared yet."""
+        self.compare.setEnabled(not is_running)
+        if comparison is None:
+            self.graph_times.show_words("on – · off –" if self._has_graph else "no graph here", "")
+            self.fused_times.show_words("on – · off –")
+            self.difference.show_words("comparing…" if is_running else "not compared yet", "")
+            return
+        graph_on, graph_off = _ms(comparison.graph_ms), _ms(comparison.no_graph_ms)
+        fused, reference = _ms(comparison.fused_ms), _ms(comparison.reference_ms)
+        if self._has_graph:
+            self.graph_times.show_words(f"on {graph_on} · off {graph_off} ms", f"on {graph_on}, off {graph_off}")
+        else:
+            self.graph_times.show_words("no graph here", "")
+        self.fused_times.show_words(
+            f"fused {fused} · reference {reference} ms",
+            f"on {fused} · off {reference} ms",
+            f"on {fused}, off {reference}",
+        )
+        largest = f"{comparison.largest_difference:.3g} / 255"
+        self.difference.show_words(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
+        self.difference.setToolTip(
+            f"Fused and reference: the pixel that differs most does so by {largest}, "
+            f"pixels do so by {comparison.mean_difference:.3g} on average."
+        )
+
+    def _switched(self) -> None:
+        use_graph = self.graph.isChecked() if self._has_graph else self._options.use_graph
+        self._options = replace(self._options, use_graph=use_graph, use_fused=self.fused.isChecked())
+        self.options_changed.emit(self._options)
+        self.compare_asked.emit()
+
+
+def _note(parent: QWidget) -> HintLabel:
+    label = HintLabel("", parent)
+    label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    label.setFixedHeight(theme.px(16))
+    theme.set_role(label, "caption")
+    return label
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else milliseconds(value)

@@ -1,0 +1,105 @@
+"""One line about the kernels: how far compiling is, else in what state they are; at its right what memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from explorer_app.rendering.frame_statistics import StepCost
+from explorer_app.rendering.renderer_like import MemoryLike
+from explorer_app.window import theme
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.icons import icon
+from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
+
+_SOURCES = {
+    "events": "Times come from events between the kernels, scaled to the time of a frame without them.",
+    "cupti": "Times come from CUPTI and are exact.",
+    "cpu": "Times were measured on the processor.",
+}
+
+
+class KernelLine(QWidget):
+    """Keeps its height whatever it says, so that nothing below it moves."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._steps: Sequence[StepCost] = ()
+        self._source = "cpu"
+        self._compiling = (0, 0)
+        self.sign = QLabel(self)
+        self.sign.setAccessibleName("A kernel fell back")
+        self.state = HintLabel("", self)
+        self.state.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.state.setAccessibleName("Kernels")
+        self.memory = HintLabel("", self)
+        self.memory.setAccessibleName("Memory")
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Compiling kernels")
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        for label in (self.state, self.memory):
+            label.setFixedHeight(theme.px(20))
+        line = QHBoxLayout()
+        line.setSpacing(theme.px(4))
+        line.addWidget(self.sign)
+        line.addWidget(self.state, 5)
+        line.addWidget(self.memory, 4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(self.bar)
+        self.show_memory(None)
+        self._tell()
+
+    def show_compiling(self, done: int, total: int) -> None:
+        """Say that kernels are being compiled, and how many are done; nothing of it if `total` is 0."""
+        self._compiling = (done, total)
+        self._tell()
+
+    def show_steps(self, steps: Sequence[StepCost], source: str) -> None:
+        """Say in what state the kernels are, and in a tooltip why and how they were timed."""
+        self._steps, self._source = steps, source
+        self._tell()
+
+    def show_memory(self, memory: MemoryLike | None) -> None:
+        """Say what memory the renderer takes."""
+        if memory is None or not memory.total:
+            self.memory.show_words("")
+            self.memory.setToolTip("")
+            return
+        parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
+        there = " · ".join(f"{name} {nbytes / 1e6:,.0f}" for name, nbytes in parts if nbytes)
+        total = f"{memory.total / 1e6:,.0f} MB"
+        self.memory.show_words(f"memory: {there} MB", f"memory {total}", total, "")
+        self.memory.setToolTip(
+            "\n".join(
+                [f"Memory of the renderer: {total}", *(f"{name}: {nbytes / 1e6:,.1f} MB" for name, nbytes in parts)]
+            )
+        )
+
+    def _tell(self) -> None:
+        done, total = self._compiling
+        self.bar.setVisible(total > 0)
+        has_fallen = total == 0 and any(state_of(step) == "fallback" for step in self._steps)
+        self.sign.setVisible(has_fallen)
+        role = "warn" if has_fallen else "dim"
+        if self.state.property("role") != role:
+            theme.set_role(self.state, role)
+        if has_fallen and self.sign.pixmap().isNull():
+            self.sign.setPixmap(icon("warning", "warn").pixmap(theme.px(14), theme.px(14)))
+        if total:
+            self.bar.setRange(0, total)
+            self.bar.setValue(done)
+            short = f"compiling {total} kernels: {done} of {total}"
+            self.state.show_words(f"{short}; the picture comes from the CPU", short, f"compiling {done} of {total}")
+            self.state.setToolTip("Kernels are compiled once and kept; until then the processor makes the picture.")
+        else:
+            self.state.show_words(*summaries(self._steps))
+            tip = "\n".join(filter(None, (reasons(self._steps), _SOURCES[self._source] if self._steps else "")))
+            self.state.setToolTip(tip)

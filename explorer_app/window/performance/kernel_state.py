@@ -1,0 +1,53 @@
+"""In what state kernels are: fused, plain or fallback, told in words and in shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from explorer_app.rendering.frame_statistics import StepCost
+from gpu_backend import KernelFacts
+
+STATES = ("fused", "plain", "fallback")
+ICONS = {"plain": "plain-kernel", "fallback": "warning"}
+"""State -> icon before the kernel's name; what is fused needs none."""
+
+SYMBOLS = {"fused": "o", "plain": "s", "fallback": "t1"}
+"""State -> shape in the scatter, as pyqtgraph names it."""
+
+
+def state_of(step: StepCost) -> str:
+    """Return the state of a step's kernel, empty on the processor."""
+    return "" if step.facts is None else step.facts.state
+
+
+def state_words(facts: KernelFacts) -> str:
+    """Return the state and why it is so: "fallback: its self-check failed"."""
+    return f"{facts.state}: {facts.reason}" if facts.reason else facts.state
+
+
+def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
+    """Return what to say of all kernels, the fullest wording first."""
+    if not steps:
+        return ("",)
+    counts = Counter(state_of(step) for step in steps)
+    if counts[""] == len(steps):
+        return (f"{len(steps)} steps on the processor", f"{len(steps)} steps")
+    there = [state for state in STATES if counts[state]]
+    if there == ["fused"]:
+        return (f"{len(steps)} kernels, all fused", f"{len(steps)} fused")
+    short = " · ".join(f"{counts[state]} {state}" for state in there)
+    fallen = next((step for step in steps if state_of(step) == "fallback"), None)
+    if fallen is None or fallen.facts is None or not fallen.facts.reason:
+        return (f"{len(steps)} kernels: {short}", short)
+    return (f"{short} ({fallen.kernel}: {fallen.facts.reason})", f"{short} ({fallen.kernel})", short)
+
+
+def reasons(steps: Sequence[StepCost]) -> str:
+    """Return why kernels are not fused, a line each, each kernel once."""
+    lines = [
+        f"{step.kernel}, {step.facts.state}: {step.facts.reason or 'no reason was given'}"
+        for step in steps
+        if step.facts is not None and step.facts.state != "fused"
+    ]
+    return "\n".join(dict.fromkeys(lines))

@@ -1,0 +1,94 @@
+"""What frames cost: the figures that matter, frame times as a line, and how promptly they follow the hand."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, FrameStatistics
+from explorer_app.window import theme
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.performance.figure import Figure, milliseconds
+from explorer_app.window.performance.frame_plot import FramePlot
+
+_FPS = ("frames / s", "", "Frames a second while the picture last moved.")
+_GRAPH_TIP = (
+    "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
+    "when the steps were measured last."
+)
+
+
+class Overview(QWidget):
+    """Figures of constant width over a plot; on a GPU the third figure is the graph's time."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._has_graph = False
+        self.p50 = Figure("frame p50", "ms", "Half of the newest frames took at most this long.")
+        self.p99 = Figure("p99 · p95 –", "ms", "Ninety-nine frames of a hundred took at most this long.")
+        self.third = Figure(*_FPS)
+        self.dropped = Figure("dropped", "", "Frames that a newer one replaced before they could be shown.")
+        self.plot = FramePlot(self)
+        self.latency = QLabel(self)
+        self.latency.setToolTip(
+            "Median time from a gesture, as the system stamped it, to its picture being painted, over the newest 60."
+        )
+        self.host = HintLabel("", self)
+        for label in (self.latency, self.host):
+            theme.set_role(label, "dim")
+        figures = QHBoxLayout()
+        figures.setSpacing(theme.px(4))
+        for figure, stretch in ((self.p50, 5), (self.p99, 6), (self.third, 7), (self.dropped, 3)):
+            figures.addWidget(figure, stretch)
+        line = QHBoxLayout()
+        line.addWidget(self.latency)
+        line.addWidget(self.host, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.px(6))
+        layout.addLayout(figures)
+        layout.addWidget(self.plot)
+        layout.addLayout(line)
+        self.show_figures(None)
+
+    def show_graph(self, exists: bool) -> None:
+        """Show the graph's time where there is a graph, else frames a second."""
+        self._has_graph = exists
+        self.third.set_meaning(*(("graph", "ms", _GRAPH_TIP) if exists else _FPS))
+
+    def show_figures(self, statistics: FrameStatistics | None) -> None:
+        """Show figures; dashes before the first frame."""
+        if statistics is None or statistics.newest_ms == 0:
+            for figure in (self.p50, self.p99, self.third, self.dropped):
+                figure.show_value("–")
+            self._show_line(0.0, None)
+            return
+        p50, p95, p99 = statistics.percentiles_ms(50, 95, 99)
+        self.p50.show_value(milliseconds(p50))
+        self.p99.show_value(milliseconds(p99), f"p99 · p95 {milliseconds(p95)}")
+        if self._has_graph:
+            self._show_graph(statistics)
+        else:
+            self.third.show_value(f"{statistics.fps:.0f}" if statistics.fps else "–")
+        self.dropped.show_value(str(statistics.dropped))
+        self._show_line(statistics.gesture_to_screen_ms, statistics.host_ms)
+
+    def show_plot(self, statistics: FrameStatistics) -> None:
+        """Show the newest frame times."""
+        if self.plot.isVisible():
+            self.plot.show_times(statistics.frame_times_ms)
+
+    def _show_graph(self, statistics: FrameStatistics) -> None:
+        gaps = "–" if statistics.idle_ms is None else milliseconds(statistics.idle_ms)
+        device = statistics.device_ms
+        self.third.show_value("–" if device is None else milliseconds(device), f"graph · gaps {gaps}")
+
+    def _show_line(self, latency_ms: float, host_ms: float | None) -> None:
+        figure = f"{milliseconds(latency_ms)} ms" if latency_ms > 0 else "–"
+        self.latency.setText(f"gesture to screen {figure}")
+        if self._has_graph:
+            host = "–" if host_ms is None else f"{milliseconds(host_ms)} ms"
+            self.host.show_words(f"host work {host} a frame", f"host {host}", "")
+            self.host.setToolTip("Median time that this process works for a frame, waiting for the GPU excluded.")
+        else:
+            self.host.show_words(f"budget {FRAME_BUDGET_MS:.0f} ms", "")
+            self.host.setToolTip("A frame that takes longer is no longer felt as following the hand.")

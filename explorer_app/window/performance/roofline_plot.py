@@ -1,0 +1,273 @@
+"""The roofline: what operations each kernel does for a byte and in a second, under what the device can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyqtgraph
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtWidgets import QGraphicsItem, QSizePolicy, QVBoxLayout, QWidget
+
+from explorer_app.rendering.frame_statistics import StepCost
+from explorer_app.window import fonts, theme
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.performance.kernel_state import SYMBOLS, state_of
+from explorer_app.window.performance.step_columns import microseconds, roofline_share
+from gpu_backend import Roofline
+
+_pg: Any = pyqtgraph
+"""Untyped."""
+
+_TIP = (
+    "Across: operations for each byte moved. Up: operations a second. The line is what the device can do: at the left "
+    "its memory bounds, at the right its arithmetic. Circle: fused; square: plain; triangle: fallback. "
+    "Steps that count no operations are not here."
+)
+_EMPTY = "Point at a kernel: its name and figures are told here."
+_REACH_PX = 12
+"""A point this near to the pointer is meant."""
+
+
+class _Decades(_pg.AxisItem):  # type: ignore[misc]
+    """A logarithmic axis whose ticks are written out: 0.01, 1, 100."""
+
+    def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        """Return what stands at each power of ten."""
+        return [f"{10.0**value:g}" if -4 <= value <= 5 else f"1e{value:.0f}" for value in values]
+
+
+class RooflinePlot(QWidget):
+    """A scatter, both axes logarithmic. Hovering names a kernel, a click chooses it.
+
+    Signals
+    -------
+    step_chosen(int)
+        A step was clicked, by its place in execution order.
+    """
+
+    step_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("roofline-plot")
+        self.setAccessibleName("Roofline")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._steps: tuple[StepCost, ...] = ()
+        self._roofline: Roofline | None = None
+        self._places: list[int] = []
+        """Which step each point is."""
+        self._x = self._y = np.zeros(0)
+        self._chosen = self._hovered = -1
+        self._scale = 1e12
+        self._view: tuple[object, ...] = ()
+        self._plot: Any = _pg.PlotWidget(
+            self, background=None, axisItems={side: _Decades(side) for side in ("left", "bottom")}
+        )
+        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._plot.setMenuEnabled(False)
+        self._plot.setMouseEnabled(False, False)
+        self._plot.hideButtons()
+        self._plot.setLogMode(True, True)
+        self._plot.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._plot.getViewBox().setBorder(None)
+        self.setMouseTracking(True)
+        self.setToolTip(_TIP)
+        self.words = HintLabel(_EMPTY, self)
+        self.words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.words.setFixedHeight(theme.px(18))
+        theme.set_role(self.words, "caption")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.px(2))
+        layout.addWidget(self._plot, 1)
+        layout.addWidget(self.words)
+        self._roof: Any = self._plot.plot([], [])
+        self._points: Any = _pg.ScatterPlotItem(pxMode=True)
+        self._ring: Any = _pg.ScatterPlotItem(pxMode=True)
+        self._plot.addItem(self._points)
+        self._plot.addItem(self._ring)
+        self._name_axis("bottom", "operations a byte")
+        self._colour()
+        self._tell()
+
+    @property
+    def roof(self) -> tuple[list[float], list[float]]:
+        """Operations a byte and operations a second along the line of what the device can do."""
+        x, y = self._roof.getOriginalDataset()
+        return ([], []) if x is None else (list(x), [value * self._scale for value in y])
+
+    @property
+    def points(self) -> list[int]:
+        """Steps that have a point, by their places in execution order."""
+        return list(self._places)
+
+    def place_of(self, step: int) -> tuple[float, float]:
+        """Return where a step's point is, in px of this widget."""
+        number = self._places.index(step)
+        at = self._plot.getViewBox().mapViewToDevice(_pg.Point(self._x[number], self._y[number]))
+        return at.x() + self._plot.x(), at.y() + self._plot.y()
+
+    def show_steps(self, steps: Sequence[StepCost], roofline: Roofline | None) -> None:
+        """Show where steps are under the roof; without a roofline the roof is left out."""
+        self._steps, self._roofline = tuple(steps), roofline
+        counted = [number for number, step in enumerate(steps) if step.flops and step.nbytes and step.time_us > 0]
+        self._places = counted
+        fastest = max((steps[number].flop_per_s for number in counted), default=0.0)
+        ceiling = roofline.matrix_flop_per_s if roofline is not None else fastest
+        self._scale = 1e12 if ceiling >= 1e12 else 1e9
+        self._name_axis("left", "TFLOP/s" if self._scale == 1e12 else "GFLOP/s")
+        self._x = np.array([math.log10(steps[number].flops / steps[number].nbytes) for number in counted])
+        self._y = np.array([math.log10(steps[number].flop_per_s / self._scale) for number in counted])
+        self._frame_view(ceiling)
+        self._draw_points()
+        self._tell()
+
+    def show_chosen(self, step: int) -> None:
+        """Mark a step, by its place in execution order; -1 marks none."""
+        if step != self._chosen:
+            self._chosen = step
+            self._draw_ring()
+            self._tell()
+
+    # -- drawing ----------------------------------------------------------------------------------------------------
+
+    def _frame_view(self, ceiling: float) -> None:
+        """Show all points and the roof, in whole decades, so that the view seldom moves."""
+        xs, ys = list(self._x), list(self._y)
+        if self._roofline is not None:
+            xs.append(math.log10(self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s))
+        if ceiling > 0:
+            ys.append(math.log10(ceiling / self._scale) + 0.1)
+        if not xs or not ys:
+            return
+        left, right = math.floor(min(xs) - 0.05), math.ceil(max(xs) + 0.05)
+        low, high = math.floor(min(ys) - 0.05), math.ceil(max(ys) * 2) / 2 + 0.05
+        if (view := (left, right, low, high, self._roofline, self._scale)) == self._view:
+            return
+        self._view = view
+        self._plot.setXRange(left, right, padding=0)
+        self._plot.setYRange(low, high, padding=0)
+        if self._roofline is None:
+            self._roof.setData([], [])
+            return
+        bend = self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s
+        x = [10.0**left, bend, 10.0**right]
+        top = self._roofline.matrix_flop_per_s / self._scale
+        self._roof.setData(x, [x[0] * self._roofline.copy_bytes_per_s / self._scale, top, top])
+
+    def _name_axis(self, side: str, name: str) -> None:
+        axis = self._plot.getAxis(side)
+        if axis.labelText != name:
+            axis.setLabel(name, color=theme.current().dim)
+
+    def _draw_points(self) -> None:
+        tokens = theme.current()
+        colours = {"fused": theme.source_colour(1), "plain": theme.source_colour(0), "fallback": tokens.bad}
+        brushes = {state: _pg.mkBrush(theme.alpha(colour, 0.7)) for state, colour in colours.items()}
+        states = [state_of(self._steps[number]) for number in self._places]
+        shares = [self._steps[number].share for number in self._places]
+        largest = max(shares, default=1.0) or 1.0
+        self._points.setData(
+            x=self._x,
+            y=self._y,
+            symbol=[SYMBOLS.get(state, "o") for state in states],
+            size=[theme.px(6 + 2 * round(4 * math.sqrt(share / largest))) for share in shares],
+            brush=[brushes.get(state, brushes["fused"]) for state in states],
+            pen=_pg.mkPen(theme.alpha(tokens.panel, 0.9), width=1),
+        )
+        self._draw_ring()
+
+    def _draw_ring(self) -> None:
+        marked = [step for step in (self._chosen, self._hovered) if step in self._places]
+        numbers = [self._places.index(step) for step in dict.fromkeys(marked)]
+        pen = _pg.mkPen(QColor(theme.current().strong), width=1.6)
+        self._ring.setData(x=self._x[numbers], y=self._y[numbers], size=theme.px(18), brush=None, pen=pen)
+
+    def _colour(self) -> None:
+        tokens = theme.current()
+        self._plot.setBackground(theme.mixed(tokens.panel, tokens.well, 0.45))
+        self._roof.setPen(_pg.mkPen(QColor(tokens.accent), width=1.6))
+        for side in ("bottom", "left"):
+            axis = self._plot.getAxis(side)
+            axis.setPen(_pg.mkPen(theme.mixed(tokens.panel, tokens.edge, 0.8)))
+            axis.setTextPen(QColor(tokens.dim))
+            axis.setTickFont(fonts.caption())
+            axis.setStyle(tickLength=-4, tickTextOffset=4, maxTickLevel=0)
+            axis.setGrid(28)
+            axis.label.setFont(fonts.caption())
+            axis.enableAutoSIPrefix(False)
+            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # or its texts are laid out at every paint
+            axis.setLabel(color=tokens.dim)
+        self._draw_points()
+
+    # -- words and hand ---------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        number = self._hovered if self._hovered in self._places else self._chosen
+        if not 0 <= number < len(self._steps):
+            self.words.show_words(_EMPTY)
+            return
+        step = self._steps[number]
+        name = f"{step.layer.removeprefix('synthesis.')} · {step.kernel}"
+        figures = [f"{microseconds(step.time_us)} µs"]
+        if step.flops and step.nbytes:
+            figures.append(f"{step.flops / step.nbytes:.3g} operations a byte")
+        else:
+            figures.append("counts no operations")
+        share = roofline_share(step, self._roofline)
+        if share is not None:
+            figures.append(f"{100 * share:.0f} % of its roofline")
+        state = state_of(step)
+        if state and state != "fused":
+            figures.insert(0, state)
+        last = figures[-1]
+        self.words.show_words(" · ".join([name, *figures]), f"{name} · {figures[0]} · {last}", f"{name} · {last}", name)
+
+    def _step_at(self, x: float, y: float) -> int:
+        """Return the step whose point is nearest to a place in px, -1 if none is near."""
+        near, found = float(theme.px(_REACH_PX)), -1
+        for step in self._places:
+            at_x, at_y = self.place_of(step)
+            if (far := math.hypot(at_x - x, at_y - y)) <= near:
+                near, found = far, step
+        return found
+
+    def _hover(self, step: int) -> None:
+        if step != self._hovered:
+            self._hovered = step
+            self.setCursor(Qt.CursorShape.PointingHandCursor if step >= 0 else Qt.CursorShape.ArrowCursor)
+            self._draw_ring()
+            self._tell()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Name what is under the pointer."""
+        self._hover(self._step_at(event.position().x(), event.position().y()))
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Nothing is under the pointer."""
+        self._hover(-1)
+        super().leaveEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Choose what is under the pointer."""
+        step = self._step_at(event.position().x(), event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and step >= 0:
+            self.step_chosen.emit(step)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return a size at which points can be told apart."""
+        return QSize(theme.px(320), theme.px(240))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the smallest size that shows anything."""
+        return QSize(theme.px(200), theme.px(130))
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Take over the colours of the new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_ring"):
+            self._colour()

@@ -1,0 +1,78 @@
+"""A cell of the table of steps: its text, and for some a bar behind it that shows how much of the whole it is.
+
+The table is drawn anew while the hand drags a picture, so a cell is painted without the style's detours: text and bar
+are taken from the model as they are, and nothing is asked role by role.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from explorer_app.window import theme
+from explorer_app.window.performance.step_columns import COLUMNS, KEYS
+from explorer_app.window.performance.step_model import StepModel
+
+_DIM = frozenset(KEYS.index(key) for key in ("kernel", "state"))
+_KERNEL = KEYS.index("kernel")
+_SERIES = {KEYS.index("share"): 0, KEYS.index("roofline"): 1}
+"""Column -> index of its bar's colour among those of plot series."""
+
+_BAR_OPACITY = 0.38
+_MIDDLE = Qt.AlignmentFlag.AlignVCenter
+_LEFT = int(_MIDDLE | Qt.AlignmentFlag.AlignLeft)
+_RIGHT = int(_MIDDLE | Qt.AlignmentFlag.AlignRight)
+
+
+class StepCell(QStyledItemDelegate):
+    """Paints all cells of the table.
+
+    Parameters
+    ----------
+    steps
+        What the rows show.
+    """
+
+    def __init__(self, steps: StepModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._steps = steps
+        self._tokens: theme.Tokens | None = None
+        self._inset = theme.px(4)
+        self._icon = theme.px(12)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Paint bar, sign and text."""
+        self._take_colours()
+        row, column = index.row(), index.column()
+        rect: QRect = option.rect.adjusted(self._inset, 0, -self._inset, 0)
+        text = self._steps.text(row, column)
+        about = COLUMNS[column]
+        if about.has_bar:
+            fraction = self._steps.fraction(row, column)
+            if fraction is not None:
+                width = max(2, round(rect.width() * max(0.0, min(1.0, fraction))))
+                painter.fillRect(rect.x(), rect.y() + 4, width, rect.height() - 8, self._bars[column])
+            rect.setLeft(rect.left() + self._inset)
+        if column == _KERNEL and (sign := self._steps.sign(row)) is not None:
+            self._paint_sign(painter, rect, sign)
+            rect.setLeft(rect.left() + self._icon + self._inset)
+        if about.is_left:
+            text = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        is_quiet = column in _DIM and not option.state & QStyle.StateFlag.State_Selected
+        painter.setPen(self._dim if is_quiet else self._strong)
+        painter.drawText(rect, _LEFT if about.is_left or about.has_bar else _RIGHT, text)
+
+    def _paint_sign(self, painter: QPainter, rect: QRect, sign: QIcon) -> None:
+        sign.paint(painter, rect.x(), rect.y(), self._icon, rect.height())
+
+    def _take_colours(self) -> None:
+        tokens = theme.current()
+        if tokens is not self._tokens:
+            self._tokens = tokens
+            self._strong, self._dim = QColor(tokens.strong), QColor(tokens.dim)
+            self._bars = {
+                column: theme.alpha(theme.source_colour(series), _BAR_OPACITY) for column, series in _SERIES.items()
+            }

@@ -1,0 +1,336 @@
+"""What can be told of a step, column by column: the table, its tooltips and the copied CSV are made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from explorer_app.rendering.frame_statistics import StepCost
+from explorer_app.window.performance.kernel_state import state_words
+from gpu_backend import KernelFacts, Roofline
+
+Value = float | str | tuple[int, ...] | None
+"""What a cell holds; None where there is nothing to tell."""
+
+SLOW_FLOP_PER_S = 1e12
+"""A device whose best step is slower than this is told in GF/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One thing to tell of a step.
+
+    Attributes
+    ----------
+    key
+        Name in the settings.
+    title, name
+        What the header says, and what the column picker and a tooltip call it.
+    heading
+        What a CSV calls it, with its unit.
+    tip
+        One sentence.
+    sample
+        The widest text that it has to hold.
+    rank
+        In a narrow table, columns of a low rank are shown first.
+    value
+        What it tells, as a number where it can be one.
+    text
+        That as the cell shows it.
+    has_bar
+        The cell shows the value, a part in 0..1, as a bar too.
+    is_left
+        It is words, and begins at the left.
+    """
+
+    key: str
+    title: str
+    name: str
+    heading: str
+    tip: str
+    sample: str
+    rank: int
+    value: Callable[[StepCost, Roofline | None], Value]
+    text: Callable[[Value], str]
+    has_bar: bool = False
+    is_left: bool = False
+
+
+def _fact(read: Callable[[KernelFacts], Value]) -> Callable[[StepCost, Roofline | None], Value]:
+    return lambda step, _: None if step.facts is None else read(step.facts)
+
+
+def roofline_us(step: StepCost, roofline: Roofline) -> float:
+    """Return how long a step would take if the device did nothing but multiply, or nothing but copy."""
+    return 1e6 * max(step.flops / roofline.matrix_flop_per_s, step.nbytes / roofline.copy_bytes_per_s)
+
+
+def roofline_share(step: StepCost, roofline: Roofline | None) -> float | None:
+    """Return how near a step is to what the device can do, 0..1; None where nobody knows."""
+    if roofline is None or step.time_us <= 0:
+        return None
+    return roofline_us(step, roofline) / step.time_us
+
+
+def microseconds(value: float) -> str:
+    """Return a time with three figures or more: 4.21, 34.1, 312, 12,400."""
+    if value < 10:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _number(digits: int, scale: float = 1.0) -> Callable[[Value], str]:
+    return lambda value: f"{float(value) / scale:,.{digits}f}" if isinstance(value, int | float) else "–"
+
+
+def _rate(scale: float) -> Callable[[Value], str]:
+    """Return what tells a rate with three figures, and a dash where nothing was counted."""
+
+    def text(value: Value) -> str:
+        if not isinstance(value, int | float) or value <= 0:
+            return "–"
+        rate = value / scale
+        return f"{rate:.2f}" if rate < 9.995 else f"{rate:.1f}" if rate < 99.95 else f"{rate:,.0f}"
+
+    return text
+
+
+def _percent(value: Value) -> str:
+    return f"{100 * value:.0f} %" if isinstance(value, int | float) else "–"
+
+
+def _words(value: Value) -> str:
+    return str(value) if value is not None else "–"
+
+
+def _box(value: Value) -> str:
+    """Return the sides of a grid or block: 16 × 16 × 2; sides of 1 at the end are left out."""
+    if not isinstance(value, tuple):
+        return "–"
+    sides = list(value)
+    while len(sides) > 1 and sides[-1] == 1:
+        sides.pop()
+    return " × ".join(f"{side}" for side in sides)
+
+
+def _kibibytes(value: Value) -> str:
+    return f"{value / 1024:.1f}" if isinstance(value, int | float) and value else "0" if value == 0 else "–"
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column(
+        "layer",
+        "layer",
+        "Layer",
+        "layer",
+        "Where in the network the step is.",
+        "b1024.conv1",
+        0,
+        lambda step, _: step.layer.removeprefix("synthesis."),
+        _words,
+        is_left=True,
+    ),
+    Column(
+        "kernel",
+        "kernel",
+        "Kernel",
+        "kernel",
+        "Which operation ran.",
+        "mod_up_conv",
+        1,
+        lambda step, _: step.kernel,
+        lambda value: _words(value).replace("modulated_", "mod_"),
+        is_left=True,
+    ),
+    Column(
+        "state",
+        "path",
+        "Path (fused, plain, fallback)",
+        "state",
+        "Fused: as meant; plain: because the switch says so; fallback: plain, because the fused one failed.",
+        "fallback",
+        10,
+        _fact(lambda facts: facts.state),
+        _words,
+        is_left=True,
+    ),
+    Column(
+        "time",
+        "µs",
+        "Time",
+        "time_us",
+        "How long it took, in microseconds.",
+        "0,000",
+        2,
+        lambda step, _: step.time_us,
+        lambda value: microseconds(value) if isinstance(value, int | float) else "–",
+    ),
+    Column(
+        "share",
+        "share",
+        "Share",
+        "share",
+        "Its part of the time of all steps, in percent; the bar compares it with the largest.",
+        "100 %",
+        3,
+        lambda step, _: step.share,
+        _percent,
+        has_bar=True,
+    ),
+    Column(
+        "occupancy",
+        "occ.",
+        "Occupancy",
+        "occupancy",
+        "Theoretical occupancy: threads that a multiprocessor holds of this kernel, of all that it can hold.",
+        "100 %",
+        6,
+        _fact(lambda facts: facts.occupancy),
+        _percent,
+    ),
+    Column(
+        "registers",
+        "regs",
+        "Registers",
+        "registers",
+        "Registers that each thread uses.",
+        "255",
+        7,
+        _fact(lambda facts: facts.registers),
+        _number(0),
+    ),
+    Column(
+        "shared",
+        "smem",
+        "Shared memory",
+        "shared_bytes",
+        "Shared memory that each block uses, in KiB.",
+        "227.0",
+        11,
+        _fact(lambda facts: facts.shared_nbytes),
+        _kibibytes,
+    ),
+    Column(
+        "spills",
+        "spill",
+        "Spills",
+        "spill_bytes",
+        "Bytes of each thread that found no register; 0 is good.",
+        "spill",
+        12,
+        _fact(lambda facts: facts.spill_nbytes),
+        _number(0),
+    ),
+    Column(
+        "grid",
+        "grid",
+        "Grid",
+        "grid",
+        "Blocks of a launch.",
+        "1024 × 8 × 2",
+        14,
+        _fact(lambda facts: tuple(facts.grid)),
+        _box,
+    ),
+    Column(
+        "block",
+        "block",
+        "Block",
+        "block",
+        "Threads of a block.",
+        "32 × 8",
+        15,
+        _fact(lambda facts: tuple(facts.block)),
+        _box,
+    ),
+    Column(
+        "waves",
+        "waves",
+        "Waves",
+        "waves",
+        "How often the whole device is filled with blocks; a little above a whole number is a waste.",
+        "waves",
+        13,
+        _fact(lambda facts: facts.waves),
+        _number(2),
+    ),
+    Column(
+        "bandwidth",
+        "GB/s",
+        "GB/s",
+        "bytes_per_s",
+        "Bytes that it must read and write, in thousand millions a second.",
+        "4,200",
+        8,
+        lambda step, _: step.bytes_per_s,
+        _rate(1e9),
+    ),
+    Column(
+        "compute",
+        "TF/s",
+        "TFLOP/s",
+        "flop_per_s",
+        "Floating-point operations it got done, in million millions a second.",
+        "00.00",
+        5,
+        lambda step, _: step.flop_per_s if step.flops else 0.0,
+        _rate(1e12),
+    ),
+    Column(
+        "roofline",
+        "roofline",
+        "Roofline",
+        "roofline_share",
+        "How near it is to what the device can do: the longer of its operations and its bytes at the device's best.",
+        "roofline",
+        4,
+        roofline_share,
+        _percent,
+        has_bar=True,
+    ),
+)
+KEYS = tuple(column.key for column in COLUMNS)
+_SLOW = Column(
+    "compute",
+    "GF/s",
+    "GFLOP/s",
+    "flop_per_s",
+    "Floating-point operations it got done, in thousand millions a second.",
+    "000.0",
+    5,
+    COLUMNS[KEYS.index("compute")].value,
+    _rate(1e9),
+)
+
+
+def columns_for(steps: Iterable[StepCost]) -> tuple[Column, ...]:
+    """Return the columns with units that suit these steps."""
+    fastest = max((step.flop_per_s for step in steps), default=0.0)
+    is_slow = 0 < fastest < SLOW_FLOP_PER_S
+    return tuple(_SLOW if is_slow and column.key == "compute" else column for column in COLUMNS)
+
+
+def known_keys(steps: Sequence[StepCost], roofline: Roofline | None) -> frozenset[str]:
+    """Return the columns that have something to tell of these steps."""
+    return frozenset(
+        column.key for column in COLUMNS if any(column.value(step, roofline) is not None for step in steps)
+    )
+
+
+def tooltip(step: StepCost, columns: Iterable[Column], roofline: Roofline | None) -> str:
+    """Return everything that is known of a step, a line each."""
+    lines = []
+    for column in columns:
+        value = column.value(step, roofline)
+        if value is None or column.key in ("layer", "kernel", "state"):
+            continue
+        unit = {"time": " µs", "shared": " KiB", "spills": " bytes", "bandwidth": "", "compute": ""}.get(column.key, "")
+        lines.append(f"{column.name}: {column.text(value)}{unit}")
+    lines.append(f"Operations: {step.flops / 1e9:,.3f} G")
+    lines.append(f"Bytes: {step.nbytes / 1e6:,.3f} MB")
+    if roofline is not None:
+        lines.append(f"At best: {microseconds(roofline_us(step, roofline))} µs")
+    if step.facts is not None:
+        lines.insert(0, state_words(step.facts))
+    return "\n".join([f"{step.layer} · {step.kernel}", *lines])
