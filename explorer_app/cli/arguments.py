@@ -92,11 +92,26 @@ def positive_count(text: str) -> int:
     return number
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add ``--device``."""
+def device(text: str) -> str:
+    """Return the name of a device; whether there is one is found out later."""
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3})?", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"a device is auto, cpu, cuda or cuda:1, but {text[:40]!r} came")
+    return text
+
+
+def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> None:
+    """Add ``--device`` and ``--precision``; with `remembered`, left out they are None: whatever was chosen last."""
+    usual = ("as chosen in the window",) * 2 if remembered else ("auto, the best there is", "fp16, the fast one")
     parser.add_argument(
         "--device",
-        choices=("auto", "cpu", "cuda"),
-        default="auto",
-        help="what to render on (default: auto, the best there is)",
+        type=device,
+        default=None if remembered else "auto",
+        metavar="NAME",
+        help=f"what to render on: auto, cpu, cuda, or cuda:1 and so on (default: {usual[0]})",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("fp16", "fp32"),
+        default=None if remembered else "fp16",
+        help=f"how exactly to render on a GPU (default: {usual[1]})",
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import Parser, add_device
 from explorer_app.cli.console import Console
-from explorer_app.cli.network import read_network, reference_to, start_renderer
+from explorer_app.cli.network import read_network, reference_to
+from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.contact_sheet import write_contact_sheet
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
@@ -50,8 +51,9 @@ def run(words: Sequence[str], console: Console) -> int:
         z_dim=model.facts.z_dim,
         overwrite=True,
     )
-    with contextlib.closing(start_renderer(model, options.device, console)) as renderer:
-        render_sequence(settings, renderer.render, console)
+    choice = chosen(options.device, options.precision)
+    with contextlib.closing(start_renderer(model, choice, console)) as renderer:
+        render_sequence(settings, renderer, console)
     sequence = plan_sequence(settings)
     sheet = options.outdir / "contact-sheet.png"
     pictures = [sequence.path(index) for index in range(0, len(sequence), _SHEET_STEP)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from explorer_app.assets import bundled_model
 from explorer_app.cli.console import Console
 from explorer_app.session.session import ModelReference
-from gpu_backend import LoomError, Model, ModelFacts, ModelFileError, Renderer, read_model
+from gpu_backend import LoomError, Model, ModelFacts, ModelFileError, read_model
 
 
 def read_network(path: Path | None, console: Console) -> Model:
@@ -67,11 +67,3 @@ def find_network(wanted: Iterable[ModelReference], console: Console) -> Model:
 def reference_to(facts: ModelFacts) -> ModelReference:
     """Return the reference that sessions and manifests keep of a model."""
     return ModelReference(path=str(Path(facts.path).resolve()), name=facts.name, model_id=facts.model_id)
-
-
-def start_renderer(model: Model, device: str, console: Console) -> Renderer:
-    """Return a renderer for a model, and say what it runs on."""
-    renderer = Renderer(model, device)
-    facts = model.facts
-    console.note(f"{facts.name}: {facts.family}, {facts.resolution} px, on {renderer.device.name}.")
-    return renderer

@@ -18,15 +18,18 @@ from explorer_app.cli.arguments import (
     seed_list,
 )
 from explorer_app.cli.console import Console
-from explorer_app.cli.network import find_network, read_network, reference_to, start_renderer
+from explorer_app.cli.network import find_network, read_network, reference_to
+from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.rendering.pipeline import Pipeline
+from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import ModelFacts, Noise, PathKind, Renderer, Truncation
+from gpu_backend import ModelFacts, Noise, PathKind, Truncation
 
 PATHS: dict[str, PathKind] = {
     "linear": "w-linear",
@@ -94,9 +97,10 @@ def run(words: Sequence[str], console: Console) -> int:
     else:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
     targets = [] if options.path else _targets(sources, options.outdir)
-    with contextlib.closing(start_renderer(model, options.device, console)) as renderer:
+    choice = chosen(options.device, options.precision)
+    with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         if options.path:
-            render_sequence(_settings(sources, options, model.facts), renderer.render, console)
+            render_sequence(_settings(sources, options, model.facts), renderer, console)
         else:
             _render_stills(sources, targets, renderer, console)
     return 0
@@ -202,9 +206,14 @@ def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: Mod
     )
 
 
-def _render_stills(sources: Sequence[Source], targets: Sequence[Path], renderer: Renderer, console: Console) -> None:
+def _render_stills(
+    sources: Sequence[Source], targets: Sequence[Path], renderer: AnswersRequests, console: Console
+) -> None:
+    requests = iter([source.request for source in sources])
+    pipeline = Pipeline(lambda: next(requests, None))
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
-        frame = renderer.render(source.request)
+        frame = pipeline.next_frame(renderer)
+        assert frame is not None
         for warning in frame.warnings:
             console.warn(warning)
         write_picture(target, frame, model_name=source.model.name, session=source.session)

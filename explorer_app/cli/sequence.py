@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
@@ -11,11 +10,13 @@ from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
-from gpu_backend import Frame, RenderRequest
+from explorer_app.rendering.pipeline import Pipeline
+from explorer_app.rendering.renderer_like import AnswersRequests
+from gpu_backend import DeviceLostError, DeviceMemoryError, RenderRequest
 
 
-def render_sequence(settings: SequenceSettings, render: Callable[[RenderRequest], Frame], console: Console) -> None:
-    """Render what is missing of a sequence.
+def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, console: Console) -> None:
+    """Render what is missing of a sequence, on a GPU two frames at a time.
 
     Raises
     ------
@@ -26,13 +27,18 @@ def render_sequence(settings: SequenceSettings, render: Callable[[RenderRequest]
     """
     job = SequenceJob(settings)
     meter = ProgressMeter(job.total)
+
+    def next_request() -> RenderRequest | None:
+        request = job.next_request()
+        if request is not None and not meter.has_started:
+            if job.found:
+                console.note(f"{job.found} of {job.total} frames are there already.")
+            meter.update(job.done, job.found, time.monotonic())
+        return request
+
+    pipeline = Pipeline(next_request)
     try:
-        while (request := job.next_request()) is not None:
-            if not meter.has_started:
-                if job.found:
-                    console.note(f"{job.found} of {job.total} frames are there already.")
-                meter.update(job.done, job.found, time.monotonic())
-            frame = render(request)
+        while (frame := pipeline.next_frame(renderer)) is not None:
             for warning in frame.warnings:
                 console.warn(warning)
             job.deliver(frame)
@@ -42,10 +48,9 @@ def render_sequence(settings: SequenceSettings, render: Callable[[RenderRequest]
             console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
     except BaseException as error:
         job.close(cancelled=isinstance(error, KeyboardInterrupt))
-        if isinstance(error, KeyboardInterrupt):
-            console.note(
-                f"{job.done} of {job.total} frames are in {settings.folder}; the same command goes on from there."
-            )
+        if isinstance(error, KeyboardInterrupt | DeviceLostError | DeviceMemoryError):
+            command = "the same command" if isinstance(error, KeyboardInterrupt) else "the same with --device cpu"
+            console.note(f"{job.done} of {job.total} frames are in {settings.folder}; {command} goes on from there.")
         if isinstance(error, TakenError):
             raise UsageError(
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."

@@ -58,11 +58,11 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
     render = Renderer.render
     rendered = []
 
-    def interrupted(renderer: Renderer, request: object) -> object:
+    def interrupted(renderer: Renderer, request: object, **options: object) -> object:
         if len(rendered) == 3:
             raise KeyboardInterrupt
         rendered.append(request)
-        return render(renderer, request)
+        return render(renderer, request, **options)
 
     monkeypatch.setattr(Renderer, "render", interrupted)
     outcome = command(*words("stopped"))

@@ -1,0 +1,53 @@
+"""Making the renderer that a command renders with: kernels compiled first, the processor where no GPU can."""
+
+from __future__ import annotations
+
+from explorer_app.cli.console import Console
+from explorer_app.rendering.backend import Backend, BackendLike
+from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
+from explorer_app.rendering.renderer_like import RendererLike
+from gpu_backend import DeviceError, Model
+
+
+def start_renderer(
+    model: Model, choice: DeviceChoice, console: Console, *, backend: BackendLike | None = None
+) -> RendererLike:
+    """Return a renderer for a model, and say what it runs on.
+
+    Raises
+    ------
+    DeviceError
+        If the device that was asked for by its name cannot be used; with "auto" the processor takes its place.
+    """
+    backend = backend or Backend()
+    try:
+        renderer = _make(backend, model, choice, console)
+    except DeviceError as error:
+        if choice.device != "auto":
+            raise
+        console.warn(f"{error.sentence.rstrip('.')} – the CPU renders instead.")
+        renderer = backend.make_renderer(model, PROCESSOR)
+    facts = model.facts
+    console.note(f"{facts.name}: {facts.family}, {facts.resolution} px, on {renderer.device.name}.")
+    return renderer
+
+
+def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Console) -> RendererLike:
+    if choice.wants_gpu:
+        ready, total = backend.kernels_ready(model, choice)
+        if ready < total:
+            backend.compile_kernels(
+                model,
+                choice,
+                progress=lambda done, total: console.status(f"Compiling {total} kernels: {done} done"),
+                abandoned=lambda: False,
+            )
+            console.end_progress()
+        if total and choice.device == "auto":
+            choice = DeviceChoice("cuda", choice.precision)  # there is one: if it fails, that is to be told
+    return backend.make_renderer(model, choice)
+
+
+def chosen(device: str, precision: str) -> DeviceChoice:
+    """Return what ``--device`` and ``--precision`` ask for."""
+    return DeviceChoice(device, "fp32" if precision == "fp32" else "fp16")
