@@ -136,11 +136,8 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     gpu = choose_gpu(device)
     if gpu is None:
         return _cpu_executor(model), _cpu_facts("it was asked for." if device == CPU_ID else _why_no_gpu())
-    # Imported here: whatever stands in these modules may speak to the driver.
-    from gpu_backend.cuda.executor import CudaExecutor
-
     try:
-        executor: Executor = CudaExecutor(model, gpu.index, precision)
+        executor = _cuda_executor(model, gpu.index, precision)
     except DeviceError as error:
         if device != "auto":
             raise
@@ -153,6 +150,13 @@ def facts_of(executor: Executor) -> DeviceFacts:
     """Return what to say about an executor that somebody else made."""
     name = executor.device_name
     return DeviceFacts(name, executor.precision, f"{name}: it was asked for.", CPU_ID if name == "CPU" else "cuda:0")
+
+
+def _cuda_executor(model: Model, index: int, precision: Precision) -> Executor:
+    # Imported here: whatever stands in these modules may speak to the driver.
+    from gpu_backend.cuda.executor import CudaExecutor
+
+    return CudaExecutor(model, index, precision)
 
 
 def _cpu_executor(model: Model) -> Executor:

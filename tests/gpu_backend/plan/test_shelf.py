@@ -1,0 +1,89 @@
+"""Which plans stand ready, and which make room."""
+
+import pytest
+
+from gpu_backend import DeviceMemoryError
+from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.shelf import PlanShelf
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.fake_executor import FakeExecutor
+from tests.helpers.networks import NetworkOptions, make_spec
+
+SPEC = make_spec(NetworkOptions(resolution=64))
+
+
+def build(key: PlanKey) -> Plan:
+    return build_synthesis_plan(SPEC, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision)
+
+
+def key(resolution: int, batch: int = 1) -> PlanKey:
+    return PlanKey("id", "synthesis", batch, resolution, "fp16")
+
+
+def shelf_of(executor: FakeExecutor, budget_nbytes: int = 1 << 40) -> PlanShelf:
+    shelf = PlanShelf(executor, build, budget_nbytes)
+    shelf.fetch(key(64), keep=True)
+    return shelf
+
+
+def test_a_plan_is_bound_once_and_fused_and_plain_apart() -> None:
+    executor = FakeExecutor()
+    shelf = shelf_of(executor)
+    assert shelf.fetch(key(16)) is shelf.fetch(key(16))
+    assert shelf.fetch(key(16), use_fused=False) is not shelf.fetch(key(16))
+    assert executor.standing() == [key(64), key(16)]
+    assert executor.standing(use_fused=False) == [key(16)]
+    assert shelf.nbytes == sum(plan.nbytes for plan in executor.bound)
+
+
+def test_over_the_budget_the_least_recently_used_go_but_not_what_is_kept() -> None:
+    executor = FakeExecutor()
+    full_nbytes = shelf_of(FakeExecutor()).nbytes
+    shelf = shelf_of(executor, full_nbytes + 40_000)
+    for side in (32, 16, 8, 16, 4):
+        shelf.fetch(key(side))
+    assert key(64) in executor.standing()
+    assert executor.standing()[-1] == key(4)
+    assert shelf.nbytes <= full_nbytes + 40_000
+
+
+def test_when_the_device_is_full_all_that_may_go_goes_and_it_is_tried_once_more() -> None:
+    executor = FakeExecutor()
+    shelf = shelf_of(executor)
+    for side in (32, 16):
+        shelf.fetch(key(side))
+    executor.memory_nbytes = shelf.nbytes
+    shelf.fetch(key(8))
+    assert executor.standing() == [key(64), key(8)]
+
+
+def test_what_has_no_room_even_then_is_an_error_and_leaves_what_is_kept() -> None:
+    executor = FakeExecutor()
+    shelf = shelf_of(executor)
+    executor.memory_nbytes = shelf.nbytes
+    with pytest.raises(DeviceMemoryError):
+        shelf.fetch(key(64, batch=8))
+    assert shelf.keys == (key(64),)
+    assert shelf.fetch(key(64)).bound.nbytes == shelf.nbytes
+
+
+def test_a_plan_can_be_dropped_unless_it_is_kept() -> None:
+    executor = FakeExecutor()
+    shelf = shelf_of(executor)
+    shelf.fetch(key(64), use_fused=False)
+    shelf.drop(key(64), use_fused=False)
+    shelf.drop(key(64), use_fused=True)
+    shelf.drop(key(8), use_fused=True)
+    assert executor.standing() == [key(64)]
+    assert executor.standing(use_fused=False) == []
+
+
+def test_closing_closes_every_plan_once() -> None:
+    executor = FakeExecutor()
+    shelf = shelf_of(executor)
+    plans = [*executor.bound, shelf.fetch(key(8)).bound]
+    shelf.close()
+    shelf.close()
+    assert [plan.closed for plan in plans[:1]] == [1]
+    assert executor.bound == []
+    assert shelf.nbytes == 0

@@ -1,0 +1,127 @@
+"""Which device is taken, and the sentence that says why."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import gpu_backend.device as device
+from gpu_backend import DeviceError, DeviceMemoryError, find_devices
+from gpu_backend.cuda.probe import Gpu, Probe
+from tests.helpers.networks import make_stylegan2
+
+MODEL = make_stylegan2()
+PROBLEM = "No NVIDIA driver was found; install driver 580 or newer to use an NVIDIA GPU."
+
+
+def gpu(index: int, name: str = "NVIDIA H200") -> Gpu:
+    return Gpu(index, name, "sm_90", "sm_90a", 150 << 30, 132, 227 << 10, 50 << 20, f"GPU-{index}")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_probe", lambda: Probe((), PROBLEM, "", ""))
+
+
+@pytest.fixture
+def with_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_probe", lambda: Probe((gpu(0), gpu(2, "NVIDIA L4")), "", "580.95.05", "13.0"))
+
+
+class Executors:
+    """Stands for the GPU's executor and for the CPU's."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[Any, ...]] = []
+        self.failing: DeviceError | None = None
+
+    def cuda(self, model: Any, index: int, precision: str) -> "Executors":
+        if self.failing is not None:
+            raise self.failing
+        self.made.append((model, index, precision))
+        return self
+
+    def cpu(self, model: Any) -> "Executors":
+        self.made.append((model, "cpu"))
+        return self
+
+
+@pytest.fixture
+def executors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executors]:
+    fakes = Executors()
+    monkeypatch.setattr(device, "_cuda_executor", fakes.cuda)
+    monkeypatch.setattr(device, "_cpu_executor", fakes.cpu)
+    return fakes
+
+
+@pytest.mark.usefixtures("without")
+def test_without_a_gpu_the_cpu_says_why_there_is_none(executors: Executors) -> None:
+    (only,) = find_devices()
+    assert (only.id, only.name, only.precision) == ("cpu", "CPU", "fp32")
+    expected = "CPU: no NVIDIA driver was found; install driver 580 or newer to use an NVIDIA GPU."
+    assert only.reason == expected
+    _, facts = device.make_executor(MODEL)
+    assert facts == only
+    assert executors.made == [(MODEL, "cpu")]
+
+
+@pytest.mark.usefixtures("without")
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:7"])
+def test_a_gpu_that_is_asked_for_and_not_there_is_an_error_with_the_same_sentence(name: str) -> None:
+    with pytest.raises(DeviceError, match="there is none to use: no NVIDIA driver was found; install driver 580"):
+        device.check_device(name)
+
+
+@pytest.mark.usefixtures("with_two")
+def test_gpus_stand_before_the_cpu_with_what_is_known_of_them() -> None:
+    first, second, cpu = find_devices()
+    assert (first.id, second.id, cpu.id) == ("cuda:0", "cuda:2", "cpu")
+    assert (first.name, first.architecture, first.driver) == ("NVIDIA H200", "sm_90", "580.95.05")
+    assert (first.memory_nbytes, first.multiprocessors, first.precision) == (150 << 30, 132, "fp16")
+    assert cpu.reason == "CPU: it is always there."
+
+
+@pytest.mark.usefixtures("with_two")
+@pytest.mark.parametrize(
+    ("name", "index", "reason"),
+    [
+        ("auto", 0, "NVIDIA H200: it is the first GPU that can run the kernels."),
+        ("cuda", 0, "NVIDIA H200: it is the first GPU that can run the kernels."),
+        ("cuda:0", 0, "NVIDIA H200: it was asked for."),
+        ("cuda:2", 2, "NVIDIA L4: it was asked for."),
+    ],
+)
+def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Executors) -> None:
+    _, facts = device.make_executor(MODEL, name, "fp32")
+    assert executors.made == [(MODEL, index, "fp32")]
+    assert (facts.id, facts.precision, facts.reason) == (f"cuda:{index}", "fp32", reason)
+
+
+@pytest.mark.usefixtures("with_two")
+def test_the_cpu_can_be_asked_for_beside_gpus(executors: Executors) -> None:
+    _, facts = device.make_executor(MODEL, "cpu", "fp16")
+    assert executors.made == [(MODEL, "cpu")]
+    assert (facts.precision, facts.reason) == ("fp32", "CPU: it was asked for.")
+
+
+@pytest.mark.usefixtures("with_two")
+def test_a_gpu_of_another_number_is_refused_with_those_that_are_there() -> None:
+    with pytest.raises(DeviceError, match=r"one of cuda:0 \(NVIDIA H200\), cuda:2 \(NVIDIA L4\), but cuda:1 was asked"):
+        device.check_device("cuda:1")
+
+
+@pytest.mark.parametrize("name", ["", "gpu", "cuda:", "cuda:-1", "cuda:0 ", "CPU", "cuda:9999"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(DeviceError, match="must be one of auto, cpu, cuda, cuda:0"):
+        device.check_device(name)
+
+
+@pytest.mark.usefixtures("with_two")
+def test_a_gpu_that_cannot_be_made_ready_gives_way_to_the_cpu_only_where_nobody_asked_for_it(
+    executors: Executors,
+) -> None:
+    executors.failing = DeviceMemoryError("The GPU has too little memory.")
+    _, facts = device.make_executor(MODEL, "auto")
+    assert (facts.id, facts.reason) == ("cpu", "CPU: the GPU has too little memory.")
+    with pytest.raises(DeviceMemoryError):
+        device.make_executor(MODEL, "cuda")
