@@ -1,0 +1,60 @@
+"""The `fully_connected` kernel: it compiles everywhere, and on a GPU it does what the reference does."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+import pytest
+import torch
+
+from gpu_backend.cuda.launches.mapping import fully_connected_launch
+from gpu_backend.cuda.schedule import Region
+from gpu_backend.model.spec import Activation
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.fully_connected import FullyConnected
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.plan.plan import Step
+from gpu_backend.reference.fully_connected import fully_connected
+from tests.helpers.gpu import run_launches
+from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
+
+ACTIVATIONS = typing.get_args(Activation)
+
+
+def assert_as_reference(attributes: FullyConnected, batch: int) -> None:
+    n, m = attributes.in_features, attributes.out_features
+    random = np.random.default_rng(n + m)
+    x, weight, bias = (random.standard_normal(shape, np.float32) for shape in ((batch, n), (m, n), (m,)))
+    weight, bias = weight / attributes.lr_multiplier, bias * 0.3 / attributes.lr_multiplier
+    step = Step(
+        "mapping.fc0", "fully_connected", attributes, ("x",), ("y",), {"weight": "fc.weight", "bias": "fc.bias"}
+    )
+    built = fully_connected_launch(step, {"fc.weight": weight, "fc.bias": bias}, batch)
+    regions = (Region("x", (batch, n), "float32", "input"), Region("y", (batch, m), "float32", "output"))
+    found = run_launches(built.launches, regions, built.constants, {"x": x}, runs=2)["y"]
+    expected = fully_connected(*(torch.from_numpy(array) for array in (x, weight, bias)), attributes).numpy()
+    error = np.abs(found - expected).max() / max(1.0, np.abs(expected).max())
+    assert error <= 2e-6 * max(1.0, n**0.5 / 8), f"largest error {error:.2e} of the largest value"
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_kernel_compiles_for_every_architecture_without_spills(architecture: str) -> None:
+    # Every activation with the register-hungriest batch, every batch with the usual activation.
+    for number, batch in (*((number, 8) for number in range(len(ACTIVATIONS))), (2, 1), (2, 2), (2, 4)):
+        recipe = KernelRecipe("fully_connected", (("ACTIVATION", str(number)), ("BATCH", str(batch))))
+        assert_compiles(recipe, architecture, 128)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("batch", [1, 2, 7, 33])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 9), (8, 8), (12, 3), (100, 130), (512, 512), (1024, 512), (2050, 7)])
+def test_layers_of_every_width_are_those_of_the_reference(gpu, n: int, m: int, batch: int) -> None:
+    assert_as_reference(FullyConnected(n, m, 0.01, BiasAct.of_layer("lrelu")), batch)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_every_activation_with_gain_and_clamp(gpu, name: Activation) -> None:
+    assert_as_reference(FullyConnected(13, 21, 0.5, BiasAct(name, 1.7)), 3)
+    assert_as_reference(FullyConnected(13, 21, 0.5, BiasAct(name, 1.7, 0.8)), 3)

@@ -1,0 +1,43 @@
+"""What holds for every kernel, checked without a GPU: it compiles everywhere, and its launches fit its parameters."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
+from gpu_backend.ops.kernel import KernelRecipe
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+
+
+def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int) -> None:
+    """The kernel compiles, spills nothing, and a block of `threads` finds registers."""
+    compiled = compile_kernel(recipe, architecture)
+    found = f"{recipe.title} for {architecture}: {compiled.registers} registers, {compiled.spill_nbytes} bytes spilled"
+    assert compiled.spill_nbytes == 0, found
+    assert 0 < compiled.registers * threads <= 65536, found
+
+
+def parameters_of(recipe: KernelRecipe) -> list[str]:
+    """The parameters of the kernel's entry point, as written."""
+    found = re.search(rf'extern "C" __global__[^{{]*?\b{recipe.stem}\(([^{{]*)\)\s*{{', recipe.source)
+    assert found is not None, f"{recipe.stem}.cu has no entry point {recipe.stem}"
+    return [" ".join(text.split()) for text in found[1].split(",")]
+
+
+def assert_arguments_fit(launch: Launch, regions: tuple[Region, ...], constants: tuple[Constant, ...]) -> None:
+    """Pointers meet pointers and numbers meet numbers of their type; what is named is there."""
+    named = {"region": {item.name for item in regions}, "constant": {item.key for item in constants}}
+    parameters = parameters_of(launch.recipe)
+    assert len(parameters) == len(launch.arguments), (parameters, launch.arguments)
+    for parameter, argument in zip(parameters, launch.arguments, strict=True):
+        if isinstance(argument, Address):
+            assert argument.name in named[argument.kind], f"{parameter}: nothing is called {argument.name!r}"
+        pointer = argument is None or isinstance(argument, Address)
+        assert ("*" in parameter) == pointer, (parameter, argument)
+        if not pointer:
+            wanted = {"int": np.int32, "unsigned": np.uint32, "float": np.float32}[parameter.split()[-2]]
+            assert type(argument) is wanted, (parameter, argument)
