@@ -97,9 +97,9 @@ class Network:
         """Have the plan of a key ready, so that the first run need not build it."""
         self._fetch(key)
 
-    def drop(self, key: PlanKey, *, use_fused: bool) -> None:
-        """Give up a plan that need not be kept."""
-        self._shelf.drop(key, use_fused=use_fused)
+    def drop_plain(self) -> None:
+        """Give up the plans that are not bound the fast way."""
+        self._shelf.drop_plain()
 
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""

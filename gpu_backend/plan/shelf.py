@@ -54,7 +54,7 @@ class PlanShelf:
         return sum(standing.bound.nbytes for standing in self._standing.values())
 
     def fetch(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> StandingPlan:
-        """Return the plan of a key, bound as `Executor.bind` tells; with `keep` it never makes room for others.
+        """Return the plan of a key, bound as `Executor.bind` tells; with `keep` a fast one never makes room for others.
 
         Raises
         ------
@@ -78,10 +78,9 @@ class PlanShelf:
         self._make_room(name)
         return standing
 
-    def drop(self, key: PlanKey, *, use_fused: bool) -> None:
-        """Close a plan if it stands ready and need not be kept."""
-        name = (key, use_fused)
-        if name in self._standing and name not in self._kept:
+    def drop_plain(self) -> None:
+        """Close every plan that is not bound the fast way."""
+        for name in [name for name in self._standing if not name[1]]:
             self._standing.pop(name).bound.close()
 
     def clear_for(self, key: PlanKey) -> None:

@@ -159,6 +159,8 @@ class Renderer:
     @options.setter
     def options(self, options: RenderOptions) -> None:
         self._options = options
+        if options.use_fused:
+            self._network.drop_plain()
 
     def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
         """Return the picture that a request asks for: `submit` and wait.
@@ -233,14 +235,18 @@ class Renderer:
         """
         self._network.check_usable()
         key = self._network.synthesis_key(1, self._check.check(request))
-        return compare_ways(
-            self._network,
-            key,
-            self._rows(request.blend)[None],
-            request.noise,
-            has_graphs=self._has_graphs,
-            has_alpha=self._model.spec.img_channels == 4,
-        )
+        try:
+            return compare_ways(
+                self._network,
+                key,
+                self._rows(request.blend)[None],
+                request.noise,
+                has_graphs=self._device.id != CPU_ID,
+                has_alpha=self._model.spec.img_channels == 4,
+            )
+        finally:
+            if self._options.use_fused:
+                self._network.drop_plain()
 
     def prepare(self, resolution: int | None = None) -> None:
         """Have the plan for pictures of a resolution ready, None for full, so that a gesture need not wait for it.
@@ -351,10 +357,6 @@ class Renderer:
         """Free the device's memory. May be called twice, and after the device was lost."""
         self._mapped.clear()
         self._network.close()
-
-    @property
-    def _has_graphs(self) -> bool:
-        return self._device.id != CPU_ID
 
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
         """Return the rows of a blend, (num_ws, w_dim)."""

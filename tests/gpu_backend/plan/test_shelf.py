@@ -67,13 +67,13 @@ def test_what_has_no_room_even_then_is_an_error_and_leaves_what_is_kept() -> Non
     assert shelf.fetch(key(64)).bound.nbytes == shelf.nbytes
 
 
-def test_a_plan_can_be_dropped_unless_it_is_kept() -> None:
+def test_plain_plans_can_be_dropped() -> None:
     executor = FakeExecutor()
     shelf = shelf_of(executor)
-    shelf.fetch(key(64), use_fused=False)
-    shelf.drop(key(64), use_fused=False)
-    shelf.drop(key(64), use_fused=True)
-    shelf.drop(key(8), use_fused=True)
+    for side in (64, 8):
+        shelf.fetch(key(side), use_fused=False)
+    shelf.drop_plain()
+    shelf.drop_plain()
     assert executor.standing() == [key(64)]
     assert executor.standing(use_fused=False) == []
 

@@ -1,0 +1,63 @@
+"""Which kernels a model needs on a GPU, and how many are ready. No GPU, no driver; NVRTC compiles one of them."""
+
+from pathlib import Path
+
+import pytest
+
+import gpu_backend.device as device
+from gpu_backend import CancelledError, compile_kernels, kernels_ready
+from gpu_backend.cuda.probe import Gpu, Probe
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.renderer import kernels
+from tests.helpers.networks import make_stylegan2
+
+GPU = Gpu(0, "NVIDIA H200", "sm_90", "sm_90a", 150 << 30, 132, 227 << 10, 50 << 20, "GPU-0")
+MODEL = make_stylegan2(resolution=32)
+
+
+@pytest.fixture
+def _a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_probe", lambda: Probe((GPU,), "", "580.95.05", "13.0"))
+
+
+def test_on_the_cpu_there_is_nothing_to_compile() -> None:
+    told: list[tuple[int, int]] = []
+    compile_kernels(MODEL, "cpu", progress=lambda *numbers: told.append(numbers))
+    assert told == []
+    assert kernels_ready(MODEL, "cpu") == (0, 0)
+
+
+def test_kernels_for_both_networks_are_named_each_once_and_plain_ones_too() -> None:
+    recipes = kernels.recipes_of(MODEL, GPU, "fp16")
+    assert len(set(recipes)) == len(recipes)
+    stems = {recipe.stem for recipe in recipes}
+    assert {"styles", "fully_connected", "modulated_conv", "plain_modulated_conv", "to_rgb"} <= stems
+
+
+def test_single_precision_needs_no_fused_kernels() -> None:
+    stems = {recipe.stem for recipe in kernels.recipes_of(MODEL, GPU, "fp32")}
+    assert "plain_modulated_conv" in stems
+    assert not {"modulated_conv", "modulated_up_conv"} & stems
+
+
+@pytest.mark.usefixtures("_a_gpu")
+def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, own_folders: Path) -> None:
+    one = KernelRecipe(
+        "normalize_2nd_moment",
+        next(
+            recipe.defines for recipe in kernels.recipes_of(MODEL, GPU, "fp32") if recipe.stem == "normalize_2nd_moment"
+        ),
+    )
+    monkeypatch.setattr(kernels, "recipes_of", lambda *_: (one,))
+    assert kernels_ready(MODEL) == (0, 1)
+    told: list[tuple[int, int]] = []
+    compile_kernels(MODEL, progress=lambda *numbers: told.append(numbers))
+    assert told == [(0, 1), (1, 1)]
+    assert kernels_ready(MODEL, "cuda:0") == (1, 1)
+    assert list(own_folders.rglob("*.kernel"))
+
+
+@pytest.mark.usefixtures("_a_gpu")
+def test_compiling_can_be_given_up() -> None:
+    with pytest.raises(CancelledError):
+        compile_kernels(MODEL, abandoned=lambda: True)
