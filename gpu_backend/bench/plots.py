@@ -78,13 +78,12 @@ def _latency(figure: Any, report: Report) -> bool:
 
 
 def _throughput(figure: Any, report: Report) -> bool:
-    """Images a second against the batch; everybody in the fastest precision of their own."""
+    """Images a second against the batch, everybody in one precision."""
     lines = []
     for who in (OURS, *PEERS):
         rows = [row for row in report.measurements if row.who == who]
         if rows:
-            best = max(rows, key=lambda row: row.images_per_s).precision
-            lines.append(sorted((row for row in rows if row.precision == best), key=lambda row: row.batch))
+            lines.append(_fastest(rows))
     batches = sorted({row.batch for rows in lines for row in rows})
     if len(batches) < 2:
         return False
@@ -113,6 +112,15 @@ def _throughput(figure: Any, report: Report) -> bool:
     return True
 
 
+def _fastest(rows: Sequence[Measurement]) -> list[Measurement]:
+    """Return the rows of one precision by batch: of those that have the most batches, the fastest."""
+    by_precision: dict[str, list[Measurement]] = {}
+    for row in rows:
+        by_precision.setdefault(row.precision, []).append(row)
+    best = max(by_precision.values(), key=lambda own: (len(own), max(row.images_per_s for row in own)))
+    return sorted(best, key=lambda row: row.batch)
+
+
 def _end_labels(axes: Any, lines: Sequence[Sequence[Measurement]], last: int) -> None:
     """Name each line at its end, at right of the plot, with labels kept apart."""
     top = max(row.images_per_s for rows in lines for row in rows)
@@ -134,6 +142,8 @@ def _end_labels(axes: Any, lines: Sequence[Sequence[Measurement]], last: int) ->
 
 def _roofline(figure: Any, report: Report) -> bool:
     """Operations a second against operations a byte, below what the device can do."""
+    from matplotlib.patheffects import withStroke
+
     ceiling = report.ceiling
     costs = [cost for cost in report.kernels if cost.flops and cost.nbytes and cost.time_us > 0]
     costs = [cost for cost in costs if cost.batch == costs[0].batch]
@@ -170,17 +180,19 @@ def _roofline(figure: Any, report: Report) -> bool:
             label=operation,
             zorder=3,
         )
+    outline = withStroke(linewidth=2, foreground=look.PANEL)
     for x, cost in zip(intensities, costs, strict=True):
         if cost.share >= _LABELLED_SHARE:
             axes.annotate(
                 cost.layer.removeprefix("synthesis."),
                 (x, _speed(cost)),
-                xytext=(0, -8 - 12 * cost.share**0.5),
+                xytext=(6 + 14 * cost.share**0.5, 0),
                 textcoords="offset points",
-                ha="center",
-                va="top",
+                va="center",
                 fontsize=7.5,
-                color=look.DIM,
+                color=look.TEXT,
+                path_effects=[outline],
+                zorder=4,
             )
     axes.set_xscale("log")
     axes.set_yscale("log")

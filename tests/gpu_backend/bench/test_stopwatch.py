@@ -87,7 +87,7 @@ def test_a_failure_in_the_middle_of_the_turns_ends_them_for_one_only() -> None:
     log: list[str] = []
     watch = stopwatch()
     bad = Fake("bad", log)
-    bad.times_ms = _failing_after(bad, 3)  # type: ignore[method-assign]
+    bad.times_ms = _failing_after(bad, 3)
     watch.measure([bad, Fake("good", log)], in_turns=True)
     assert [row.who for row in watch.measurements] == ["good"]
     assert [item.what for item in watch.skipped] == ["bad, fp16, batch 2"]
@@ -113,7 +113,7 @@ def test_reasons_are_one_line() -> None:
     assert why(KeyError()) == "KeyError"
 
 
-def _failing_after(fake: Fake, calls: int):  # type: ignore[no-untyped-def]
+def _failing_after(fake: Fake, calls: int):
     left = iter(range(calls))
 
     def times_ms(runs: int) -> list[float]:

@@ -1,0 +1,45 @@
+"""What is measured by default, and what naming things changes."""
+
+from gpu_backend.bench.cases import PEERS, choose
+from gpu_backend.bench.contender import Case
+
+
+def test_by_default_every_peer_runs_in_half_precision_and_every_precision_is_seen() -> None:
+    choice = choose(on_gpu=True)
+    assert choice.batches == (1, 8, 16, 32)
+    assert choice.ours == ("fp16", "fp32")
+    assert {(c.who, c.batch) for c in choice.peers if c.precision == "fp16"} == {
+        (who, batch) for who in PEERS for batch in (1, 8, 16, 32)
+    }
+    assert {c.precision for c in choice.peers} == {"fp16", "bf16", "tf32", "fp32"}
+    assert all(c.precision == "fp16" for c in choice.peers if c.who == "compiled")
+
+
+def test_the_peer_to_beat_comes_first() -> None:
+    assert choose(on_gpu=True).peers[:2] == (Case("compiled", "fp16", 1), Case("compiled", "fp16", 8))
+
+
+def test_what_is_left_out_is_counted_and_all_brings_it() -> None:
+    some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
+    assert len(everything.peers) == 4 * 4 * 4
+    assert some.left_out.startswith(f"{64 - len(some.peers)} more")
+    assert everything.left_out == ""
+
+
+def test_what_is_named_is_measured_in_all_combinations() -> None:
+    choice = choose(on_gpu=True, batches=(3, 5), peers=("eager", "traced"), precisions=("tf32", "fp32"))
+    assert len(choice.peers) == 8
+    assert choice.ours == ("fp32",)
+    assert choose(on_gpu=True, peers=()).peers == ()
+
+
+def test_the_processor_has_fp32_of_ours_and_batch_1() -> None:
+    choice = choose(on_gpu=False)
+    assert (choice.batches, choice.ours) == ((1,), ("fp32",))
+    assert {c.precision for c in choice.peers} == {"fp32", "bf16"}
+
+
+def test_quick_is_little() -> None:
+    choice = choose(on_gpu=True, quick=True)
+    assert choice.batches == (1, 8)
+    assert {c.precision for c in choice.peers} == {"fp16"}

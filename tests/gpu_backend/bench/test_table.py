@@ -1,0 +1,56 @@
+"""The table on the terminal holds everything, in columns."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_backend.bench.report import OURS, Report
+from gpu_backend.bench.table import number, size, table
+from tests.gpu_backend.bench.made_up import RUN, made_up_report, measurement
+
+
+def test_it_tells_all_there_is() -> None:
+    text = table(made_up_report())
+    for part in (
+        "ffhq1024: 1024 x 1024, 30.0 M parameters",
+        "NVIDIA H200, driver 580.95.05, torch 2.11.0",
+        "commit 0123456789ab",
+        "kernels, batch 8",
+        "fallback: it differed from its reference",
+        "copies 4000 GB/s",
+        "p99 3.50 ms",
+        "host time a frame: 0.090 ms",
+        "skipped: compiled, fp16, batch 32: out of memory",
+        "not met",
+    ):
+        assert part in text, text
+
+
+def test_rows_stand_in_columns_the_fastest_first_and_compare_with_ours() -> None:
+    lines = table(made_up_report()).splitlines()
+    head = next(line for line in lines if line.startswith("who"))
+    first = lines[lines.index(head) + 1]
+    assert first.split()[:3] == [OURS, "fp16", "1"]
+    peer = next(line for line in lines if line.startswith("compiled"))
+    assert peer.split()[-1] == "3.00"
+    assert len(peer) == len(head)
+
+
+def test_another_gpu_is_told_that_the_goals_are_not_its_own() -> None:
+    report = replace(made_up_report(), run=replace(RUN, device="NVIDIA L4"), verdict=())
+    assert "not judged" in table(report).splitlines()[-1]
+
+
+def test_the_processor_gets_ratios_for_a_verdict() -> None:
+    rows = (measurement(OURS, "fp32", 1, 10.0), measurement("eager", "fp32", 1, 25.0))
+    text = table(Report(replace(RUN, device_kind="cpu", driver=""), rows))
+    assert text.splitlines()[-1] == "latentloom is 2.50 times as fast as plain PyTorch (eager, fp32, batch 1)"
+
+
+@pytest.mark.parametrize(("value", "text"), [(123.4, "123"), (12.34, "12.3"), (1.234, "1.23"), (0.1234, "0.123")])
+def test_numbers_have_three_figures(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_sizes_have_units() -> None:
+    assert (size(1_500_000_000), size(1_500_000)) == ("1.50 GB", "1.5 MB")
