@@ -1,8 +1,9 @@
 import pytest
 
-from explorer_app.rendering.frame_statistics import RING_SIZE, FrameStatistics
+from explorer_app.rendering.frame_statistics import RING_SIZE, TRACE_S, FrameStatistics
 from gpu_backend import Frame, FrameTimings, RenderRequest, StepTime
 from tests.helpers.fake_engine import fake_frame
+from tests.helpers.kernel_costs import gpu_statistics, gpu_steps, timed_frame
 
 
 def frame(total_ms: float, *steps: StepTime) -> Frame:
@@ -60,3 +61,43 @@ def test_another_model_begins_with_empty_figures():
     statistics.dropped = 3
     statistics.clear()
     assert (statistics.p50_ms, statistics.dropped, statistics.steps) == (0, 0, ())
+
+
+def test_on_a_gpu_the_graphs_time_and_the_hosts_are_medians_of_plain_frames():
+    statistics = FrameStatistics()
+    for device_ms in (0.4, 0.5, 0.9):
+        statistics.frame_arrived(timed_frame(1.0, device_ms=device_ms, host_ms=device_ms / 10), 0.0)
+    statistics.frame_arrived(timed_frame(9.0, gpu_steps(2), device_ms=8.0), 0.1)
+    assert statistics.device_ms == pytest.approx(0.5)
+    assert statistics.host_ms == pytest.approx(0.05)
+
+
+def test_on_the_processor_there_is_no_device_time():
+    statistics = FrameStatistics()
+    statistics.frame_arrived(frame(5.0, StepTime("a", "conv", 30, 1, 2)), 0.0)
+    assert (statistics.device_ms, statistics.host_ms, statistics.idle_ms) == (None, None, None)
+
+
+def test_gaps_are_what_the_kernels_leave_of_the_device_time():
+    statistics = FrameStatistics()
+    statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.075), 0.0)  # kernels: 20 and 40 us
+    assert statistics.idle_ms == pytest.approx(0.015)
+    statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.05), 0.1)
+    assert statistics.idle_ms == 0.0
+
+
+def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel():
+    step = gpu_statistics(fallback=0).steps[0]
+    assert step.flop_per_s == pytest.approx(8e9 / 20e-6)
+    assert step.bytes_per_s == pytest.approx(4e6 / 20e-6)
+    assert step.facts is not None
+    assert step.facts.state == "fallback"
+
+
+def test_a_trace_looks_back_on_the_last_seconds_and_no_further():
+    statistics = FrameStatistics()
+    for second in range(30):
+        statistics.frame_arrived(timed_frame(1.0), float(second))
+    assert [round(item.arrived_s) for item in statistics.traced] == list(range(29 - round(TRACE_S), 30))
+    statistics.clear()
+    assert statistics.traced == ()

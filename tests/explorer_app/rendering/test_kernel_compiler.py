@@ -1,0 +1,105 @@
+"""Compiling beside everything else: progress, an end, and being cancelled at any moment."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.kernel_compiler import KernelCompiler
+from explorer_app.rendering.news import KernelsCompiling, News
+from gpu_backend import DeviceError
+from tests.helpers.fake_renderer import GPU, Engine
+from tests.helpers.render_desk import MODEL, OTHER
+
+CHOICE = DeviceChoice("cuda:0")
+
+
+class Workshop:
+    """A compiler, what it told, and the condition on which the rendering thread would wait."""
+
+    def __init__(self) -> None:
+        self.engine = Engine(gpus=(GPU,), missing=3)
+        self.condition = threading.Condition()
+        self.told: list[News] = []
+        self.compiler = KernelCompiler(self.engine, self.condition, self.told.append)
+
+    def wait_for(self, is_so: Callable[[], bool]) -> None:
+        with self.condition:
+            assert self.condition.wait_for(is_so, 10)
+
+    def threads(self) -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "compiling kernels"]
+
+
+@pytest.fixture
+def workshop() -> Iterator[Workshop]:
+    made = Workshop()
+    yield made
+    made.compiler.close()
+    assert not made.threads()
+
+
+def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop):
+    workshop.compiler.start(MODEL, CHOICE)
+    workshop.wait_for(lambda: workshop.compiler.has_ended)
+    ended = workshop.compiler.take()
+    assert ended is not None
+    assert (ended.model, ended.choice, ended.error) == (MODEL, CHOICE, None)
+    assert workshop.told == [KernelsCompiling(done, 3) for done in (1, 2, 3)]
+    assert workshop.compiler.take() is None
+
+
+def test_an_error_is_how_it_ended(workshop: Workshop):
+    workshop.engine.compile_failing = DeviceError("There is no compiler.")
+    workshop.compiler.start(MODEL, CHOICE)
+    workshop.wait_for(lambda: workshop.compiler.has_ended)
+    ended = workshop.compiler.take()
+    assert ended is not None
+    assert ended.error is workshop.engine.compile_failing
+
+
+def test_nothing_is_heard_of_what_was_cancelled(workshop: Workshop):
+    workshop.engine.compile_gate.shut()
+    workshop.compiler.start(MODEL, CHOICE)
+    workshop.compiler.cancel()
+    workshop.compiler.cancel()
+    workshop.compiler.close()
+    assert not workshop.compiler.has_ended
+    assert workshop.told == []
+
+
+def test_what_ended_before_it_was_cancelled_is_forgotten(workshop: Workshop):
+    workshop.compiler.start(MODEL, CHOICE)
+    workshop.wait_for(lambda: workshop.compiler.has_ended)
+    workshop.compiler.cancel()
+    assert workshop.compiler.take() is None
+
+
+def test_another_model_takes_the_place_of_the_one_before(workshop: Workshop):
+    workshop.engine.compile_gate.shut()
+    workshop.compiler.start(MODEL, CHOICE)
+    workshop.compiler.start(OTHER, CHOICE)
+    workshop.engine.compile_gate.open()
+    workshop.wait_for(lambda: workshop.compiler.has_ended)
+    ended = workshop.compiler.take()
+    assert ended is not None
+    assert ended.model is OTHER
+
+
+def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch: Any):
+    begun, done = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> None:
+        begun.set()
+        threading.Event().wait(0.1)
+        done.set()
+
+    monkeypatch.setattr(workshop.engine, "compile_kernels", slow)
+    workshop.compiler.start(MODEL, CHOICE)
+    assert begun.wait(10)
+    workshop.compiler.close()
+    assert done.is_set()
