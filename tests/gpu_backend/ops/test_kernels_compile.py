@@ -1,0 +1,170 @@
+"""Every kernel that plans lower to compiles for every architecture and spills no register. Needs no GPU.
+
+To take a minute and not ten, each architecture compiles every source with every value of each macro that is no tile's,
+the heaviest tiles first, and each of the other kernels is compiled for one of the architectures that use it.
+``EVERY_KERNEL=1`` compiles all for all.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu_backend.bench.shapes import shape_of
+from gpu_backend.cuda.compilation import compile_kernels
+from gpu_backend.cuda.kernel_cache import KernelCache
+from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.model.model import Weights
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.stylegan2 import tensor_shapes
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.plan import Precision
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.networks import NetworkOptions, make_spec
+
+KERNELS = Path(__file__).parents[3] / "gpu_backend" / "ops" / "kernels"
+EVERY = os.environ.get("EVERY_KERNEL") == "1"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Multiprocessors and shared memory of a usual GPU of an architecture."""
+
+    multiprocessors: int
+    shared_nbytes: int
+
+
+MACHINES = {
+    "sm_75": Machine(40, 65536),
+    "sm_80": Machine(108, 166912),
+    "sm_86": Machine(82, 101376),
+    "sm_89": Machine(128, 101376),
+    "sm_90": Machine(132, 232448),
+    "sm_90a": Machine(132, 232448),
+    "sm_100": Machine(148, 232448),
+    "sm_120": Machine(170, 101376),
+}
+
+_TILE = "ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N MIN_BLOCKS"
+_PLAIN_TILE = "TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES"
+TILE_MACROS = frozenset(f"{_TILE} {_PLAIN_TILE}".split())
+
+
+def sources() -> set[str]:
+    """Stems of all kernels."""
+    return {path.stem for path in KERNELS.glob("*.cu")}
+
+
+def specs() -> Iterator[NetworkSpec]:
+    """The large public network, and small ones of the other architectures; one is conditional."""
+    large = shape_of("ffhq1024")
+    options = NetworkOptions(resolution=large.resolution, channel_base=large.base, channel_max=large.maximum)
+    yield make_spec(options)
+    small = NetworkOptions(64, channel_base=2048, channel_max=64)
+    yield make_spec(replace(small, architecture="resnet", c_dim=3))
+    yield make_spec(replace(small, architecture="orig"))
+
+
+def weights_of(spec: NetworkSpec) -> Weights:
+    """Ones in every place, in next to no memory."""
+    return {name: np.broadcast_to(np.float32(1), shape) for name, shape in tensor_shapes(spec).items()}
+
+
+@functools.cache
+def recipes_of(architecture: str) -> tuple[KernelRecipe, ...]:
+    """All kernels that a GPU of an architecture runs."""
+    machine = MACHINES[architecture]
+    tiles = TileTable.load(architecture, machine.multiprocessors, machine.shared_nbytes)
+    target = Target(architecture, machine.multiprocessors, machine.shared_nbytes, tiles)
+    found: dict[KernelRecipe, None] = {}
+    keys: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"))
+    for spec in specs():
+        weights = weights_of(spec)
+        for batch, precision in keys:
+            plan = build_synthesis_plan(spec, "model", batch=batch, precision=precision)
+            found.update(dict.fromkeys(lower(plan, weights, target).recipes))
+        plain = build_synthesis_plan(spec, "model", precision="fp16")
+        found.update(dict.fromkeys(lower(plain, weights, target, everything_plain=True).recipes))
+        found.update(dict.fromkeys(lower(build_mapping_plan(spec, "model"), weights, target).recipes))
+    # What no plan asks for: the kernel that timing is calibrated with.
+    for stem in sorted(sources() - {recipe.stem for recipe in found}):
+        found[KernelRecipe(stem)] = None
+    return tuple(found)
+
+
+def traits(recipe: KernelRecipe) -> set[tuple[str, str, str]]:
+    """What a kernel is besides its tile, macro by macro."""
+    macros = ((name, str(min(int(value), 2)) if name == "SPLIT" else value) for name, value in recipe.defines)
+    return {(recipe.stem, "", "")} | {(recipe.stem, *macro) for macro in macros if macro[0] not in TILE_MACROS}
+
+
+def sums_of(recipe: KernelRecipe) -> int:
+    """How many sums a thread keeps, or about: a kernel with more of them spills sooner."""
+    defines = {name: int(value) for name, value in recipe.defines}
+    if "PIXELS" in defines:
+        return defines["PIXELS"] * defines.get("CHANNELS", 1)
+    if "ROWS" in defines:
+        threads = defines["WARPS_M"] * defines["WARPS_N"]
+        return defines["ROWS"] * defines["COLUMNS"] * defines["CHANNELS"] * defines["MIN_BLOCKS"] // threads
+    return 0
+
+
+@functools.cache
+def wanted() -> dict[str, tuple[KernelRecipe, ...]]:
+    """Architecture -> what to compile for it."""
+    everywhere = {architecture: recipes_of(architecture) for architecture in MACHINES}
+    if EVERY:
+        return everywhere
+    chosen: dict[str, dict[KernelRecipe, None]] = {}
+    taken: set[KernelRecipe] = set()
+    for architecture, recipes in everywhere.items():
+        seen: set[tuple[str, str, str]] = set()
+        chosen[architecture] = {}
+        for recipe in sorted(recipes, key=sums_of, reverse=True):
+            if not traits(recipe) <= seen:
+                seen |= traits(recipe)
+                chosen[architecture][recipe] = None
+        taken |= chosen[architecture].keys()
+    users: dict[KernelRecipe, list[str]] = {}
+    for architecture, recipes in everywhere.items():
+        for recipe in recipes:
+            users.setdefault(recipe, []).append(architecture)
+    for number, (recipe, architectures) in enumerate(users.items()):
+        if recipe not in taken:
+            chosen[architectures[number % len(architectures)]][recipe] = None
+    return {architecture: tuple(recipes) for architecture, recipes in chosen.items()}
+
+
+@pytest.mark.parametrize("architecture", MACHINES)
+def test_every_kernel_compiles_and_spills_nothing(architecture: str, tmp_path: Path) -> None:
+    done = compile_kernels(wanted()[architecture], architecture, cache=KernelCache(tmp_path))
+    assert not done.failures, "\n\n".join(f"{error.sentence}\n{error.details}" for error in done.failures.values())
+    report = "\n".join(
+        f"{kernel.registers:>4} registers {kernel.shared_nbytes:>6} bytes shared {kernel.spill_nbytes:>5} spilled  "
+        f"{recipe.title}"
+        for recipe, kernel in done.kernels.items()
+    )
+    print(report)  # noqa: T201 - kept with the test's result
+    assert [recipe.title for recipe, kernel in done.kernels.items() if kernel.spill_nbytes] == [], f"\n{report}"
+    assert all(0 < kernel.registers <= 255 for kernel in done.kernels.values())
+
+
+def test_no_kernel_is_left_out() -> None:
+    for architecture, recipes in wanted().items():
+        assert {recipe.stem for recipe in recipes} == sources(), architecture
+    compiled = {recipe for recipes in wanted().values() for recipe in recipes}
+    assert {recipe for architecture in MACHINES for recipe in recipes_of(architecture)} == compiled
+
+
+def test_kernels_include_nothing() -> None:
+    for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")):
+        assert "#include" not in path.read_text("utf-8"), path.name
