@@ -48,7 +48,7 @@ def compiler_version() -> str:
         If NVRTC is not there.
     """
     try:
-        from cuda.bindings import nvrtc
+        import cuda.bindings.nvrtc as nvrtc
 
         outcome, major, minor = nvrtc.nvrtcVersion()
     except Exception as error:

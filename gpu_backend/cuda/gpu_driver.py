@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from cuda.bindings import driver as cuda
+import cuda.bindings.driver as cuda
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments
@@ -55,7 +55,7 @@ class GpuDriver:
     def enter(self) -> None:
         """Let the calling thread use the GPU."""
         if self._lost is not None:
-            raise self._lost
+            raise DeviceLostError(self._lost.sentence, self._lost.details)
         self._ask(cuda.cuCtxSetCurrent(self._context), "starting")
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class GpuDriver:
         if int(answer[0]):
             error = driver_error(str(answer[0].name), doing)
             if isinstance(error, DeviceLostError):
-                self._lost = error
+                self._lost = DeviceLostError(error.sentence, error.details)
             raise error
         return answer[1] if len(answer) > 1 else None
 

@@ -13,7 +13,7 @@ class InstalledSystem:
 
     def initialise(self) -> str:
         """Load the driver's library and start it."""
-        from cuda.bindings import driver
+        import cuda.bindings.driver as driver
 
         (outcome,) = driver.cuInit(0)
         return str(outcome.name)
@@ -31,14 +31,14 @@ class InstalledSystem:
 
     def cuda_version(self) -> tuple[int, int]:
         """Newest CUDA that the driver runs."""
-        from cuda.bindings import driver
+        import cuda.bindings.driver as driver
 
         number = _checked(driver.cuDriverGetVersion())
         return number // 1000, number % 1000 // 10
 
     def nvrtc(self) -> tuple[tuple[int, int], tuple[int, ...]]:
         """Version of NVRTC and the architectures that it compiles for, as 75, 80, ..."""
-        from cuda.bindings import nvrtc
+        import cuda.bindings.nvrtc as nvrtc
 
         outcome, major, minor = nvrtc.nvrtcVersion()
         listed, architectures = nvrtc.nvrtcGetSupportedArchs()
@@ -48,13 +48,13 @@ class InstalledSystem:
 
     def gpus(self) -> tuple[FoundGpu, ...]:
         """All GPUs that the driver shows to this process."""
-        from cuda.bindings import driver
+        import cuda.bindings.driver as driver
 
         return tuple(_describe(index) for index in range(_checked(driver.cuDeviceGetCount())))
 
 
 def _describe(index: int) -> FoundGpu:
-    from cuda.bindings import driver
+    import cuda.bindings.driver as driver
 
     device = _checked(driver.cuDeviceGet(index))
     names = driver.CUdevice_attribute

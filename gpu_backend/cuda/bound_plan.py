@@ -1,0 +1,357 @@
+"""A schedule bound to a GPU: memory, kernels and arguments settled once, then replayed as one graph.
+
+A run is: new inputs into its lane's pinned memory; a copy to the device; the graph; copies of the outputs that were
+asked for; an event. With two lanes, one run is computed while the next is handed over. Nothing waits for more than the
+event of the run that it wants.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.arguments import pack_arguments
+from gpu_backend.cuda.constants import ConstantStore
+from gpu_backend.cuda.driver import Driver, Graph, LoadedKernel
+from gpu_backend.cuda.observation import observe_layers
+from gpu_backend.cuda.pending_run import DeviceRun, Lane
+from gpu_backend.cuda.pinned import PinnedRing, address_of, array_over, pinned_memory
+from gpu_backend.cuda.schedule import Region, Schedule
+from gpu_backend.cuda.staging import HeldInputs, region_nbytes
+from gpu_backend.cuda.step_timer import StepTimer
+from gpu_backend.errors import CancelledError, DeviceError
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.plan.executor import FRAME_OUTPUTS
+from gpu_backend.plan.plan import Plan
+
+_LANES = 2
+_KEPT = "pixels"
+"""The output that is the caller's own."""
+
+MakeTimer = Callable[[Schedule, Callable[[int], None]], StepTimer]
+"""Given a schedule and how to start its launch of a number, returns what measures the launches."""
+
+
+class CudaBoundPlan:
+    """Keeps `gpu_backend.plan.executor.BoundPlan`.
+
+    Parameters
+    ----------
+    kernels
+        Those of the schedule's recipes, loaded; they belong to the executor.
+    constants
+        The executor's; this plan takes what it needs and gives it back.
+
+    Raises
+    ------
+    DeviceMemoryError, DeviceLostError
+        If the device refuses; nothing is left then.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        schedule: Schedule,
+        kernels: Mapping[KernelRecipe, LoadedKernel],
+        constants: ConstantStore,
+        make_timer: MakeTimer,
+    ) -> None:
+        self._driver = driver
+        self._schedule = schedule
+        self._constants = constants
+        self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
+        self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
+        self._inputs = HeldInputs(schedule.regions)
+        self._lanes: list[Lane] = []
+        self._free: deque[Lane] = deque()
+        self._in_flight: list[DeviceRun] = []
+        self._base: int | None = None
+        self._places: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
+        self._graph: Graph | None = None
+        self._captures = 0
+        self._is_closed = False
+        self._ring: PinnedRing | None = None
+        if _KEPT in self._regions:
+            self._ring = PinnedRing(driver, region_nbytes(self._regions[_KEPT]))
+        self._timer = make_timer(schedule, self._launch)
+        try:
+            self._bind()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._schedule.plan
+
+    @property
+    def schedule(self) -> Schedule:
+        """The launches that run."""
+        return self._schedule
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the device for regions; constants belong to the executor."""
+        return 0 if self._base is None else self._schedule.nbytes
+
+    @property
+    def pinned_nbytes(self) -> int:
+        """Memory of the host that the device copies from and to, pictures that are still looked at included."""
+        outputs = sum(region_nbytes(self._regions[name]) for lane in self._lanes for name in lane.outputs)
+        ring = 0 if self._ring is None else self._ring.nbytes
+        return outputs + ring + len(self._lanes) * self._inputs.nbytes
+
+    @property
+    def captures(self) -> int:
+        """Graphs captured so far: one, and another one once a run was measured."""
+        return self._captures + self._timer.captures
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._is_closed
+
+    def submit(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> DeviceRun:
+        """Hand a run to the device.
+
+        Raises
+        ------
+        CancelledError
+            If `abandoned`, asked before the work is handed over, said yes.
+        ValueError
+            If an input or an output is unknown to the plan, or an input does not fit.
+        DeviceMemoryError, DeviceLostError
+            If the device failed.
+        RuntimeError
+            If the plan was closed.
+        """
+        self._enter()
+        for name in outputs:
+            if name not in self._regions or self._regions[name].role != "output":
+                raise ValueError(f"the plan has no output {name!r}")
+        self._inputs.take(inputs)
+        start_s = time.perf_counter()
+        # The events of a measured run are the plan's, so that only one such run may be on its way.
+        while not self._free or (measure and any(run.is_measured for run in self._in_flight)):
+            self._finish(self._in_flight[0])
+        waited_ms = (time.perf_counter() - start_s) * 1e3
+        if abandoned is not None and abandoned():
+            raise CancelledError("The picture was given up, since nobody waits for it any more.")
+        run = self._hand_over(outputs, measure=measure, use_graph=use_graph)
+        run.waited_ms += waited_ms
+        return run
+
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        abandoned: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
+        """Submit and wait."""
+        pending = self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned)
+        return pending.wait()
+
+    def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
+        """Run once, launch by launch; return layer name -> copy of what it gave, (batch, channels, height, width)."""
+        self._enter()
+        self._inputs.take(inputs)
+        self._finish_all()
+        lane = self._free[0]
+        self._send_inputs(lane)
+        return observe_layers(self._driver, self._schedule, self._kernels, self._places, self._taken)
+
+    def read_region(self, name: str) -> NDArray[Any]:
+        """Return a copy of what a region holds after all runs so far."""
+        self._enter()
+        region = self._regions[name]
+        array = np.empty(region.shape, region.dtype)
+        self._driver.download(array, self._places[name])
+        return array
+
+    def write_region(self, name: str, array: NDArray[Any]) -> None:
+        """Fill a region, after all runs so far."""
+        self._enter()
+        region = self._regions[name]
+        if array.shape != region.shape or array.dtype != np.dtype(region.dtype):
+            raise ValueError(f"region {name!r} is {region.dtype} {region.shape}, not {array.dtype} {array.shape}")
+        self._driver.upload(self._places[name], np.ascontiguousarray(array))
+
+    def launch(self, index: int) -> None:
+        """Start one launch of the schedule by itself."""
+        self._enter()
+        self._launch(index)
+
+    def close(self) -> None:
+        """Free the memory once no run uses it. Pictures that were handed out stay. May be called twice."""
+        if self._is_closed:
+            return
+        with contextlib.suppress(DeviceError):
+            self._driver.enter()
+            self._finish_all()
+        self._is_closed = True
+        self._timer.close()
+        driver = self._driver
+        if self._graph is not None:
+            driver.release_graph(self._graph)
+            self._graph = None
+        for lane in self._lanes:
+            for event in (lane.start, lane.end, lane.done):
+                driver.release_event(event)
+        self._lanes.clear()
+        self._free.clear()
+        if self._ring is not None:
+            self._ring.close()
+        self._constants.give_back(self._taken)
+        self._taken = {}
+        if self._base is not None:
+            driver.release(self._base)
+            self._base = None
+
+    def _bind(self) -> None:
+        driver, schedule = self._driver, self._schedule
+        driver.enter()
+        self._base = driver.reserve(schedule.nbytes)
+        driver.zero(self._base, schedule.nbytes)
+        self._places = {region.name: self._base + region.offset for region in schedule.regions}
+        self._taken = self._constants.take(schedule.constants)
+        self._arguments = [pack_arguments(launch.arguments, self._places, self._taken) for launch in schedule.launches]
+        for _ in range(_LANES):
+            lane = Lane(
+                driver.make_event(),
+                driver.make_event(),
+                driver.make_event(),
+                pinned_memory(driver, self._inputs.nbytes),
+            )
+            self._lanes.append(lane)
+            self._free.append(lane)
+
+    def _hand_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+        driver, timer, lane = self._driver, self._timer, self._free[0]
+        is_instead = measure and timer.is_instead
+        # A measured run that nothing is known to compare with follows a plain one.
+        is_plain = not is_instead or not timer.has_total
+        if is_plain and use_graph and self._graph is None:
+            # Before anything is handed over: what a capture needs may wait for the device.
+            self._graph = driver.capture(self._launch_all)
+            self._captures += 1
+        if measure:
+            timer.prepare()
+        slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
+        wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
+        run = DeviceRun(lane, wanted, slot, self._finish)
+        try:
+            for name in wanted:
+                if name not in lane.outputs:
+                    lane.outputs[name] = pinned_memory(driver, region_nbytes(self._regions[name]))
+            self._send_inputs(lane)
+            driver.record(lane.start)
+            if not is_plain:
+                timer.replay()
+            elif use_graph and self._graph is not None:
+                driver.replay(self._graph)
+            else:
+                self._launch_all()
+            driver.record(lane.end)
+            if is_plain and is_instead:
+                timer.replay()
+            for name in wanted:
+                self._copy_out(name, address_of(lane.outputs[name]))
+            if slot is not None:
+                self._copy_out(_KEPT, slot)
+            driver.record(lane.done)
+        except BaseException:
+            if slot is not None and self._ring is not None:
+                self._ring.put_back(slot)
+            raise
+        run.is_replay, run.is_measured = is_plain and use_graph, measure
+        self._free.popleft()
+        self._in_flight.append(run)
+        return run
+
+    def _copy_out(self, name: str, target: int) -> None:
+        self._driver.copy_out(target, self._places[name], region_nbytes(self._regions[name]))
+
+    def _send_inputs(self, lane: Lane) -> None:
+        assert self._base is not None
+        staging, address = array_over(lane.staging, (self._inputs.nbytes,), "uint8"), address_of(lane.staging)
+        for copy in self._inputs.copies():
+            end = copy.source + copy.nbytes
+            staging[copy.source : end] = self._inputs.memory[copy.source : end]
+            self._driver.copy_in(self._base + copy.target, address + copy.source, copy.nbytes)
+        self._inputs.sent()
+
+    def _launch_all(self) -> None:
+        for index in range(len(self._kernels)):
+            self._launch(index)
+
+    def _launch(self, index: int) -> None:
+        launch = self._schedule.launches[index]
+        self._driver.launch(
+            self._kernels[index], launch.grid, launch.block, launch.shared_nbytes, self._arguments[index]
+        )
+
+    def _finish(self, run: DeviceRun) -> None:
+        """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
+        if run.is_over:
+            return
+        start_s = time.perf_counter()
+        try:
+            self._driver.enter()
+            self._driver.wait(run.lane.done)
+            run.waited_ms += (time.perf_counter() - start_s) * 1e3
+            self._take_times(run)
+            run.succeed(self._gather(run))
+        except DeviceError as error:
+            if run.slot is not None and self._ring is not None:
+                self._ring.put_back(run.slot)
+            run.fail(error)
+        self._in_flight.remove(run)
+        self._free.append(run.lane)
+
+    def _finish_all(self) -> None:
+        while self._in_flight:
+            self._finish(self._in_flight[0])
+
+    def _take_times(self, run: DeviceRun) -> None:
+        elapsed_ms = self._driver.elapsed_ms(run.lane.start, run.lane.end)
+        run.device_ms = elapsed_ms
+        if run.is_replay:
+            self._timer.note_total(elapsed_ms)
+        if run.is_measured:
+            run.steps, run.device_ms = self._timer.read(elapsed_ms)
+            run.timing_source = self._timer.source
+
+    def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
+        outputs = {}
+        for name in run.wanted:
+            region = self._regions[name]
+            array = array_over(run.lane.outputs[name], region.shape, region.dtype)
+            outputs[name] = array.copy() if name == _KEPT else array
+        if run.slot is not None and self._ring is not None:
+            region = self._regions[_KEPT]
+            outputs[_KEPT] = self._ring.hand_out(run.slot, region.shape, region.dtype)
+        return outputs
+
+    def _enter(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("this plan was closed")
+        self._driver.enter()

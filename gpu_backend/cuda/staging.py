@@ -1,0 +1,121 @@
+"""Inputs on their way to the device.
+
+What a run is given is kept on the host, so that inputs that are left out stay what they were. Inputs that lie beside
+each other on the device are one stretch, and what changed of a stretch goes over in one copy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.schedule import Region
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Bytes to copy: from where among the held inputs, to where in the schedule's memory."""
+
+    source: int
+    target: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Inputs on the device from `target` on, without another region between them; on the host from `source` on."""
+
+    target: int
+    source: int
+    names: tuple[str, ...]
+    nbytes: int
+
+
+def region_nbytes(region: Region) -> int:
+    """Bytes that a region's values take."""
+    return math.prod(region.shape) * np.dtype(region.dtype).itemsize
+
+
+class HeldInputs:
+    """The values of all inputs as the last run got them.
+
+    Starts with zeros, but `noise_gain` with ones: noise as the model stores it, at full strength.
+    """
+
+    def __init__(self, regions: Iterable[Region]) -> None:
+        listed = sorted(regions, key=lambda region: region.offset)
+        self._stretches = _stretches(listed)
+        self.nbytes = sum(stretch.nbytes for stretch in self._stretches)
+        self.memory: NDArray[np.uint8] = np.zeros(self.nbytes, np.uint8)
+        self._spans: dict[str, tuple[int, int]] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
+        by_name = {region.name: region for region in listed}
+        for stretch in self._stretches:
+            for name in stretch.names:
+                region = by_name[name]
+                start = stretch.source + region.offset - stretch.target
+                end = start + region_nbytes(region)
+                self._spans[name] = (start, end)
+                self._arrays[name] = self.memory[start:end].view(region.dtype).reshape(region.shape)
+        self._unsent = set(self._arrays)
+        if "noise_gain" in self._arrays:
+            self._arrays["noise_gain"].fill(1)
+
+    def take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
+        """Keep new values; nothing is kept if anything does not fit.
+
+        Raises
+        ------
+        ValueError
+            If an input is unknown or does not fit (a missing batch axis is repeated).
+        """
+        for name, array in inputs.items():
+            target = self._arrays.get(name)
+            if target is None:
+                raise ValueError(f"the plan has the inputs {sorted(self._arrays)}, not {name!r}")
+            if array.shape not in (target.shape, target.shape[1:]):
+                raise ValueError(f"input {name!r} must have the shape {target.shape}, but has {array.shape}")
+        for name, array in inputs.items():
+            np.copyto(self._arrays[name], array)
+            self._unsent.add(name)
+
+    def copies(self) -> tuple[Copy, ...]:
+        """What has to be copied, so that the device has what was taken since `sent`; at the beginning everything."""
+        copies = []
+        for stretch in self._stretches:
+            spans = [self._spans[name] for name in stretch.names if name in self._unsent]
+            if spans:
+                start, end = min(span[0] for span in spans), max(span[1] for span in spans)
+                copies.append(Copy(start, stretch.target + start - stretch.source, end - start))
+        return tuple(copies)
+
+    def sent(self) -> None:
+        """The copies were handed over."""
+        self._unsent.clear()
+
+
+def _stretches(regions: list[Region]) -> tuple[_Stretch, ...]:
+    """Group inputs of a list sorted by offset."""
+    groups: list[list[Region]] = []
+    follows = False
+    for region in regions:
+        if region.role != "input":
+            follows = False
+            continue
+        if follows:
+            groups[-1].append(region)
+        else:
+            groups.append([region])
+        follows = True
+    stretches, source = [], 0
+    for group in groups:
+        start = group[0].offset
+        nbytes = group[-1].offset + region_nbytes(group[-1]) - start
+        stretches.append(_Stretch(start, source, tuple(region.name for region in group), nbytes))
+        source += -(-nbytes // 256) * 256
+    return tuple(stretches)

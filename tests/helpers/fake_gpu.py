@@ -1,0 +1,283 @@
+"""A GPU made of Python: keeps `gpu_backend.cuda.driver.Driver`.
+
+Its stream is lazy: work that is handed over waits in a queue until somebody waits for an event or reads memory, so that
+whatever is overwritten too early shows. Kernels are functions; each has a time, and a clock runs with the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.arguments import PackedArguments
+from gpu_backend.cuda.driver import Event, Graph, LoadedKernel
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.probe import Gpu
+from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+
+FAKE_GPU = Gpu(0, "Fake GPU", "sm_80", "sm_80", 1 << 30, 4, 100 << 10, 1 << 20, "GPU-fake")
+
+_EVENT_US = 2.0
+_POISON = 0xCD
+
+
+@dataclass
+class FakeKernel:
+    """`run` gets the values of the arguments; pointers are ints, for `FakeDriver.view`."""
+
+    run: Callable[..., None]
+    time_us: float = 10.0
+
+
+@dataclass(eq=False)
+class _FakeEvent:
+    moment_us: float = 0.0
+    waiting: int = 0
+    is_captured: bool = False
+
+
+@dataclass
+class _Op:
+    run: Callable[[], None]
+    time_us: float = 0.0
+
+
+@dataclass
+class FakeDriver:
+    """Kernels by entry point. `memory_nbytes` is all that the device has; `refused` entry points do not load.
+
+    `lose_after` counts down with every piece of work that is done; at 0 the device is lost.
+    """
+
+    kernels: Mapping[str, FakeKernel] = field(default_factory=dict)
+    memory_nbytes: int = 1 << 30
+    refused: tuple[str, ...] = ()
+    lose_after: int = -1
+
+    def __post_init__(self) -> None:
+        self.clock_us = 0.0
+        self.device: dict[int, Any] = {}
+        self.pinned: dict[int, Any] = {}
+        self.events: list[_FakeEvent] = []
+        self.graphs: list[Graph] = []
+        self.loaded: list[LoadedKernel] = []
+        self.captures = 0
+        self.replays = 0
+        self.launches = 0
+        self.copies_in: list[int] = []
+        self.is_closed = False
+        self._queue: list[_Op] = []
+        self._captured: list[_Op] | None = None
+        self._lost: DeviceLostError | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything that was made was freed."""
+        return not (self.device or self.pinned or self.events or self.graphs or self.loaded)
+
+    @property
+    def queued(self) -> int:
+        """Pieces of work that were handed over and not done."""
+        return len(self._queue)
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+        """An array over memory of the device, or the host; fails outside of what was reserved."""
+        count = int(np.prod(shape))
+        nbytes = count * np.dtype(dtype).itemsize
+        for start, block in (*self.device.items(), *self.pinned.items()):
+            if start <= address and address + nbytes <= start + block.nbytes:
+                return block[address - start :][:nbytes].view(dtype).reshape(shape)
+        raise AssertionError(f"{nbytes} bytes at {address} were not reserved")
+
+    def enter(self) -> None:
+        """Fail if the device was lost."""
+        if self._lost is not None:
+            raise DeviceLostError(self._lost.sentence)
+
+    def close(self) -> None:
+        """Take note."""
+        self.is_closed = True
+
+    def reserve(self, nbytes: int) -> int:
+        """Memory full of garbage."""
+        self.enter()
+        if sum(block.nbytes for block in self.device.values()) + nbytes > self.memory_nbytes:
+            raise DeviceMemoryError("There is not enough memory.")
+        return self._make(self.device, nbytes)
+
+    def release(self, address: int) -> None:
+        """Free; the work that was handed over is done before, as a driver does it."""
+        self._run_all_quietly()
+        self.device.pop(address, None)
+
+    def reserve_pinned(self, nbytes: int) -> int:
+        """Memory full of garbage."""
+        self.enter()
+        return self._make(self.pinned, nbytes)
+
+    def release_pinned(self, address: int) -> None:
+        """Free."""
+        self.pinned.pop(address, None)
+
+    def copy_in(self, target: int, source: int, nbytes: int) -> None:
+        """Copy when its time comes."""
+        self.copies_in.append(nbytes)
+        self._hand_over(lambda: self._copy(target, source, nbytes))
+
+    def copy_out(self, target: int, source: int, nbytes: int) -> None:
+        """Copy when its time comes."""
+        self._hand_over(lambda: self._copy(target, source, nbytes))
+
+    def upload(self, target: int, array: NDArray[Any]) -> None:
+        """Copy now."""
+        self._run_all()
+        self.view(target, (array.nbytes,), "uint8")[:] = np.frombuffer(array.tobytes(), np.uint8)
+
+    def download(self, array: NDArray[Any], source: int) -> None:
+        """Do everything, then copy."""
+        self._run_all()
+        array[...] = self.view(source, array.shape, str(array.dtype))
+
+    def zero(self, address: int, nbytes: int) -> None:
+        """Fill when its time comes."""
+        self._hand_over(lambda: self.view(address, (nbytes,), "uint8").fill(0))
+
+    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+        """Find the function."""
+        if entry in self.refused:
+            raise KernelError(f"The kernel {entry} is refused.")
+        kernel = LoadedKernel(self.kernels[entry], cubin, entry, registers=32, shared_nbytes=16, local_nbytes=0)
+        self.loaded.append(kernel)
+        return kernel
+
+    def unload(self, kernel: LoadedKernel) -> None:
+        """Forget it."""
+        self.loaded.remove(kernel)
+
+    def blocks_per_multiprocessor(self, kernel: LoadedKernel, threads: int, shared_nbytes: int) -> int:
+        """By threads and shared memory alone."""
+        by_shared = FAKE_GPU.shared_nbytes_per_block_optin // max(shared_nbytes + kernel.shared_nbytes, 1)
+        return min(FAKE_GPU.threads_per_multiprocessor // threads, by_shared)
+
+    def launch(
+        self,
+        kernel: LoadedKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_nbytes: int,
+        arguments: PackedArguments,
+    ) -> None:
+        """Call the function when its time comes, with the values as they lie in memory now."""
+        self.launches += 1
+        pointers = (ctypes.c_uint64 * max(len(arguments.values), 1)).from_address(arguments.address)
+        values = [
+            np.frombuffer(ctypes.string_at(pointer, value.itemsize), value.dtype)[0]
+            for pointer, value in zip(pointers, arguments.values, strict=False)
+        ]
+        plain = [int(value) if value.dtype == np.uint64 else value for value in values]
+        self._hand_over(lambda: kernel.function.run(self, *plain), kernel.function.time_us)
+
+    def capture(self, work: Callable[[], None]) -> Graph:
+        """Collect work."""
+        self.enter()
+        assert self._captured is None
+        self._captured = []
+        try:
+            work()
+            graph = Graph(self._captured)
+        finally:
+            self._captured = None
+        self.captures += 1
+        self.graphs.append(graph)
+        return graph
+
+    def replay(self, graph: Graph) -> None:
+        """Hand the work over."""
+        self.replays += 1
+        for op in graph:  # type: ignore[attr-defined]
+            self._hand_over(op.run, op.time_us)
+
+    def release_graph(self, graph: Graph) -> None:
+        """Forget it."""
+        self._run_all_quietly()
+        self.graphs = [kept for kept in self.graphs if kept is not graph]
+
+    def make_event(self) -> Event:
+        """An event that has happened."""
+        self.enter()
+        event = _FakeEvent()
+        self.events.append(event)
+        return Event(event)
+
+    def record(self, event: Event) -> None:
+        """Let it happen when its time comes."""
+        assert isinstance(event, _FakeEvent)
+
+        def happen() -> None:
+            event.moment_us = self.clock_us
+            event.waiting -= 1
+
+        if self._captured is None:
+            event.waiting += 1
+            self._hand_over(happen)
+            return
+        event.is_captured = True
+        self._hand_over(lambda: setattr(event, "moment_us", self.clock_us), _EVENT_US)
+
+    def wait(self, event: Event) -> None:
+        """Do work until it has happened; events of graphs wait for everything."""
+        assert isinstance(event, _FakeEvent)
+        self.enter()
+        if event.is_captured:
+            self._run_all()
+        while event.waiting and self._queue:
+            self._run_one()
+        assert not event.waiting
+
+    def elapsed_ms(self, start: Event, end: Event) -> float:
+        """By the clock."""
+        assert isinstance(start, _FakeEvent)
+        assert isinstance(end, _FakeEvent)
+        return (end.moment_us - start.moment_us) / 1e3
+
+    def release_event(self, event: Event) -> None:
+        """Forget it."""
+        self.events = [kept for kept in self.events if kept is not event]
+
+    def _hand_over(self, run: Callable[[], None], time_us: float = 0.0) -> None:
+        self.enter()
+        (self._queue if self._captured is None else self._captured).append(_Op(run, time_us))
+
+    def _run_one(self) -> None:
+        if self.lose_after == 0:
+            self._lost = DeviceLostError("The device was lost.")
+            self._queue.clear()
+            raise DeviceLostError(self._lost.sentence)
+        self.lose_after -= 1
+        op = self._queue.pop(0)
+        self.clock_us += op.time_us
+        op.run()
+
+    def _run_all(self) -> None:
+        self.enter()
+        while self._queue:
+            self._run_one()
+
+    def _run_all_quietly(self) -> None:
+        with contextlib.suppress(DeviceLostError):
+            self._run_all()
+
+    def _copy(self, target: int, source: int, nbytes: int) -> None:
+        self.view(target, (nbytes,), "uint8")[:] = self.view(source, (nbytes,), "uint8")
+
+    def _make(self, where: dict[int, Any], nbytes: int) -> int:
+        block = np.full(max(nbytes, 1), _POISON, np.uint8)
+        address = block.ctypes.data
+        where[address] = block
+        return address
