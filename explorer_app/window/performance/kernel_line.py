@@ -88,7 +88,7 @@ class KernelLine(QWidget):
         self.bar.setVisible(total > 0)
         has_fallen = total == 0 and any(state_of(step) == "fallback" for step in self._steps)
         self.sign.setVisible(has_fallen)
-        role = "warn" if has_fallen else "dim"
+        role = "accent" if has_fallen else "dim"
         if self.state.property("role") != role:
             theme.set_role(self.state, role)
         if has_fallen and self.sign.pixmap().isNull():

@@ -44,10 +44,10 @@ def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
 
 
 def reasons(steps: Sequence[StepCost]) -> str:
-    """Return why kernels are not fused, a line each, each kernel once."""
+    """Return why kernels fell back, a line each, each kernel once."""
     lines = [
-        f"{step.kernel}, {step.facts.state}: {step.facts.reason or 'no reason was given'}"
+        f"{step.kernel}: {state_words(step.facts)}"
         for step in steps
-        if step.facts is not None and step.facts.state != "fused"
+        if step.facts is not None and step.facts.state == "fallback"
     ]
     return "\n".join(dict.fromkeys(lines))

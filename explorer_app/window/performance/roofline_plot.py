@@ -28,6 +28,9 @@ _TIP = (
     "Steps that count no operations are not here."
 )
 _EMPTY = "Point at a kernel: its name and figures are told here."
+_LEAST_DECADES = 2
+"""The view is at least so many powers of ten high, so that more than one is named."""
+
 _REACH_PX = 12
 """A point this near to the pointer is meant."""
 
@@ -85,7 +88,7 @@ class RooflinePlot(QWidget):
         layout.setSpacing(theme.px(2))
         layout.addWidget(self._plot, 1)
         layout.addWidget(self.words)
-        self._roof: Any = self._plot.plot([], [])
+        self._roof: Any = self._plot.plot([], [], antialias=True)
         self._points: Any = _pg.ScatterPlotItem(pxMode=True)
         self._ring: Any = _pg.ScatterPlotItem(pxMode=True)
         self._plot.addItem(self._points)
@@ -137,7 +140,7 @@ class RooflinePlot(QWidget):
 
     def _frame_view(self, ceiling: float) -> None:
         """Show all points and the roof, in whole decades, so that the view seldom moves."""
-        xs, ys = list(self._x), list(self._y)
+        xs, ys = self._x.tolist(), self._y.tolist()
         if self._roofline is not None:
             xs.append(math.log10(self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s))
         if ceiling > 0:
@@ -146,6 +149,7 @@ class RooflinePlot(QWidget):
             return
         left, right = math.floor(min(xs) - 0.05), math.ceil(max(xs) + 0.05)
         low, high = math.floor(min(ys) - 0.05), math.ceil(max(ys) * 2) / 2 + 0.05
+        low = min(low, math.floor(high) - _LEAST_DECADES)
         if (view := (left, right, low, high, self._roofline, self._scale)) == self._view:
             return
         self._view = view
@@ -196,12 +200,12 @@ class RooflinePlot(QWidget):
             axis.setPen(_pg.mkPen(theme.mixed(tokens.panel, tokens.edge, 0.8)))
             axis.setTextPen(QColor(tokens.dim))
             axis.setTickFont(fonts.caption())
-            axis.setStyle(tickLength=-4, tickTextOffset=4, maxTickLevel=0)
+            axis.setStyle(tickLength=-4, tickTextOffset=4, maxTickLevel=0, maxTextLevel=0)
             axis.setGrid(28)
             axis.label.setFont(fonts.caption())
             axis.enableAutoSIPrefix(False)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # or its texts are laid out at every paint
-            axis.setLabel(color=tokens.dim)
+            axis.setLabel(axis.labelText, color=tokens.dim)
         self._draw_points()
 
     # -- words and hand ---------------------------------------------------------------------------------------------
@@ -215,7 +219,7 @@ class RooflinePlot(QWidget):
         name = f"{step.layer.removeprefix('synthesis.')} · {step.kernel}"
         figures = [f"{microseconds(step.time_us)} µs"]
         if step.flops and step.nbytes:
-            figures.append(f"{step.flops / step.nbytes:.3g} operations a byte")
+            figures.append(f"{_ratio(step.flops / step.nbytes)} operations a byte")
         else:
             figures.append("counts no operations")
         share = roofline_share(step, self._roofline)
@@ -271,3 +275,7 @@ class RooflinePlot(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_ring"):
             self._colour()
+
+
+def _ratio(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -15,7 +15,7 @@ from explorer_app.window.performance.step_columns import COLUMNS, KEYS
 from explorer_app.window.performance.step_model import StepModel
 
 _DIM = frozenset(KEYS.index(key) for key in ("kernel", "state"))
-_KERNEL = KEYS.index("kernel")
+_KERNEL, _STATE = KEYS.index("kernel"), KEYS.index("state")
 _SERIES = {KEYS.index("share"): 0, KEYS.index("roofline"): 1}
 """Column -> index of its bar's colour among those of plot series."""
 
@@ -59,19 +59,25 @@ class StepCell(QStyledItemDelegate):
         if column == _KERNEL and (sign := self._steps.sign(row)) is not None:
             self._paint_sign(painter, rect, sign)
             rect.setLeft(rect.left() + self._icon + self._inset)
+            text = text.removeprefix("plain_")  # the sign says so
         if about.is_left:
             text = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
         is_quiet = column in _DIM and not option.state & QStyle.StateFlag.State_Selected
-        painter.setPen(self._dim if is_quiet else self._strong)
+        if column == _STATE and text == "fallback":
+            painter.setPen(self._fallen)
+        else:
+            painter.setPen(self._dim if is_quiet else self._strong)
         painter.drawText(rect, _LEFT if about.is_left or about.has_bar else _RIGHT, text)
 
     def _paint_sign(self, painter: QPainter, rect: QRect, sign: QIcon) -> None:
-        sign.paint(painter, rect.x(), rect.y(), self._icon, rect.height())
+        below = (rect.height() - self._icon) // 2
+        sign.paint(painter, rect.x(), rect.y() + below, self._icon, self._icon)
 
     def _take_colours(self) -> None:
         tokens = theme.current()
         if tokens is not self._tokens:
             self._tokens = tokens
+            self._fallen = QColor(tokens.accent_text)
             self._strong, self._dim = QColor(tokens.strong), QColor(tokens.dim)
             self._bars = {
                 column: theme.alpha(theme.source_colour(series), _BAR_OPACITY) for column, series in _SERIES.items()

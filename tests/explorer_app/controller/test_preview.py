@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from PySide6.QtCore import QTimer
@@ -246,3 +247,52 @@ def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_desk: Desk)
 def test_the_drift_speed_is_kept_within_what_one_can_follow(open_desk: Desk):
     open_desk.controller.set_drift_speed(100.0)
     assert open_desk.controller.drift_speed == 4.0
+
+
+def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_handled(open_desk: Desk):
+    desk = open_desk
+    desk.controller.statistics.clear()
+    desk.now_s = 10.0
+    desk.controller.input_came(0.03)
+    desk.walk(0.5)
+    desk.rest()
+    desk.now_s = 10.02
+    desk.controller.frame_painted(desk.frames[-1])
+    assert round(desk.controller.statistics.gesture_to_screen_ms) == 50
+
+
+def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(open_desk: Desk):
+    desk = open_desk
+    desk.controller.statistics.clear()
+    desk.now_s = 10.0
+    desk.controller.input_came(0.0)
+    desk.now_s = 12.0
+    desk.walk(0.5)
+    desk.rest()
+    desk.now_s = 12.02
+    desk.controller.frame_painted(desk.frames[-1])
+    assert round(desk.controller.statistics.gesture_to_screen_ms) == 20
+
+
+def test_the_full_picture_after_a_rest_is_no_gesture(desk: Desk):
+    desk.engine.full_ms = 50.0
+    desk.start()
+    desk.walk(0.5, release=False)
+    desk.rest()
+    assert not desk.frames[-1].is_draft
+    desk.controller.statistics.clear()
+    desk.now_s += 5.0
+    desk.controller.frame_painted(desk.frames[-1])
+    assert desk.controller.statistics.gesture_to_screen_ms == 0.0
+
+
+def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_desk: Desk):
+    desk = open_desk
+    desk.walk(0.5)
+    desk.rest()
+    path = desk.folder / "drag.json"
+    desk.controller.save_trace(path)
+    desk.until(path.exists)
+    desk.until(lambda: any("drag.json is saved" in message.sentence for message in desk.messages.messages))
+    names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+    assert any(name.startswith("frame ") for name in names)

@@ -1,0 +1,70 @@
+"""The line about kernels and memory."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.window.performance.kernel_line import KernelLine
+from explorer_app.window.performance.kernel_state import summaries
+from gpu_backend import MemoryFacts
+from tests.helpers.kernel_costs import REASON, costs
+
+MEMORY = MemoryFacts(weights=121_300_000, plans=281_000_000, pinned=12_600_000)
+
+
+@pytest.fixture
+def line(qtbot: QtBot) -> KernelLine:
+    line = KernelLine()
+    qtbot.addWidget(line)
+    line.resize(1100, 30)
+    with qtbot.waitExposed(line):
+        line.show()
+    return line
+
+
+def test_all_fused_is_said_in_a_word(line: KernelLine) -> None:
+    line.show_steps(costs(), "events")
+    assert line.state.text() == "6 kernels, all fused"
+    assert not line.sign.isVisible()
+    assert "events between the kernels" in line.state.toolTip()
+
+
+def test_a_kernel_that_fell_back_is_named_with_its_reason_and_a_sign(line: KernelLine) -> None:
+    line.show_steps(costs(fallback=2), "cupti")
+    assert line.state.text() == f"5 fused · 1 fallback (modulated_conv: {REASON})"
+    assert line.sign.isVisible()
+    assert REASON in line.state.toolTip()
+    line.resize(330, 30)
+    assert line.state.text() == "5 fused · 1 fallback"
+
+
+def test_compiling_tells_how_far_it_is_and_that_the_picture_is_there(line: KernelLine) -> None:
+    height = line.sizeHint().height()
+    line.show_steps(costs(fallback=1), "cpu")
+    line.show_compiling(9, 14)
+    assert line.state.text() == "compiling 14 kernels: 9 of 14; the picture comes from the CPU"
+    assert line.bar.isVisible()
+    assert (line.bar.value(), line.bar.maximum()) == (9, 14)
+    assert not line.sign.isVisible()
+    assert line.sizeHint().height() == height
+    line.show_compiling(0, 0)
+    assert not line.bar.isVisible()
+    assert "fallback" in line.state.text()
+
+
+def test_memory_tells_its_parts_where_there_is_room(line: KernelLine) -> None:
+    line.show_memory(MEMORY)
+    assert line.memory.text() == "memory: weights 121 · plans 281 · pinned 13 MB"
+    assert "plans: 281.0 MB" in line.memory.toolTip()
+    line.resize(330, 30)
+    assert line.memory.text() == "memory 415 MB"
+    line.show_memory(None)
+    assert line.memory.text() == ""
+
+
+def test_on_the_processor_there_are_steps(line: KernelLine) -> None:
+    from explorer_app.rendering.frame_statistics import StepCost
+
+    assert summaries([StepCost("a", "conv", 1.0, 1.0, 1, 1)])[0] == "1 steps on the processor"
+    assert summaries([]) == ("",)

@@ -1,0 +1,110 @@
+"""What can be told of a step, and the CSV of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from explorer_app.rendering.frame_statistics import StepCost
+from explorer_app.window.performance.step_columns import (
+    COLUMNS,
+    KEYS,
+    columns_for,
+    known_keys,
+    microseconds,
+    roofline_share,
+    tooltip,
+)
+from explorer_app.window.performance.step_csv import step_csv
+from tests.helpers.kernel_costs import REASON, ROOFLINE, costs
+
+CPU_STEP = StepCost("synthesis.b8.conv0", "modulated_conv", 900.0, 1.0, 90_000_000, 1_000_000)
+
+
+def texts(step: StepCost) -> dict[str, str]:
+    return {column.key: column.text(column.value(step, ROOFLINE)) for column in columns_for([step])}
+
+
+def test_a_kernel_tells_everything() -> None:
+    shown = texts(costs()[0])  # 8 GFLOP and 4 MB in 20 us
+    assert shown == {
+        "layer": "b4.conv1",
+        "kernel": "mod_conv",
+        "state": "fused",
+        "time": "20.0",
+        "share": "5 %",
+        "occupancy": "50 %",
+        "registers": "96",
+        "shared": "96.0",
+        "spills": "0",
+        "grid": "64 × 8",
+        "block": "128",
+        "waves": "1.94",
+        "bandwidth": "200",
+        "compute": "400",
+        "roofline": "50 %",
+    }
+
+
+@pytest.mark.parametrize(
+    ("flops", "nbytes", "share"),
+    [(8_000_000_000, 0, 0.5), (0, 40_000_000, 0.5), (8_000_000_000, 80_000_000, 1.0), (0, 0, 0.0)],
+)
+def test_the_roofline_is_the_longer_of_operations_and_bytes(flops: int, nbytes: int, share: float) -> None:
+    step = replace(costs()[0], flops=flops, nbytes=nbytes)
+    assert roofline_share(step, ROOFLINE) == pytest.approx(share)
+
+
+def test_without_a_roofline_or_a_time_nobody_knows_how_near() -> None:
+    assert roofline_share(costs()[0], None) is None
+    assert roofline_share(replace(costs()[0], time_us=0.0), ROOFLINE) is None
+
+
+def test_on_the_processor_columns_of_kernels_do_not_exist_and_rates_are_smaller() -> None:
+    assert known_keys([CPU_STEP], None) == {"layer", "kernel", "time", "share", "bandwidth", "compute"}
+    compute = columns_for([CPU_STEP])[KEYS.index("compute")]
+    assert (compute.title, compute.text(compute.value(CPU_STEP, None))) == ("GF/s", "100")
+
+
+def test_a_step_without_operations_has_a_dash_for_its_rate() -> None:
+    assert texts(replace(costs()[0], flops=0))["compute"] == "–"
+
+
+def test_every_column_explains_itself_in_a_sentence() -> None:
+    for column in COLUMNS:
+        assert column.tip.endswith(".")
+    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
+    assert sorted(column.rank for column in COLUMNS) == list(range(len(COLUMNS)))
+
+
+def test_the_tooltip_tells_all_and_why_a_kernel_fell_back() -> None:
+    told = tooltip(costs(fallback=0)[0], COLUMNS, ROOFLINE)
+    lines = told.splitlines()
+    assert lines[:2] == ["synthesis.b4.conv1 · modulated_conv", f"fallback: {REASON}"]
+    for words in ("Time: 20.0 µs", "Shared memory: 96.0 KiB", "Grid: 64 × 8", "At best: 10.0 µs", "Roofline: 50 %"):
+        assert words in lines
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.32, "0.32"), (9.994, "9.99"), (34.12, "34.1"), (312.4, "312"), (12_400.0, "12,400")]
+)
+def test_times_have_three_figures_or_more(value: float, text: str) -> None:
+    assert microseconds(value) == text
+
+
+def test_csv_has_all_columns_with_units_and_unrounded_numbers() -> None:
+    rows = list(csv.DictReader(io.StringIO(step_csv(costs(fallback=1), ROOFLINE))))
+    assert len(rows) == 6
+    assert rows[0]["layer"] == "b4.conv1"
+    assert float(rows[0]["time_us"]) == 20.0
+    assert float(rows[0]["flop_per_s"]) == pytest.approx(4e14)
+    assert (rows[0]["grid"], rows[0]["shared_bytes"], rows[0]["flops"]) == ("64x8x1", "98304", "8000000000")
+    assert (rows[1]["state"], rows[1]["reason"]) == ("fallback", REASON)
+
+
+def test_csv_of_the_processor_leaves_out_what_does_not_exist() -> None:
+    heading = step_csv([CPU_STEP], None).splitlines()[0]
+    assert heading == "layer,kernel,time_us,share,bytes_per_s,flop_per_s,flops,bytes"
