@@ -90,10 +90,10 @@ def to_rgb(
 ) -> Built:
     """Build the sum of toRGB's parts.
 
-    Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch, side / 2,
-    side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named, that one
-    (batch, side, side, 4) uint8 and ``flags`` (batch,) uint32, which must be zero before. Declares `image`, as an output
-    if `is_last`, and `pixels`.
+    Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch,
+    side / 2, side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named,
+    that one (batch, side, side, 4) uint8 and ``flags`` (batch,) uint32, which must be zero before. Declares `image`,
+    as an output if `is_last`, and `pixels`.
 
     Raises
     ------

@@ -12,14 +12,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     float* workspace, unsigned* counters, int batch, int side, int cin, int cout, int demod_stride, int style_stride,
     float gain, float clamp) {
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
-    float sum[PIXELS][CHANNELS];
     direct_conv(
-        sum, x, static_cast<const float*>(weight), batch, side, cin, cout, first_pixel, first_channel, -(KERNEL / 2),
+        x, static_cast<const float*>(weight), batch, side, cin, cout, first_pixel, first_channel, -(KERNEL / 2),
         -(KERNEL / 2));
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};
     finish_tile(
-        sum, layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side, 1, 0,
+        layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side, 1, 0,
         0);
 }

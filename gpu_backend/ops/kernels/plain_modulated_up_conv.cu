@@ -24,14 +24,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
     const int row_parity = blockIdx.z >> 1, column_parity = blockIdx.z & 1;
     const size_t phase = (size_t)blockIdx.z * (AXIS_TAPS * AXIS_TAPS) * cin * cout;
-    float sum[PIXELS][CHANNELS];
     direct_conv(
-        sum, x, static_cast<const float*>(weight) + phase, batch, side >> 1, cin, cout, first_pixel, first_channel,
+        x, static_cast<const float*>(weight) + phase, batch, side >> 1, cin, cout, first_pixel, first_channel,
         first_shift(row_parity), first_shift(column_parity));
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};
     finish_tile(
-        sum, layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side >> 1,
+        layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side >> 1,
         2, row_parity, column_parity);
 }

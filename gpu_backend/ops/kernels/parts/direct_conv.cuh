@@ -8,7 +8,8 @@
 //     PIXELS, CHANNELS                         sums of a thread, multiples of 4
 //     GROUPS                                   threads that share the same sums, each taking its part of the depth
 //     AXIS_TAPS                                taps on an axis
-// Two buffers of shared memory: while one is multiplied the next is on its way through registers. The order of the sums is fixed.
+// Two buffers of shared memory: while one is multiplied the next is on its way through registers. Afterwards the same
+// memory holds the sums. Their order is fixed.
 // part: types
 
 #define GROUP_THREADS (TILE_PIXELS / PIXELS * (TILE_CHANNELS / CHANNELS))
@@ -18,11 +19,22 @@
 #define A_LOADS ((A_QUADS + THREADS - 1) / THREADS)
 #define B_LOADS ((B_QUADS + THREADS - 1) / THREADS)
 
-__shared__ __align__(16) float a_tile[2][TILE_DEPTH][TILE_PIXELS + 4];  // 4 more, so that columns lie in other banks
-__shared__ __align__(16) float b_tile[2][TILE_DEPTH][TILE_CHANNELS];
-#if GROUPS > 1
-__shared__ float group_sums[GROUPS - 1][PIXELS * CHANNELS][GROUP_THREADS];
-#endif
+#define A_PITCH (TILE_PIXELS + 4)  // 4 more, so that columns lie in other banks
+#define A_FLOATS (TILE_DEPTH * A_PITCH)
+#define B_FLOATS (TILE_DEPTH * TILE_CHANNELS)
+#define BUFFER_FLOATS (2 * (A_FLOATS + B_FLOATS))
+#define SUM_FLOATS (TILE_PIXELS * TILE_CHANNELS)
+
+__shared__ __align__(16) float pool[BUFFER_FLOATS > GROUPS * SUM_FLOATS ? BUFFER_FLOATS : GROUPS * SUM_FLOATS];
+
+// Quads of the buffers start at a multiple of 4 pixels or channels.
+__device__ __forceinline__ float* a_at(int buffer, int depth, int pixel) {
+    return pool + buffer * A_FLOATS + depth * A_PITCH + pixel;
+}
+
+__device__ __forceinline__ float* b_at(int buffer, int depth, int channel) {
+    return pool + 2 * A_FLOATS + buffer * B_FLOATS + depth * TILE_CHANNELS + channel;
+}
 
 // Place in the tile of a thread's pixel or channel i: quads of neighbours, spread over the tile.
 __device__ __forceinline__ int pixel_in_tile(int i) {
@@ -35,10 +47,10 @@ __device__ __forceinline__ int channel_in_tile(int i) {
     return i / 4 * (TILE_CHANNELS / (CHANNELS / 4)) + thread * 4 + i % 4;
 }
 
-// `side`: of x and of the pixels that the sums are for, all `batch` pictures in a row; the block's first is `first_pixel`.
-// Only the threads of group 0 hold the sums afterwards.
+// `side`: of x and of the pixels that the sums are for, all `batch` pictures in a row; the block's first is
+// `first_pixel`. `four_sums` returns the sums afterwards, to every thread.
 __device__ __forceinline__ void direct_conv(
-    float (&sum)[PIXELS][CHANNELS], const T* x, const float* weight, int batch, int side, int cin, int cout,
+    const T* x, const float* weight, int batch, int side, int cin, int cout,
     int first_pixel, int first_channel, int row_shift, int column_shift) {
     const int thread = threadIdx.x, area = side * side;
     const int group = thread / GROUP_THREADS;
@@ -90,16 +102,17 @@ __device__ __forceinline__ void direct_conv(
             if (A_QUADS % THREADS != 0 && quad >= A_QUADS) continue;
 #pragma unroll
             for (int e = 0; e < 4; ++e)
-                a_tile[buffer][quad % (TILE_DEPTH / 4) * 4 + e][quad / (TILE_DEPTH / 4)] = a[i][e];
+                *a_at(buffer, quad % (TILE_DEPTH / 4) * 4 + e, quad / (TILE_DEPTH / 4)) = a[i][e];
         }
 #pragma unroll
         for (int i = 0; i < B_LOADS; ++i) {
             const int quad = thread + i * THREADS;
             if (B_QUADS % THREADS != 0 && quad >= B_QUADS) continue;
-            store_many<4>(&b_tile[buffer][quad / (TILE_CHANNELS / 4)][quad % (TILE_CHANNELS / 4) * 4], b[i]);
+            store_many<4>(b_at(buffer, quad / (TILE_CHANNELS / 4), quad % (TILE_CHANNELS / 4) * 4), b[i]);
         }
     };
 
+    float sum[PIXELS][CHANNELS];
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p)
 #pragma unroll
@@ -120,14 +133,14 @@ __device__ __forceinline__ void direct_conv(
 #pragma unroll
             for (int p = 0; p < PIXELS; p += 4) {
                 float v[4];
-                load_many<4>(&a_tile[buffer][row][pixel_in_tile(p)], v);
+                load_many<4>(a_at(buffer, row, pixel_in_tile(p)), v);
 #pragma unroll
                 for (int e = 0; e < 4; ++e) pixels[p + e] = v[e];
             }
 #pragma unroll
             for (int o = 0; o < CHANNELS; o += 4) {
                 float v[4];
-                load_many<4>(&b_tile[buffer][row][channel_in_tile(o)], v);
+                load_many<4>(b_at(buffer, row, channel_in_tile(o)), v);
 #pragma unroll
                 for (int e = 0; e < 4; ++e) channels[o + e] = v[e];
             }
@@ -142,18 +155,25 @@ __device__ __forceinline__ void direct_conv(
         }
     }
 
-#if GROUPS > 1
-    const int place = thread % GROUP_THREADS;
-#pragma unroll
-    for (int i = 0; i < PIXELS * CHANNELS; ++i)
-        if (group > 0) group_sums[group - 1][i][place] = sum[i / CHANNELS][i % CHANNELS];
     __syncthreads();
-    if (group == 0) {
 #pragma unroll
-        for (int other = 0; other < GROUPS - 1; ++other)
+    for (int p = 0; p < PIXELS; ++p)
 #pragma unroll
-            for (int i = 0; i < PIXELS * CHANNELS; ++i)
-                sum[i / CHANNELS][i % CHANNELS] += group_sums[other][i][place];
+        for (int o = 0; o < CHANNELS; o += 4) {
+            const float v[4] = {sum[p][o], sum[p][o + 1], sum[p][o + 2], sum[p][o + 3]};
+            store_many<4>(pool + group * SUM_FLOATS + pixel_in_tile(p) * TILE_CHANNELS + channel_in_tile(o), v);
+        }
+    __syncthreads();
+}
+
+// Sums of four channels of a pixel of the tile.
+__device__ __forceinline__ void four_sums(int pixel, int channel, float (&v)[4]) {
+    load_many<4>(pool + pixel * TILE_CHANNELS + channel, v);
+#pragma unroll
+    for (int group = 1; group < GROUPS; ++group) {
+        float more[4];
+        load_many<4>(pool + group * SUM_FLOATS + pixel * TILE_CHANNELS + channel, more);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) v[e] += more[e];
     }
-#endif
 }

@@ -28,7 +28,7 @@ __device__ __forceinline__ void load_or(const float* from, size_t place, float o
 // Pixel `pixel` of the tile's grid of side `grid_side` is pixel (step * row + row_phase, step * column + column_phase)
 // of the picture. All threads of the block come here.
 __device__ __forceinline__ void finish_tile(
-    float (&sum)[PIXELS][CHANNELS], const Layer& layer, const float* noise, const float* noise_gain,
+    const Layer& layer, const float* noise, const float* noise_gain,
     const unsigned* noise_source, float noise_strength, int noise_layer, int first_pixel, int first_channel,
     int grid_side, int step, int row_phase, int column_phase) {
     const int area = grid_side * grid_side;
@@ -40,38 +40,33 @@ __device__ __forceinline__ void finish_tile(
             noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, row * layer.side + column);
     }
     __syncthreads();
-    if (threadIdx.x >= GROUP_THREADS) return;
-#pragma unroll
-    for (int o = 0; o < CHANNELS; o += 4) {
-        const int channel = first_channel + channel_in_tile(o);
-        if (channel >= layer.cout) continue;
-        float bias[4];
+#pragma unroll 1
+    for (int quad = threadIdx.x; quad < SUM_FLOATS / 4; quad += THREADS) {
+        const int pixel_here = quad / (TILE_CHANNELS / 4), channel_here = quad % (TILE_CHANNELS / 4) * 4;
+        const int channel = first_channel + channel_here;
+        const int pixel = first_pixel + pixel_here, b = pixel / area, place = pixel - b * area;
+        if (channel >= layer.cout || b >= layer.batch) continue;
+        const int row = place / grid_side * step + row_phase, column = place % grid_side * step + column_phase;
+        float v[4], demod[4], bias[4];
+        four_sums(pixel_here, channel_here, v);
+        load_or(layer.demod, (size_t)b * layer.demod_stride + channel, 1.0f, demod);
         load_or(layer.bias, channel, 0.0f, bias);
 #pragma unroll
-        for (int p = 0; p < PIXELS; ++p) {
-            const int pixel = first_pixel + pixel_in_tile(p), b = pixel / area, place = pixel - b * area;
-            if (b >= layer.batch) continue;
-            const int row = place / grid_side * step + row_phase, column = place % grid_side * step + column_phase;
-            float demod[4], v[4];
-            load_or(layer.demod, (size_t)b * layer.demod_stride + channel, 1.0f, demod);
-            const float noise_here = tile_noise[pixel_in_tile(p)];
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-                v[e] = finish(sum[p][o + e], demod[e], noise_here, bias[e], layer.gain, layer.clamp);
+        for (int e = 0; e < 4; ++e)
+            v[e] = finish(v[e], demod[e], tile_noise[pixel_here], bias[e], layer.gain, layer.clamp);
 #if HAS_SKIP
-            const size_t half_side = layer.side >> 1;
-            const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
-            add_doubled<4>(v, low, layer.taps, layer.side, layer.cout, row, column);
+        const size_t half_side = layer.side >> 1;
+        const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
+        add_doubled<4>(v, low, layer.taps, layer.side, layer.cout, row, column);
 #endif
-            const size_t to = (((size_t)b * layer.side + row) * layer.side + column) * layer.cout + channel;
-            if (layer.y_raw != nullptr) store_many<4>(layer.y_raw + to, v);
-            if (layer.y != nullptr) {
-                float style[4];
-                load_or(layer.next_style, (size_t)b * layer.style_stride + channel, 1.0f, style);
+        const size_t to = (((size_t)b * layer.side + row) * layer.side + column) * layer.cout + channel;
+        if (layer.y_raw != nullptr) store_many<4>(layer.y_raw + to, v);
+        if (layer.y != nullptr) {
+            float style[4];
+            load_or(layer.next_style, (size_t)b * layer.style_stride + channel, 1.0f, style);
 #pragma unroll
-                for (int e = 0; e < 4; ++e) v[e] *= style[e];
-                store_many<4>(layer.y + to, v);
-            }
+            for (int e = 0; e < 4; ++e) v[e] *= style[e];
+            store_many<4>(layer.y + to, v);
         }
     }
 }
