@@ -43,7 +43,7 @@ def choose(
     everything
         All combinations, whatever time they take.
     quick
-        Two batches and half precision only.
+        Two batches and the main precision only: half on a GPU, single on the processor.
     """
     if not batches:
         batches = (_QUICK_BATCHES if quick else GPU_BATCHES) if on_gpu else (1,)
@@ -58,14 +58,14 @@ def choose(
         for batch in batches
         if who in names
     ]
-    if everything or precisions or not on_gpu:
+    if everything or precisions:
         return Choice(tuple(batches), own, tuple(whole))
-    chosen = [case for case in whole if _is_telling(case)]
+    chosen = [case for case in whole if _is_telling(case, usual[0])]
     left_out = len(whole) - len(chosen)
     sentence = f"{left_out} more cases of peers in other precisions: --all, or name some with --precision"
     return Choice(tuple(batches), own, tuple(chosen), sentence if left_out else "")
 
 
-def _is_telling(case: Case) -> bool:
-    """Whether a case is measured by default: every peer in half precision, one peer in the others at two batches."""
-    return case.precision == "fp16" or (case.who in _OTHER_PRECISIONS and case.batch in _QUICK_BATCHES)
+def _is_telling(case: Case, main: str) -> bool:
+    """Whether a case is measured by default: every peer in the main precision, one in the others at two batches."""
+    return case.precision == main or (case.who in _OTHER_PRECISIONS and case.batch in _QUICK_BATCHES)

@@ -20,13 +20,15 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> None:
     Raises
     ------
     LoomError
-        If there is no such device, model or shape.
+        If there is no such device, model or shape, or the files cannot be written.
     """
     # Imported here: torch takes a second to load, which --help need not wait for.
-    from gpu_backend.bench.files import write_files
+    from gpu_backend.bench.files import make_folder, write_files
     from gpu_backend.bench.suite import run_suite
     from gpu_backend.bench.table import table
 
+    if options.out is not None:
+        make_folder(options.out)  # before minutes are spent
     report = run_suite(options, lambda what: say(f"measuring: {what}"))
     sys.stdout.write(table(report))
     if options.out is None:

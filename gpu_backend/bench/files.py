@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from pathlib import Path
 
 from gpu_backend.bench.plots import draw_plots, plots_problem
@@ -26,14 +27,35 @@ _COLUMNS = (
 )
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder if it is not there, and see that it takes files.
+
+    Raises
+    ------
+    RequestError
+        If it does not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RequestError(f"A folder to write to is wanted, but {folder} is none: {error.strerror}.") from None
+
+
 def write_files(report: Report, folder: Path) -> tuple[tuple[Path, ...], str]:
     """Write all files into a folder, which is made if it is not there.
 
     Returns
     -------
     The files, and why there are no plots among them; nothing if there are.
+
+    Raises
+    ------
+    RequestError
+        If the folder takes no files.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     json_file, csv_file = folder / "bench.json", folder / "bench.csv"
     write_whole(json_file, (json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n").encode())
     write_whole(csv_file, csv_text(report).encode())

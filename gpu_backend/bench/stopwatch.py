@@ -182,9 +182,11 @@ def why(error: Exception) -> str:
     """Say in one line what went wrong."""
     if isinstance(error, CannotRunError):
         return str(error)
-    if isinstance(error, (DeviceMemoryError, MemoryError)) or type(error).__name__ == "OutOfMemoryError":
+    text = str(error)
+    if isinstance(error, (DeviceMemoryError, MemoryError)) or "out of memory" in text.lower():
         return "out of memory"
     if isinstance(error, LoomError):
         return error.sentence
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Compilers wrap what went wrong in lines that only say that it did: "backend='inductor' raised:".
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")]
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

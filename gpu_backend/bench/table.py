@@ -31,7 +31,8 @@ def _head(report: Report) -> str:
     torch = f"torch {run.versions.get('torch', 'missing')}"
     commit = f", commit {run.commit[:12]}" if run.commit else ""
     size = f"{run.resolution} x {run.resolution}, {run.parameters / 1e6:.1f} M parameters"
-    return f"{run.network}: {size}\n{where}, {torch}\n{run.date}{commit}, {run.wall_s:.0f} s"
+    why = "" if run.driver else f"{run.reason}\n"
+    return f"{run.network}: {size}\n{where}, {torch}\n{why}{run.date}{commit}, {run.wall_s:.0f} s"
 
 
 def _measurements(report: Report) -> str:

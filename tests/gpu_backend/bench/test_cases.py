@@ -36,7 +36,9 @@ def test_what_is_named_is_measured_in_all_combinations() -> None:
 def test_the_processor_has_fp32_of_ours_and_batch_1() -> None:
     choice = choose(on_gpu=False)
     assert (choice.batches, choice.ours) == ((1,), ("fp32",))
-    assert {c.precision for c in choice.peers} == {"fp32", "bf16"}
+    assert {c.who for c in choice.peers if c.precision == "fp32"} == set(PEERS)
+    assert {c.who for c in choice.peers if c.precision == "bf16"} == {"channels-last"}
+    assert choice.left_out.startswith("3 more")
 
 
 def test_quick_is_little() -> None:

@@ -104,11 +104,10 @@ def test_nothing_begins_after_the_budget() -> None:
 
 
 def test_reasons_are_one_line() -> None:
-    class OutOfMemoryError(RuntimeError):
-        """As torch calls its own."""
-
     assert why(DeviceMemoryError("There is too little memory.")) == "out of memory"
-    assert why(OutOfMemoryError("CUDA out of memory. Tried to allocate\n20 GiB")) == "out of memory"
+    assert why(RuntimeError("CUDA out of memory. Tried to allocate\n20 GiB")) == "out of memory"
+    wrapped = "backend='inductor' raised:\nRuntimeError: Failed to find C compiler."
+    assert why(ValueError(wrapped)) == "ValueError: RuntimeError: Failed to find C compiler."
     assert why(CannotRunError("this GPU has no bf16")) == "this GPU has no bf16"
     assert why(KeyError()) == "KeyError"
 
