@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from gpu_backend.bench.options import add_bench_options as add_bench_options, bench_options_of as bench_options_of
     from gpu_backend.bench.random_model import random_model as random_model
     from gpu_backend.bench.shapes import shape_of as shape_of
+    from gpu_backend.cuda.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
+    from gpu_backend.cuda.tuning import TileTuning as TileTuning
     from gpu_backend.device import DeviceFacts as DeviceFacts, Roofline as Roofline, find_devices as find_devices
+    from gpu_backend.diagnosis import (
+        Diagnosis as Diagnosis,
+        GpuDiagnosis as GpuDiagnosis,
+        KernelDiagnosis as KernelDiagnosis,
+        diagnose as diagnose,
+    )
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
-        DeviceLostError as DeviceLostError,
-        DeviceMemoryError as DeviceMemoryError,
         DeviceLostError as DeviceLostError,
         DeviceMemoryError as DeviceMemoryError,
         LoomError as LoomError,
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
         read_model as read_model,
         write_safetensors as write_safetensors,
     )
+    from gpu_backend.ops.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
     from gpu_backend.recipe import (
         SEED_COUNT as SEED_COUNT,
         DirectionAmount as DirectionAmount,
@@ -90,12 +97,13 @@ _HOMES = {
     "bench.options": ("add_bench_options", "bench_options_of"),
     "bench.random_model": ("random_model",),
     "bench.shapes": ("shape_of",),
+    "cuda.tile_search": ("TileFinding", "TileProgress"),
+    "cuda.tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "find_devices"),
+    "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "diagnose"),
     "errors": (
         "CancelledError",
         "DeviceError",
-        "DeviceLostError",
-        "DeviceMemoryError",
         "DeviceLostError",
         "DeviceMemoryError",
         "LoomError",
@@ -109,6 +117,7 @@ _HOMES = {
     "latent.plane": ("plane_point", "plane_seed"),
     "layer_statistics": ("LayerStatistics",),
     "model": ("Model", "ModelFacts", "inspect_model", "read_model", "write_safetensors"),
+    "ops.conv_tile": ("ConvShape", "ConvTile"),
     "recipe": (
         "SEED_COUNT",
         "DirectionAmount",

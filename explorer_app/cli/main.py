@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import bench, convert, demo, inspection, render, window
+from explorer_app.cli import bench, convert, demo, doctor, inspection, render, tune, window
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
@@ -16,6 +16,8 @@ _COMMANDS = {
     "convert": convert.run,
     "demo": demo.run,
     "bench": bench.run,
+    "doctor": doctor.run,
+    "tune": tune.run,
 }
 
 EXIT_ERROR = 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -93,7 +93,7 @@ class TileTuning:
 
     def findings(
         self, *, budget_s: float = math.inf, progress: Callable[[TileProgress], None] = lambda progress: None
-    ) -> Iterator[TileFinding]:
+    ) -> Generator[TileFinding, None, None]:
         """Yield what was found, a shape after the other; each is in the table when it is yielded.
 
         Raises

@@ -1,0 +1,129 @@
+"""``latentloom doctor``: what the program finds on this machine, as plain text to paste into a report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+from explorer_app.assets import bundled_model
+from explorer_app.cli.arguments import Parser
+from explorer_app.cli.console import Console
+from explorer_app.cli.private_paths import without_home
+from explorer_app.version import __version__
+from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, read_model
+
+_LABEL_WIDTH = 15
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser(
+        "latentloom doctor",
+        "Say what the program finds on this machine: plain text, without personal paths, to paste into a report.",
+    )
+    made.add_argument(
+        "model", nargs="?", type=Path, metavar="MODEL", help="whose kernels to look for (default: bundled)"
+    )
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Print the report to stdout."""
+    options = parser().parse_args(words)
+    path: Path | None = options.model
+    model: Model | None
+    try:
+        model = read_model(bundled_model() if path is None else path)
+        named = f"{'bundled' if path is None else 'given'}, {model.facts.resolution} x {model.facts.resolution}"
+    except LoomError as error:
+        if path is not None:
+            raise
+        model, named = None, error.sentence
+    console.status("Looking for GPUs ...")
+    lines = [*_program(), ("Model", [named]), *report(diagnose(model))]
+    console.end_progress()
+    text = "\n".join(_laid_out(lines))
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(without_home(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    return 0
+
+
+def report(found: Diagnosis) -> Iterator[tuple[str, list[str]]]:
+    """Yield labels and what stands beside them."""
+    memory = f", {_gigabytes(found.memory_nbytes)} of memory" if found.memory_nbytes else ""
+    yield "Processor", [f"{found.processor}, {found.processors} threads{memory}"]
+    yield "Packages", [f"{name} {version or 'not installed'}" for name, version in found.packages]
+    nvrtc = f"{found.nvrtc}: {', '.join(found.architectures)}" if found.nvrtc else "not found"
+    yield "NVRTC", [nvrtc]
+    yield "Driver", [found.driver or ("unknown" if found.gpus else "none")]
+    if not found.gpus:
+        yield "GPU", ["none to use", found.problem, *(f"There is: {name}" for name in found.other_gpus)]
+    for gpu in found.gpus:
+        yield gpu.id, list(_gpu_lines(gpu))
+    yield (
+        "Cache",
+        [f"{found.cache_folder}", f"{found.cache_files} files, {found.cache_nbytes / 1e6:.1f} MB"],
+    )
+
+
+def _gpu_lines(gpu: GpuDiagnosis) -> Iterator[str]:
+    yield f"{gpu.name}, {gpu.architecture}, kernels for {gpu.compile_architecture}"
+    yield (
+        f"{_gigabytes(gpu.memory_nbytes)}, {gpu.multiprocessors} multiprocessors, L2 {gpu.l2_nbytes / 1e6:.0f} MB, "
+        f"{gpu.shared_nbytes_per_block / 1024:.0f} KiB shared a block"
+    )
+    tables = f"tuned {gpu.tuned_entries}, shipped {gpu.shipped_entries} entries"
+    origins = ", ".join(f"{count} {origin}" for origin, count in gpu.tiles)
+    yield f"tile tables: {tables}" + (f"; this model's convolutions: {origins}" if origins else "")
+    if gpu.problem:
+        yield f"kernels: {gpu.problem}"
+    elif gpu.kernels:
+        ready = sum(kernel.state == "ready" for kernel in gpu.kernels)
+        yield f"kernels ready: {ready} of {len(gpu.kernels)}"
+        for kernel in gpu.kernels:
+            if kernel.state != "ready":
+                yield f"  {kernel.title}: {kernel.state}" + (f": {kernel.reason}" if kernel.reason else "")
+
+
+def _program() -> Iterator[tuple[str, list[str]]]:
+    yield "Latent Loom", [__version__]
+    yield "System", [platform.platform()]
+    yield "Python", [f"{platform.python_version()} ({platform.python_implementation()}), {platform.machine()}"]
+    yield "Qt", [f"{_qt_version()}, platform {qt_platform()}"]
+
+
+def qt_platform() -> str:
+    """Return what Qt would show windows with, as far as can be told without starting it."""
+    chosen = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
+    if chosen:
+        return f"{chosen} (QT_QPA_PLATFORM)"
+    if sys.platform in ("win32", "cygwin"):
+        return "windows"
+    if sys.platform == "darwin":
+        return "cocoa"
+    if os.environ.get("WAYLAND_DISPLAY"):
+        return "wayland"
+    return "xcb" if os.environ.get("DISPLAY") else "none: there is no display"
+
+
+def _qt_version() -> str:
+    for package in ("PySide6-Essentials", "PySide6"):
+        try:
+            return f"PySide6 {metadata.version(package)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return "PySide6 not installed"
+
+
+def _gigabytes(nbytes: int) -> str:
+    return f"{nbytes / 2**30:.1f} GiB"
+
+
+def _laid_out(lines: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
+    for label, values in lines:
+        for number, value in enumerate(values):
+            yield (label if number == 0 else "").ljust(_LABEL_WIDTH) + value

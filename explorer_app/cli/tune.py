@@ -1,0 +1,135 @@
+"""``latentloom tune``: find out how the convolutions of a network run best on this GPU, and remember it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer_app.cli.arguments import Parser, UsageError, device, finite_number
+from explorer_app.cli.console import Console
+from explorer_app.cli.network import read_network
+from explorer_app.cli.private_paths import without_home
+from gpu_backend import ConvTile, Model, TileFinding, TileProgress, TileTuning, random_model, shape_of
+
+_BUDGET_S = 300.0
+_MAX_BATCH = 64
+_MOST_REFUSED = 20
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser(
+        "latentloom tune",
+        "Time every way to run a network's convolutions on this GPU, check the fastest against a plain kernel, and\n"
+        "keep it in a table that rendering uses from then on. Ctrl-C keeps what was found.",
+    )
+    made.add_argument(
+        "model", nargs="?", type=Path, metavar="MODEL", help="network pickle or safetensors (default: bundled)"
+    )
+    made.add_argument(
+        "--shape", metavar="NAME", help="random weights of a shape instead of a model: ffhq1024, or RESOLUTION:BASE:MAX"
+    )
+    made.add_argument(
+        "--batch", type=batch_list, default=(1,), metavar="LIST", help="pictures at a time, e.g. 1,8 (default: 1)"
+    )
+    made.add_argument(
+        "--budget-s",
+        type=finite_number,
+        default=_BUDGET_S,
+        metavar="N",
+        help=f"seconds to spend at most, roughly (default: {_BUDGET_S:.0f})",
+    )
+    made.add_argument("--table", type=Path, metavar="FILE", help="write the table there instead of the cache folder")
+    made.add_argument(
+        "--device",
+        type=device,
+        default="auto",
+        metavar="NAME",
+        help="the GPU: cuda, or cuda:1 and so on (default: auto, the first)",
+    )
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Tune, and print what came out."""
+    options = parser().parse_args(words)
+    if options.model is not None and options.shape is not None:
+        raise UsageError("Either a model or --shape says what to tune, not both.")
+    if options.device == "cpu":
+        raise UsageError("Tuning is for GPUs; there is nothing to tune on the CPU.")
+    if options.budget_s <= 0:
+        raise UsageError(f"The budget must be more than 0 seconds, but {options.budget_s:g} came.")
+    tuning = TileTuning(_network(options, console), options.device, batches=options.batch, table=options.table)
+    console.note(f"Tuning {len(tuning.shapes)} convolutions on {tuning.gpu.name}; Ctrl-C keeps what was found.")
+    found: list[TileFinding] = []
+    try:
+        with contextlib.closing(
+            tuning.findings(budget_s=options.budget_s, progress=lambda told: console.status(_status(told)))
+        ) as findings:
+            found.extend(findings)
+    finally:
+        console.end_progress()
+        if found:
+            sys.stdout.write("\n".join(report(found)) + "\n")
+            sys.stdout.flush()
+            console.note(f"The table is {without_home(str(tuning.path))}.")
+    return 0
+
+
+def batch_list(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list like ``1,8``."""
+    if not re.fullmatch(r"[0-9]{1,2}(,[0-9]{1,2})*", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"numbers like 1,8 are wanted, but {text[:40]!r} came")
+    numbers = tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    if not all(1 <= number <= _MAX_BATCH for number in numbers):
+        raise argparse.ArgumentTypeError(f"pictures at a time are 1 to {_MAX_BATCH}, but {text} came")
+    return numbers
+
+
+def report(findings: Sequence[TileFinding]) -> list[str]:
+    """Return a table of what was found, and what was discarded."""
+    lines = [f"{'convolution':<32}{'batch':>6}{'before us':>11}{'after us':>10}{'gain':>8}{'tried':>12}  tile"]
+    for item in findings:
+        shape = item.shape
+        name = f"{shape.kind} {shape.side} x {shape.side}, {shape.cin} to {shape.cout}"
+        is_known = math.isfinite(item.before_us)
+        before = f"{item.before_us:.1f}" if is_known else "no result"
+        gain = f"{item.before_us / item.time_us:.2f} x" if is_known else ""
+        tried = f"{item.tried} of {item.candidates}"
+        lines.append(
+            f"{name:<32}{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}  {tile_words(item.tile)}"
+        )
+    refused = [(item.shape, refusal) for item in findings for refusal in item.refused]
+    lines += [
+        f"discarded for {shape.kind} {shape.side}: {tile_words(item.tile)}: {item.why}"
+        for shape, item in refused[:_MOST_REFUSED]
+    ]
+    if len(refused) > _MOST_REFUSED:
+        lines.append(f"and {len(refused) - _MOST_REFUSED} more were discarded")
+    return lines
+
+
+def tile_words(tile: ConvTile) -> str:
+    """Return the choices of a tile on one line."""
+    return (
+        f"{tile.rows}x{tile.columns}x{tile.channels} depth {tile.depth} stages {tile.stages} "
+        f"warps {tile.warps_m}x{tile.warps_n} split {tile.split} blocks {tile.blocks} {tile.mma}"
+    )
+
+
+def _network(options: argparse.Namespace, console: Console) -> Model:
+    return read_network(options.model, console) if options.shape is None else random_model(shape_of(options.shape))
+
+
+def _status(told: TileProgress) -> str:
+    shape = told.shape
+    best = f", best {told.best_us:.1f} us" if math.isfinite(told.best_us) else ""
+    return (
+        f"{told.number} of {told.shapes}: {shape.kind} {shape.side} x {shape.side}, {shape.cin} to {shape.cout}, "
+        f"batch {shape.batch}: {told.tried} of {told.candidates} tried{best}"
+    )

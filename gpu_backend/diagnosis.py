@@ -1,0 +1,226 @@
+"""What this installation finds on this machine, for a report: GPUs, driver, compiler, kernels, what falls back and why.
+
+Nothing here needs a GPU, a driver or any package besides NumPy; what is not there is told as missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.errors import DeviceError
+from gpu_backend.model import Model
+
+PACKAGES = (
+    "cuda-core",
+    "cuda-bindings",
+    "nvidia-cuda-nvrtc",
+    "nvidia-ml-py",
+    "cupti-python",
+    "torch",
+    "numpy",
+)
+
+KernelReadiness = Literal["ready", "not compiled yet", "falls back"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDiagnosis:
+    """A kernel of a model on one GPU: what it is, and why if it falls back."""
+
+    title: str
+    state: KernelReadiness
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDiagnosis:
+    """A usable GPU.
+
+    Attributes
+    ----------
+    id
+        What it is chosen by: ``"cuda:0"``.
+    architecture, compile_architecture
+        What it is, and what kernels are compiled for.
+    tiles
+        Where the tiles of a model's convolutions come from: origin -> how many.
+    tuned_entries, shipped_entries
+        Sizes of the two tables that were found.
+    kernels
+        Of a model, fused and plain ones.
+    """
+
+    id: str
+    name: str
+    architecture: str
+    compile_architecture: str
+    memory_nbytes: int
+    multiprocessors: int
+    shared_nbytes_per_block: int
+    l2_nbytes: int
+    tuned_entries: int
+    shipped_entries: int
+    tiles: tuple[tuple[str, int], ...] = ()
+    kernels: tuple[KernelDiagnosis, ...] = ()
+    problem: str = ""
+    """Why the kernels of the model could not be listed; empty if they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything that a report on the backend needs.
+
+    Attributes
+    ----------
+    problem
+        One sentence: why no GPU can be used; empty if one can.
+    other_gpus
+        Names of GPUs that are there while none can be used.
+    nvrtc, architectures
+        Version of the compiler and what it compiles for; empty where it is not installed.
+    packages
+        Name and version, the latter empty where one is not installed.
+    cache_folder, cache_files, cache_nbytes
+        The person's folder for what can be made again, and what lies in it.
+    """
+
+    gpus: tuple[GpuDiagnosis, ...]
+    problem: str
+    driver: str
+    other_gpus: tuple[str, ...]
+    nvrtc: str
+    architectures: tuple[str, ...]
+    packages: tuple[tuple[str, str], ...]
+    cache_folder: Path
+    cache_files: int
+    cache_nbytes: int
+    processor: str
+    processors: int
+    memory_nbytes: int
+
+
+def diagnose(model: Model | None = None) -> Diagnosis:
+    """Look at this machine; with a model, also at its kernels."""
+    from gpu_backend.cuda.kernel_cache import cache_folder
+    from gpu_backend.cuda.nvml import gpu_names
+
+    found = probe()
+    nvrtc, architectures = _compiler()
+    folder = cache_folder()
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    return Diagnosis(
+        gpus=tuple(_gpu(gpu, model) for gpu in found.gpus),
+        problem=found.problem,
+        driver=found.driver,
+        other_gpus=() if found.gpus else gpu_names(),
+        nvrtc=nvrtc,
+        architectures=architectures,
+        packages=tuple((name, _version(name)) for name in PACKAGES),
+        cache_folder=folder,
+        cache_files=len(sizes),
+        cache_nbytes=sum(sizes),
+        processor=_processor(),
+        processors=os.cpu_count() or 1,
+        memory_nbytes=_memory_nbytes(),
+    )
+
+
+def _gpu(gpu: Gpu, model: Model | None) -> GpuDiagnosis:
+    from gpu_backend.cuda.target import target_of
+    from gpu_backend.cuda.tiles import tuned_folder
+
+    table = target_of(gpu, tuned_folder()).tiles
+    kernels: tuple[KernelDiagnosis, ...] = ()
+    origins: tuple[tuple[str, int], ...] = ()
+    problem = ""
+    if model is not None:
+        try:
+            kernels, origins = _kernels(model, gpu), _origins(model, gpu)
+        except DeviceError as error:
+            problem = error.sentence
+    return GpuDiagnosis(
+        id=f"cuda:{gpu.index}",
+        name=gpu.name,
+        architecture=gpu.architecture,
+        compile_architecture=gpu.compile_architecture,
+        memory_nbytes=gpu.memory_nbytes,
+        multiprocessors=gpu.multiprocessors,
+        shared_nbytes_per_block=gpu.shared_nbytes_per_block_optin,
+        l2_nbytes=gpu.l2_nbytes,
+        tuned_entries=len(table.tuned),
+        shipped_entries=len(table.shipped),
+        tiles=origins,
+        kernels=kernels,
+        problem=problem,
+    )
+
+
+def _kernels(model: Model, gpu: Gpu) -> tuple[KernelDiagnosis, ...]:
+    from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
+    from gpu_backend.renderer.kernels import recipes_of
+
+    cache = KernelCache()
+    return tuple(
+        KernelDiagnosis(
+            recipe.title,
+            "ready" if cache.has(kernel_key(recipe, gpu.compile_architecture)) else "not compiled yet",
+        )
+        for recipe in recipes_of(model, gpu, "fp16")
+    )
+
+
+def _origins(model: Model, gpu: Gpu) -> tuple[tuple[str, int], ...]:
+    from gpu_backend.cuda.lone_conv import conv_steps
+    from gpu_backend.cuda.target import target_of
+    from gpu_backend.cuda.tiles import tuned_folder
+    from gpu_backend.plan.stylegan2 import build_synthesis_plan
+
+    table = target_of(gpu, tuned_folder()).tiles
+    shapes = conv_steps([build_synthesis_plan(model.spec, model.facts.model_id, precision="fp16")])
+    return tuple(Counter(table.explain(shape)[1] for shape in shapes).items())
+
+
+def _compiler() -> tuple[str, tuple[str, ...]]:
+    from gpu_backend.cuda.installed_system import InstalledSystem
+
+    # Of any kind: a package or its library may be missing, or not be for this machine.
+    try:
+        version, known = InstalledSystem().nvrtc()
+    except Exception:
+        return "", ()
+    return f"{version[0]}.{version[1]}", tuple(f"sm_{number}" for number in known)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _processor() -> str:
+    """Return the processor's name; Python itself knows little on Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_nbytes() -> int:
+    """Return the machine's memory, 0 where the system does not tell it this way."""
+    if sys.platform == "win32":
+        return 0
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0

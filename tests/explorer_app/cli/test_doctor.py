@@ -1,0 +1,137 @@
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from explorer_app.cli import doctor
+from explorer_app.version import __version__
+from gpu_backend import Diagnosis, GpuDiagnosis, KernelDiagnosis
+from tests.explorer_app.cli.test_commands import run_fresh
+from tests.helpers.command import Command
+
+GPU = GpuDiagnosis(
+    id="cuda:0",
+    name="NVIDIA H200",
+    architecture="sm_90",
+    compile_architecture="sm_90a",
+    memory_nbytes=139 << 30,
+    multiprocessors=132,
+    shared_nbytes_per_block=232448,
+    l2_nbytes=50 << 20,
+    tuned_entries=0,
+    shipped_entries=34,
+    tiles=(("shipped", 12), ("rule", 1)),
+    kernels=(
+        KernelDiagnosis("styles (half=1)", "ready"),
+        KernelDiagnosis("to_rgb (taps=4)", "not compiled yet"),
+        KernelDiagnosis("modulated_conv (half=1)", "falls back", "its result differs by 3"),
+    ),
+)
+FOUND = Diagnosis(
+    gpus=(GPU,),
+    problem="",
+    driver="580.95.05",
+    other_gpus=(),
+    nvrtc="13.0",
+    architectures=("sm_75", "sm_90"),
+    packages=(("cuda-core", "1.2.2"), ("torch", "")),
+    cache_folder=Path("cache"),
+    cache_files=3,
+    cache_nbytes=1_500_000,
+    processor="A processor",
+    processors=16,
+    memory_nbytes=128 << 30,
+)
+NONE = replace(FOUND, gpus=(), problem="The driver is too old.", driver="535.1", other_gpus=("NVIDIA T4",))
+
+
+def text_of(found: Diagnosis) -> str:
+    return "\n".join(f"{label}: {'; '.join(values)}" for label, values in doctor.report(found))
+
+
+def test_the_report_names_what_was_found() -> None:
+    text = text_of(FOUND)
+    for words in (
+        "NVIDIA H200, sm_90, kernels for sm_90a",
+        "132 multiprocessors",
+        "580.95.05",
+        "13.0: sm_75, sm_90",
+        "cuda-core 1.2.2",
+        "torch not installed",
+        "tuned 0, shipped 34 entries; this model's convolutions: 12 shipped, 1 rule",
+        "kernels ready: 1 of 3",
+        "to_rgb (taps=4): not compiled yet",
+        "modulated_conv (half=1): falls back: its result differs by 3",
+        "3 files, 1.5 MB",
+    ):
+        assert words in text
+
+
+def test_without_a_usable_gpu_the_report_says_why_and_what_is_there() -> None:
+    text = text_of(NONE)
+    assert "The driver is too old." in text
+    assert "There is: NVIDIA T4" in text
+    assert "535.1" in text
+    assert "kernels" not in text
+    assert "NVRTC: not found" in text_of(replace(NONE, nvrtc="", architectures=()))
+
+
+def test_doctor_prints_a_report_without_personal_paths(
+    command: Command, monkeypatch: pytest.MonkeyPatch, own_folders: Path
+) -> None:
+    home = own_folders / "home"
+    monkeypatch.setattr(doctor, "diagnose", lambda model: replace(FOUND, cache_folder=home / ".cache" / "latentloom"))
+    outcome = command("doctor")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"Latent Loom    {__version__}\n")
+    assert str(home) not in outcome.out
+    assert f"~{os.sep}.cache{os.sep}latentloom" in outcome.out
+    assert "Model          bundled, 16 x 16" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) < 300
+
+
+def test_doctor_looks_at_the_model_that_is_named(command: Command, networks: Path, tmp_path: Path) -> None:
+    assert "given, 16 x 16" in command("doctor", networks / "labelled.safetensors").out
+    assert command("doctor", tmp_path / "missing.pkl").sentence
+
+
+def test_doctor_goes_on_without_the_bundled_model(command: Command, networks: Path) -> None:
+    (networks / "bundled" / "plain.safetensors").unlink()
+    outcome = command("doctor")
+    assert outcome.status == 0
+    assert "The bundled model is missing" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "shown"),
+    [
+        ({"QT_QPA_PLATFORM": "offscreen"}, "linux", "offscreen (QT_QPA_PLATFORM)"),
+        ({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, "linux", "wayland"),
+        ({"DISPLAY": ":0"}, "linux", "xcb"),
+        ({}, "linux", "none: there is no display"),
+        ({}, "win32", "windows"),
+        ({}, "darwin", "cocoa"),
+    ],
+)
+def test_what_qt_would_use_is_told_without_starting_it(
+    environment: dict[str, str], platform: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY", "DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert doctor.qt_platform() == shown
+
+
+def test_doctor_needs_neither_torch_nor_qt() -> None:
+    code = (
+        "import sys; from explorer_app.cli import main\n"
+        "for name in ('PySide6', 'torch', 'pyqtgraph', 'superqt', 'qtawesome'): sys.modules[name] = None\n"
+        "sys.exit(main(['doctor']))\n"
+    )
+    done = run_fresh(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "GPU " in done.stdout or "cuda:0" in done.stdout
