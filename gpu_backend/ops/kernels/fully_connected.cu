@@ -11,7 +11,7 @@
 // part: activation
 // part: rows
 
-extern "C" __global__ void __launch_bounds__(THREADS) fully_connected(
+extern "C" __global__ void __launch_bounds__(THREADS, 1) fully_connected(
     const float* x, const uint4* __restrict__ table, const float* __restrict__ bias, float* y, int batch,
     int in_features, int out_features, int groups, float gain, float clamp) {
     extern __shared__ float4 shared[];

@@ -77,7 +77,7 @@ __device__ __forceinline__ void normalized(
     for (int i = 0; i < 4; ++i) v[i] = peak == 0.0f ? 0.0f : v[i] / peak;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BATCH == 1 ? 4 : 2) styles(
+extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 : 3) styles(
     const float* ws, const uint4* __restrict__ table, const float2* __restrict__ terms, const int4* __restrict__ items,
     const float* __restrict__ constant, float* raw, float* style, float* demod, T* x0, unsigned* flags,
     unsigned* counters, int batch, int item_count, int slot_count, int ws_stride, int style_stride, int demod_stride,

@@ -6,8 +6,9 @@
 // part: types
 
 #define GROUP (HALF ? 8 : 4)
-#define CHUNKS (8 / ROWS)
 #define SUMS (ROWS * BATCH)
+// 16-byte loads in flight a lane and row: eight a lane, four where the sums take the registers.
+#define CHUNKS ((SUMS > 16 ? 4 : 8) / ROWS)
 
 // 16 bytes that are read once: past L1. `wanted` 0 reads nothing and gives zeros. Volatile, so that it stays where it
 // is written, before a wait.
@@ -87,7 +88,7 @@ __device__ __forceinline__ void add_products(
     for (int c = 0; c < CHUNKS; ++c) {
         const int group = first + 32 * c + lane;
         if (group >= groups) continue;
-#pragma unroll
+#pragma unroll(SUMS > 16 ? 1 : 2)
         for (int k = 0; k < GROUP; k += 4) {
             float weights[ROWS][4];
 #pragma unroll
