@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, Instruction
 
-_EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (8, 32), (16, 32))
-_UP_EDGES = ((4, 4), (8, 8), (6, 14), (8, 16), (14, 14), (16, 16), (8, 32))
+_EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (4, 32), (8, 32), (16, 32))
+_UP_EDGES = ((6, 4), (10, 8), (8, 14), (12, 14), (8, 16), (18, 16), (4, 30), (8, 30), (4, 32))
 _WARPS = ((1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (2, 4), (4, 2), (8, 1))
 _UP_WARPS = ((3, 1), (3, 2), (4, 1), (4, 2), (6, 1), (6, 2), (8, 1), (12, 1))
-_WGMMA_WARPS = ((4, 1), (8, 1), (4, 2))
+_WGMMA_WARPS = ((4, 1), (8, 1), (4, 2), (12, 1))
+_WALKS = (1, 4, 8, 16, 32)
 
 
 def candidates(
@@ -27,47 +30,32 @@ def candidates(
     found: dict[ConvTile, float] = {}
     for tile in _tiles(shape, architecture):
         geometry = ConvGeometry(shape, tile, kernel, taps, picture_channels)
-        if not geometry.fits(architecture, shared_nbytes_per_block) or not 8 <= geometry.sums_per_thread <= 144:
+        if not 8 <= geometry.sums_per_thread <= 144 or not geometry.fits(architecture, shared_nbytes_per_block):
             continue
-        across, channels, pictures = geometry.grid
-        blocks = across * channels * pictures
-        for split in _splits(blocks, geometry.steps, multiprocessors):
-            if (tile.stages == 1) != (geometry.steps <= split):
+        for split in _splits(geometry.blocks, geometry.steps, multiprocessors):
+            if (tile.stages == 1) != (tile.walk == 1 and geometry.steps <= split):
                 continue  # one stage is for walks of one step, which need no other
-            chosen = ConvTile(
-                tile.rows,
-                tile.columns,
-                tile.channels,
-                tile.depth,
-                tile.stages,
-                tile.warps_m,
-                tile.warps_n,
-                split,
-                tile.mma,
-                tile.blocks,
-            )
-            found[chosen] = _promise(ConvGeometry(shape, chosen, kernel, taps, picture_channels), multiprocessors)
+            chosen = ConvGeometry(shape, replace(tile, split=split), kernel, taps, picture_channels)
+            if chosen.fits(architecture, shared_nbytes_per_block):
+                found[chosen.tile] = _promise(chosen, multiprocessors)
     return tuple(sorted(found, key=lambda tile: -found[tile]))
 
 
 def _tiles(shape: ConvShape, architecture: str) -> Iterator[ConvTile]:
-    side = shape.positions_side
     up = shape.kind == "up_conv"
     instructions: tuple[Instruction, ...] = ("mma", "wgmma") if architecture == "sm_90a" else ("mma",)
-    for rows, columns in _UP_EDGES if up else _EDGES:
-        if rows > side or columns > side:
-            continue
-        for channels in (16, 32, 64, 128):
-            if channels > 16 and channels >= 2 * shape.cout:
+    widths = [channels for channels in (16, 32, 64, 128) if channels == 16 or channels < 2 * shape.cout]
+    depths = [depth for depth in (16, 32, 64) if depth == 16 or depth < 2 * shape.cin]
+    edges = [edge for edge in (_UP_EDGES if up else _EDGES) if edge[1] <= shape.positions_side]
+    for (rows, columns), channels, depth, mma in itertools.product(edges, widths, depths, instructions):
+        warps = _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS
+        walks = [walk for walk in _WALKS if walk == 1 or walk * rows <= max(shape.positions_side // 2, rows)]
+        for (warps_m, warps_n), blocks, stages, walk, resident in itertools.product(
+            warps, (1, 2, 3, 4), (1, 2, 3, 4), walks, (False, True)
+        ):
+            if resident and walk == 1:
                 continue
-            for depth in (16, 32, 64):
-                if depth > 16 and depth >= 2 * shape.cin:
-                    continue
-                for mma in instructions:
-                    for warps_m, warps_n in _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS:
-                        for blocks in (1, 2, 3, 4):
-                            for stages in (1, 2, 3, 4):
-                                yield ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks)
+            yield ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks, walk, resident)
 
 
 def _splits(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:
@@ -81,17 +69,17 @@ def _splits(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:
 def _promise(geometry: ConvGeometry, multiprocessors: int) -> float:
     """Rough share of the tensor cores' rate: products wanted over the time they would take, 0 .. 1."""
     shape, tile = geometry.shape, geometry.tile
-    across, channels, pictures = geometry.grid
-    side = shape.positions_side
-    computed = across * geometry.fragments_per_warp * tile.warps_m * 16 * channels * tile.channels
-    useful = side * side * shape.cout / computed
-    blocks_at_once = max(1, min(tile.blocks, 227 * 1024 // geometry.dynamic_nbytes))
-    waves = across * channels * pictures / (multiprocessors * blocks_at_once)
-    filled = waves / -(-across * channels * pictures // (multiprocessors * blocks_at_once))
+    blocks_at_once = min(tile.blocks, 227 * 1024 // (geometry.dynamic_nbytes + geometry.static_nbytes + 1024))
+    if blocks_at_once < tile.blocks:
+        return 0.0
+    computed = (
+        geometry.blocks // tile.split * tile.walk * geometry.fragments_per_warp * tile.warps_m * 16 * tile.channels
+    )
+    useful = shape.batch * shape.positions_side**2 * shape.cout / computed
+    wave = multiprocessors * blocks_at_once
+    filled = geometry.blocks / (-(-geometry.blocks // wave) * wave)
     warps = min(tile.warps_m * tile.warps_n * blocks_at_once, 16) / 16
     work = geometry.sums_per_thread / (geometry.sums_per_thread + 24)
-    walk = geometry.steps / tile.split
-    overlap = 1.0 if walk > 1 or blocks_at_once > 1 else 0.6
-    if tile.blocks > blocks_at_once:
-        return 0.0
-    return useful * filled * (0.5 + 0.5 * warps) * work * overlap * (1.15 if tile.mma == "wgmma" else 1.0)
+    steps = geometry.steps * tile.walk / tile.split
+    overlap = steps / (steps + 2 / blocks_at_once)
+    return useful * filled * (0.5 + 0.5 * warps) * work * overlap * (1.3 if tile.mma == "wgmma" else 1.0)

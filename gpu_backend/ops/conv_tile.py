@@ -1,16 +1,17 @@
 """How a fused convolution is cut into blocks of threads: the choices that differ from GPU to GPU.
 
-A block computes `rows` x `columns` positions of one picture (of the output for a convolution; of the input, halo not
-counted, for an up-convolution, so four times as many output pixels) for `channels` output channels. It walks through
-the input channels `depth` at a time, `stages` steps ahead of the arithmetic, and `split` blocks share the walk of one
-such tile, the last to finish adding what the others found. `warps_m` x `warps_n` warps share positions and channels.
+A block computes bands of `rows` x `columns` positions of one picture for `channels` output channels, `walk` of them
+down a strip. Positions are output pixels of a convolution; of an up-convolution they are input pixels, each good for four
+pixels of output, the halo counted in its rows but not in its columns. In each band it goes through the input channels
+`depth` at a time, `stages` steps ahead of the arithmetic. `split` blocks share the channels of one band, the last to
+finish adding what the others found. `warps_m` x `warps_n` warps share positions and channels.
 
 The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated_up_conv.cu``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 ConvKind = Literal["conv", "up_conv"]
@@ -40,7 +41,17 @@ class ConvShape:
 
 @dataclass(frozen=True, slots=True)
 class ConvTile:
-    """One way to cut it. `blocks` is how many a multiprocessor is meant to hold, which bounds a thread's registers."""
+    """One way to cut it.
+
+    Attributes
+    ----------
+    blocks
+        How many a multiprocessor is meant to hold, which bounds a thread's registers.
+    walk
+        Bands that a block computes, one below the other.
+    resident
+        The weights of the whole walk through the input channels stay in shared memory.
+    """
 
     rows: int
     columns: int
@@ -52,6 +63,8 @@ class ConvTile:
     split: int = 1
     mma: Instruction = "mma"
     blocks: int = 1
+    walk: int = 1
+    resident: bool = False
 
     @property
     def threads(self) -> int:
@@ -81,7 +94,7 @@ class ConvGeometry:
 
     @property
     def halo(self) -> int:
-        """Rows (and columns) of positions that an up-convolution's filter needs besides the tile's own."""
+        """Rows (and columns) of positions that an up-convolution's filter needs besides those of its outputs."""
         if self.shape.kind == "conv":
             return 0
         left = 1 + (self.taps + 1) // 2 - 2
@@ -89,8 +102,8 @@ class ConvGeometry:
 
     @property
     def positions(self) -> int:
-        """Positions that a block computes, halo included."""
-        return (self.tile.rows + self.halo) * (self.tile.columns + self.halo)
+        """Positions of a band, an up-convolution's halo of columns included."""
+        return self.tile.rows * (self.tile.columns + self.halo)
 
     @property
     def fragments_per_warp(self) -> int:
@@ -120,17 +133,27 @@ class ConvGeometry:
         return -(-self.shape.cout // self.tile.channels)
 
     @property
+    def segment(self) -> int:
+        """Rows whose outputs a block makes; an up-convolution's walk begins and ends with the halo."""
+        return self.tile.walk * self.tile.rows - self.halo
+
+    @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks: tiles of the picture, output channels, pictures times shares."""
+        """Blocks: strips times segments, output channels, pictures times shares."""
         side = self.shape.positions_side
-        tiles = -(-side // self.tile.rows) * -(-side // self.tile.columns)
-        return tiles, self.channel_blocks, self.shape.batch * self.tile.split
+        across = -(-side // self.tile.columns) * -(-side // self.segment)
+        return across, self.channel_blocks, self.shape.batch * self.tile.split
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a launch."""
+        across, channels, pictures = self.grid
+        return across * channels * pictures
 
     @property
     def counters(self) -> int:
         """Words that count the shares of each tile; 0 where nothing is shared."""
-        across, channels, _ = self.grid
-        return across * channels * self.shape.batch if self.tile.split > 1 else 0
+        return self.blocks // self.tile.split if self.tile.split > 1 else 0
 
     @property
     def workspace_nbytes(self) -> int:
@@ -141,51 +164,63 @@ class ConvGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         tile = self.tile
-        edge = self.halo + (self.kernel - 1 if self.shape.kind == "conv" else 1)
-        patch = _aligned((tile.rows + edge) * (tile.columns + edge) * tile.depth * 2)
-        walk = tile.stages * (patch + _aligned(self.weight_nbytes))
         if self.shape.kind == "up_conv":
-            end = 4 * self.positions * tile.channels * 2
+            jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
+            carried = jobs * self.taps * tile.threads * 16 if tile.walk > 1 else 0
+            end = 8 * self.positions * tile.channels + carried
+            rows, columns = tile.rows + 1, _whole(tile.columns + self.halo + 1, 8)
         else:
-            end = self.positions * max(tile.channels * 2 + 16, tile.warps_n * self.picture_channels * 4)
-        return max(walk, end) + _ALIGNMENT
+            shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
+            end = self.positions * max(tile.channels * 2 + 16, shares)
+            rows, columns = tile.rows + self.kernel - 1, tile.columns + self.kernel - 1
+            if tile.columns >= FRAGMENT:
+                columns = _whole(columns, 8)
+        patches = tile.stages * _whole(rows * columns * tile.depth * 2, _ALIGNMENT)
+        weights = (self.steps if tile.resident else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
+        return patches + weights + end + _ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
         """Shared memory that the kernel itself declares."""
         pixels = self.tile.rows * self.tile.columns * (4 if self.shape.kind == "up_conv" else 1)
-        return 4 * (self.tile.channels * (3 + self.picture_channels) + pixels) + 16
+        picture = 16 * (self.tile.channels + 8) if self.picture_channels else 0
+        return 10 * self.tile.channels + 8 * pixels + picture + 64
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""
-        tile, side = self.tile, self.shape.positions_side
-        warp_channels = tile.channels // tile.warps_n
-        if (
-            tile.depth not in (16, 32, 64)
-            or tile.channels not in (16, 32, 64, 128)
-            or tile.stages < 2
-            or tile.split < 1
-        ):
+        tile = self.tile
+        numbers = (tile.rows, tile.columns, tile.stages, tile.warps_m, tile.warps_n, tile.split, tile.blocks, tile.walk)
+        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or tile.channels not in (16, 32, 64, 128):
             return False
+        warp_channels = tile.channels // tile.warps_n
         if warp_channels * tile.warps_n != tile.channels or warp_channels % 16 or tile.threads > 1024:
             return False
-        if self.shape.kind == "conv":
-            if side % tile.rows or side % tile.columns or (tile.columns >= 16 and tile.columns % 16):
-                return False
-            if self.positions % (FRAGMENT * tile.warps_m):
-                return False
-            if tile.columns >= 16 and self.kernel == 3 and tile.rows % self.fragments_per_warp:
-                return False
-        elif tile.rows > side or tile.columns > side:
+        if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
             return False
-        if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4 or warp_channels > 128):
+        if tile.split > 1 and (tile.walk > 1 or tile.resident):
             return False
-        if architecture == "sm_75" and tile.blocks * tile.threads > 1024:
+        if self.picture_channels > 8 or not (self._conv_fits() if self.shape.kind == "conv" else self._up_conv_fits()):
             return False
-        registers = 65536 // (tile.threads * tile.blocks)
-        if self.sums_per_thread + 40 > min(registers, 255):
+        if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
+            return False
+        if self.sums_per_thread + 40 > min(65536 // (tile.threads * tile.blocks), 255):
             return False
         return self.dynamic_nbytes + self.static_nbytes <= shared_nbytes_per_block
+
+    def _conv_fits(self) -> bool:
+        tile, side = self.tile, self.shape.side
+        if side % tile.rows or side % tile.columns or tile.walk > side // tile.rows:
+            return False
+        if self.positions % (FRAGMENT * tile.warps_m):
+            return False
+        if tile.columns < FRAGMENT:
+            return True
+        return tile.columns % FRAGMENT == 0 and (self.kernel == 1 or tile.rows % self.fragments_per_warp == 0)
+
+    def _up_conv_fits(self) -> bool:
+        tile, side = self.tile, self.shape.positions_side
+        needed = -(-(side + self.halo) // tile.rows)
+        return tile.columns <= side and self.segment >= 1 and tile.walk <= needed
 
 
 def default_tile(
@@ -204,34 +239,29 @@ def default_tile(
     ValueError
         If no tile fits, which `plain` kernels need not care about: an FIR filter too long for shared memory.
     """
-    side = shape.positions_side
     channels = 64 if shape.cout > 32 else 32 if shape.cout > 16 else 16
-    choices = []
+    found = []
     for edge in (16, 8, 4):
-        if edge > side:
+        if edge > shape.positions_side:
             continue
+        halo = ConvGeometry(shape, ConvTile(1, 1, 16, 16, 1, 1, 1), kernel, taps).halo
         for width in sorted({channels, min(channels, 32), 16}, reverse=True):
             for warps_m, warps_n in ((4, 2), (4, 1), (2, 2), (2, 1), (1, 4), (1, 2), (1, 1)):
                 for depth in (32, 16):
-                    tile = ConvTile(edge, edge, width, depth, 2, warps_m, warps_n)
-                    if ConvGeometry(shape, tile, kernel, taps, 4).fits(architecture, min(shared_nbytes, 65536)):
-                        choices.append(tile)
-    if not choices:
+                    tile = ConvTile(edge + halo, edge, width, depth, 2, warps_m, warps_n)
+                    geometry = ConvGeometry(shape, tile, kernel, taps, 8)
+                    if geometry.fits(architecture, min(shared_nbytes, 65536)):
+                        found.append(geometry)
+    if not found:
         raise ValueError(f"no tile of a fused convolution fits {shape} with {taps} taps")
-    full = [tile for tile in choices if _blocks(shape, tile) >= multiprocessors]
-    tile = (
-        full[0] if full else max(choices, key=lambda tile: (min(_blocks(shape, tile), multiprocessors), tile.threads))
-    )
+    full = [geometry for geometry in found if geometry.blocks >= multiprocessors]
+    most = max(found, key=lambda item: (min(item.blocks, multiprocessors), item.tile.threads))
+    best = full[0] if full else most
     split = 1
-    while _blocks(shape, tile) * split * 2 <= multiprocessors and split * 2 * tile.depth <= shape.cin:
+    while best.blocks * split * 2 <= multiprocessors and split * 2 * best.tile.depth <= shape.cin:
         split *= 2
-    return ConvTile(tile.rows, tile.columns, tile.channels, tile.depth, tile.stages, tile.warps_m, tile.warps_n, split)
+    return replace(best.tile, split=split)
 
 
-def _blocks(shape: ConvShape, tile: ConvTile) -> int:
-    across, channels, pictures = ConvGeometry(shape, tile).grid
-    return across * channels * pictures
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+def _whole(count: int, unit: int) -> int:
+    return -(-count // unit) * unit

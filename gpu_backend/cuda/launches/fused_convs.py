@@ -114,6 +114,8 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "SPLIT": tile.split,
         "WGMMA": int(tile.mma == "wgmma"),
         "MIN_BLOCKS": tile.blocks,
+        "WALK": tile.walk,
+        "RESIDENT": int(tile.resident),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
     }
     if work.is_up:

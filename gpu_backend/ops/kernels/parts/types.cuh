@@ -37,23 +37,17 @@ __device__ __forceinline__ half_bits to_half(float v) {
     return bits;
 }
 
-#if __CUDA_ARCH__ >= 800
-// Both numbers of a word held within -bound .. bound; `bound` is a word of two.
-__device__ __forceinline__ unsigned bounded2(unsigned word, unsigned bound) {
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound ^ 0x80008000u));
-    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound));
-    return word;
-}
-#endif
-
-// Two numbers as one word, `low` first in memory.
-__device__ __forceinline__ unsigned to_half2(float low, float high) {
+// Two numbers as one word, `low` first in memory, each held within the number of its half of `bound`.
+__device__ __forceinline__ unsigned to_half2(float low, float high, unsigned bound = 0x7BFF7BFFu) {
 #if __CUDA_ARCH__ >= 800
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    return bounded2(word, 0x7BFF7BFFu);
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound ^ 0x80008000u));
+    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound));
+    return word;
 #else
-    return (unsigned)to_half(low) | ((unsigned)to_half(high) << 16);
+    const float most = from_half((half_bits)(bound & 0xffffu));
+    return (unsigned)to_half(bounded(low, most)) | ((unsigned)to_half(bounded(high, most)) << 16);
 #endif
 }
 

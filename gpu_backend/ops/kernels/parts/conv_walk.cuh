@@ -1,0 +1,169 @@
+// What the two fused convolutions share: how a block walks. It goes down a strip of the picture band by band, and in each
+// band through the input channels step by step; what the next steps need is copied to shared memory meanwhile, across the
+// end of a band too. With RESIDENT the weights of all steps are copied once and stay.
+//
+// Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a band needs,
+// BEFORE rows and columns before the band's first.
+// part: tensor_core
+
+#define CHUNKS (DEPTH / 8)
+#define PATCH_NBYTES ((PATCH_ROWS * PITCH * DEPTH * 2 + 1023) / 1024 * 1024)
+#define WEIGHT_NBYTES (KERNEL_TAPS * CHANNELS * DEPTH * 2)
+#define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
+#define STAGE_NBYTES (PATCH_NBYTES + (RESIDENT ? 0 : WEIGHT_SPACE))
+#define AHEAD (STAGES > 1 ? STAGES - 1 : 1)  // steps on their way while one is summed; with one stage none
+
+// A gain may be applied before an activation that is homogeneous: once a channel instead of once a number.
+#if ACTIVATION <= 2
+#define GAIN_AFTER 1.0f
+#define GAIN_BEFORE gain
+#else
+#define GAIN_AFTER gain
+#define GAIN_BEFORE 1.0f
+#endif
+
+// The same number, but the compiler does not know: what is computed from it is computed again each time instead of being
+// kept in registers from band to band, where the sums are.
+__device__ __forceinline__ int fresh(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+struct Strip {
+    const T* x;                // of the sample
+    const unsigned char* weight;  // of the block's output channels
+    int x0, side, cin, first_step, steps;
+};
+
+__device__ __forceinline__ void load_weights(unsigned target, const Strip& strip, int step) {
+    const unsigned char* source = strip.weight + static_cast<long long>(step) * WEIGHT_NBYTES;
+#pragma unroll
+    for (int i = 0; i < (WEIGHT_NBYTES / 16 + THREADS - 1) / THREADS; ++i) {
+        const int index = i * THREADS + threadIdx.x;
+        if (WEIGHT_NBYTES / 16 % THREADS == 0 || index < WEIGHT_NBYTES / 16) copy_async(target + index * 16, source + index * 16, true);
+    }
+}
+
+// A thread takes one chunk of one column, and of every ROWS_AT_ONCE-th row: little to compute, little to keep in registers.
+#define ROW_CHUNKS (PATCH_COLUMNS * CHUNKS)
+#define ROWS_AT_ONCE (THREADS / ROW_CHUNKS > 1 ? (THREADS / ROW_CHUNKS > PATCH_ROWS ? PATCH_ROWS : THREADS / ROW_CHUNKS) : 1)
+__device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, int step, int y0) {
+    const int tid = fresh(threadIdx.x);
+#pragma unroll
+    for (int turn = 0; turn < (ROW_CHUNKS + THREADS - 1) / THREADS; ++turn) {
+        const int item = ROW_CHUNKS > THREADS ? tid + turn * THREADS : tid % ROW_CHUNKS;
+        const int first_row = ROW_CHUNKS > THREADS ? 0 : tid / ROW_CHUNKS;
+        if (item >= ROW_CHUNKS || first_row >= ROWS_AT_ONCE) continue;
+        const int chunk = item % CHUNKS, column = item / CHUNKS;
+        const int x = strip.x0 + column - BEFORE, channel = step * DEPTH + chunk * 8;
+        const bool is_inside = static_cast<unsigned>(x) < static_cast<unsigned>(strip.side) && channel < strip.cin;
+        int y = y0 + first_row - BEFORE;
+        const T* source = strip.x + static_cast<long long>(y * strip.side + x) * strip.cin + channel;
+        const int stride = ROWS_AT_ONCE * strip.side * strip.cin;
+        int pixel = first_row * PITCH + column;
+#pragma unroll
+        for (int i = 0; i < (PATCH_ROWS + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE; ++i) {
+            const bool wanted = is_inside && static_cast<unsigned>(y) < static_cast<unsigned>(strip.side);
+            if (PATCH_ROWS % ROWS_AT_ONCE == 0 || first_row + i * ROWS_AT_ONCE < PATCH_ROWS) {
+                copy_async(target + pixel * (DEPTH * 2) + exchanged(chunk, pixel) * 16, wanted ? source : strip.x, wanted);
+            }
+            source += stride;
+            y += ROWS_AT_ONCE;
+            pixel += ROWS_AT_ONCE * PITCH;
+        }
+    }
+}
+
+// Sixteen positions by sixteen input channels, for the pixel of the patch that this lane addresses.
+__device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch, int pixel, int chunk) {
+    load_matrices(a, patch + pixel * (DEPTH * 2) + exchanged(chunk, pixel) * 16);
+}
+
+// The copies of a walk, in order; each step of each band is one group.
+struct Walk {
+    unsigned resident, stages;  // in shared memory
+    int band, step, bands, y0, band_rows;
+    unsigned slot;
+
+    __device__ __forceinline__ void begin(const Strip& strip) {
+        if (RESIDENT) {
+            for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i);
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; ++i) load_next(strip);
+    }
+
+    __device__ __forceinline__ void load_next(const Strip& strip) {
+        if (band < bands && strip.steps > 0) {
+            const unsigned stage = stages + slot * STAGE_NBYTES;
+            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, strip.first_step + step);
+            load_patch(stage, strip, strip.first_step + step, y0 + band * band_rows);
+            slot = slot + 1 == STAGES ? 0 : slot + 1;
+            if (++step == strip.steps) {
+                step = 0;
+                ++band;
+            }
+        }
+        commit_copies();
+    }
+};
+
+// Until the oldest step is there for every thread; then the next one may be asked for, into the stage just left.
+__device__ __forceinline__ void next_stage(Walk& walk, const Strip& strip, bool is_first) {
+#if STAGES == 1
+    if (!is_first) {
+        __syncthreads();
+        walk.load_next(strip);
+    }
+    wait_copies<0>();
+#else
+    wait_copies<AHEAD - 1>();
+#endif
+#if WGMMA
+    publish_shared();
+#endif
+    __syncthreads();
+#if STAGES > 1
+    walk.load_next(strip);
+#endif
+}
+
+// Sums of all shares of a tile, by the block that comes last; false for the others. Always added in the same order.
+#if SPLIT > 1
+template <int COUNT>
+__device__ __forceinline__ bool add_shares(float* sum, float* workspace, unsigned* counters, int tile, int share) {
+    __shared__ bool is_last;
+    const int tid = threadIdx.x;
+    float4* const parts = reinterpret_cast<float4*>(workspace) + static_cast<long long>(tile) * SPLIT * (COUNT / 4) * THREADS + tid;
+#pragma unroll
+    for (int i = 0; i < COUNT / 4; ++i) {
+        parts[(share * (COUNT / 4) + i) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+    }
+    __threadfence();
+    __syncthreads();
+    if (tid == 0) {
+        is_last = atomicAdd(counters + tile, 1u) == SPLIT - 1;
+        if (is_last) counters[tile] = 0;
+    }
+    __syncthreads();
+    if (!is_last) return false;
+    __threadfence();
+#pragma unroll
+    for (int i = 0; i < COUNT / 4; ++i) {
+        float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 4
+        for (int s = 0; s < SPLIT; ++s) {
+            const float4 part = __ldcg(parts + (s * (COUNT / 4) + i) * THREADS);
+            total.x += part.x;
+            total.y += part.y;
+            total.z += part.z;
+            total.w += part.w;
+        }
+        sum[4 * i] = total.x;
+        sum[4 * i + 1] = total.y;
+        sum[4 * i + 2] = total.z;
+        sum[4 * i + 3] = total.w;
+    }
+    return true;
+}
+#endif
