@@ -141,9 +141,14 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     except DeviceError as error:
         if device != "auto":
             raise
-        return _cpu_executor(model), _cpu_facts(_after_colon(error.sentence))
+        return cpu_instead(model, error)
     reason = "it is the first GPU that can run the kernels." if device in ("auto", "cuda") else "it was asked for."
     return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
+
+
+def cpu_instead(model: Model, error: DeviceError) -> tuple[Executor, DeviceFacts]:
+    """Return the CPU's executor in place of a GPU's that failed; the reason says how it failed."""
+    return _cpu_executor(model), _cpu_facts(_after_colon(error.sentence))
 
 
 def facts_of(executor: Executor) -> DeviceFacts:

@@ -78,7 +78,8 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
 
 
 def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
-    """Return the kernels for one latent and one full picture, fused and plain, each once."""
+    """Return the kernels for one latent and one full picture, fused and plain, and for measuring, each once."""
+    from gpu_backend.cuda.executor import EMPTY
     from gpu_backend.cuda.lowering import lower
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder
@@ -92,4 +93,4 @@ def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelReci
         lower(mapping, model.weights, target),
         lower(synthesis, model.weights, target, everything_plain=True),
     )
-    return tuple(dict.fromkeys(recipe for schedule in schedules for recipe in schedule.recipes))
+    return tuple(dict.fromkeys((*(recipe for schedule in schedules for recipe in schedule.recipes), EMPTY)))

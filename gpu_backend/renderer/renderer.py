@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_backend.device import CPU_ID, DeviceFacts, check_device, facts_of, make_executor
-from gpu_backend.errors import RequestError
+from gpu_backend.device import CPU_ID, DeviceFacts, check_device, cpu_instead, facts_of, make_executor
+from gpu_backend.errors import DeviceError, RequestError
 from gpu_backend.frame import Frame
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
@@ -74,7 +74,8 @@ class Renderer:
     model
         From `read_model`.
     device
-        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`.
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`. With ``"auto"``, a GPU that fails or
+        has no room for the model gives way to the CPU, and `device` says why.
     precision
         Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
     executor
@@ -97,10 +98,6 @@ class Renderer:
         executor: Executor | None = None,
         plan_budget_nbytes: int = PLAN_BUDGET_NBYTES,
     ) -> None:
-        if executor is None:
-            executor, self._device = make_executor(model, device, precision)
-        else:
-            self._device = facts_of(executor)
         self._model = model
         spec = model.spec
         styled = [f"synthesis.{layer.name}.affine" for layer in spec.layers if layer.w_index >= 0]
@@ -110,8 +107,19 @@ class Renderer:
             model.weights["mapping.w_avg"],
         )
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], directions)
+        is_given = executor is not None
+        if executor is None:
+            executor, self._device = make_executor(model, device, precision)
+        else:
+            self._device = facts_of(executor)
+        try:
+            self._network = Network(model, executor, plan_budget_nbytes)
+        except DeviceError as error:
+            if is_given or device != "auto" or self._device.id == CPU_ID:
+                raise
+            executor, self._device = cpu_instead(model, error)
+            self._network = Network(model, executor, plan_budget_nbytes)
         self._executor = executor
-        self._network = Network(model, executor, plan_budget_nbytes)
         self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
         self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)

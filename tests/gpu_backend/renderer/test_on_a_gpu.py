@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import gpu_backend.device as device
 from gpu_backend import (
     CancelledError,
     DeviceError,
@@ -21,6 +22,7 @@ from gpu_backend import (
     RequestError,
     plane_point,
 )
+from gpu_backend.cuda.probe import Gpu, Probe
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
@@ -187,6 +189,28 @@ def test_a_model_that_has_no_room_is_refused_and_nothing_is_left() -> None:
         Renderer(MODEL, executor=executor)
     assert executor.closed == 1
     assert executor.bound == []
+
+
+def test_where_the_device_was_left_to_us_the_cpu_takes_over_from_a_gpu_without_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = Gpu(0, "FAKE GPU", "sm_90", "sm_90a", 1 << 30, 1, 1 << 16, 1 << 20, "GPU-0")
+    made: list[FakeExecutor] = []
+
+    def make(*_: object) -> FakeExecutor:
+        made.append(FakeExecutor(memory_nbytes=0))
+        return made[-1]
+
+    monkeypatch.setattr(device, "_probe", lambda: Probe((gpu,), "", "580", "13.0"))
+    monkeypatch.setattr(device, "_cuda_executor", make)
+    with pytest.raises(DeviceMemoryError):
+        Renderer(MODEL, "cuda")
+    renderer = Renderer(MODEL)
+    assert renderer.device.id == "cpu"
+    assert renderer.device.reason.startswith("CPU: FAKE GPU has not enough free memory for this model;")
+    assert not renderer.render(request_for(renderer)).is_draft
+    renderer.close()
+    assert [executor.closed for executor in made] == [1, 1]
 
 
 @pytest.mark.parametrize("where", ["submit", "wait", "bind"])
