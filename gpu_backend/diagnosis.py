@@ -165,17 +165,22 @@ def _gpu(gpu: Gpu, model: Model | None) -> GpuDiagnosis:
 
 
 def _kernels(model: Model, gpu: Gpu) -> tuple[KernelDiagnosis, ...]:
-    from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
+    from gpu_backend.cuda.compiler import compiler_version
+    from gpu_backend.cuda.kernel_cache import KernelCache, cache_folder, kernel_key
+    from gpu_backend.cuda.self_check import SelfCheckRecord
     from gpu_backend.renderer.kernels import recipes_of
 
     cache = KernelCache()
-    return tuple(
-        KernelDiagnosis(
-            recipe.title,
-            "ready" if cache.has(kernel_key(recipe, gpu.compile_architecture)) else "not compiled yet",
-        )
-        for recipe in recipes_of(model, gpu, "fp16")
-    )
+    failures = SelfCheckRecord(cache_folder() / "self_check", gpu.uuid, probe().driver, compiler_version()).failures
+    found = []
+    for recipe in recipes_of(model, gpu, "fp16"):
+        if recipe.digest in failures:
+            found.append(KernelDiagnosis(recipe.title, "falls back", failures[recipe.digest]))
+        elif cache.has(kernel_key(recipe, gpu.compile_architecture)):
+            found.append(KernelDiagnosis(recipe.title, "ready"))
+        else:
+            found.append(KernelDiagnosis(recipe.title, "not compiled yet"))
+    return tuple(found)
 
 
 def _origins(model: Model, gpu: Gpu) -> tuple[tuple[str, int], ...]:

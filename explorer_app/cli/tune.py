@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from explorer_app.cli.arguments import Parser, UsageError, device, finite_number
@@ -19,6 +20,7 @@ from gpu_backend import ConvTile, Model, TileFinding, TileProgress, TileTuning, 
 _BUDGET_S = 300.0
 _MAX_BATCH = 64
 _MOST_REFUSED = 20
+_IN_FRONT = ("rows", "columns", "channels", "warps_m", "warps_n")
 
 
 def parser() -> Parser:
@@ -115,11 +117,13 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
 
 
 def tile_words(tile: ConvTile) -> str:
-    """Return the choices of a tile on one line."""
-    return (
-        f"{tile.rows}x{tile.columns}x{tile.channels} depth {tile.depth} stages {tile.stages} "
-        f"warps {tile.warps_m}x{tile.warps_n} split {tile.split} blocks {tile.blocks} {tile.mma}"
-    )
+    """Return the choices of a tile on one line, those that are as usual left out."""
+    words = [f"{tile.rows}x{tile.columns}x{tile.channels}", f"warps {tile.warps_m}x{tile.warps_n}"]
+    for choice in fields(tile):
+        value = getattr(tile, choice.name)
+        if choice.name not in _IN_FRONT and value != choice.default:
+            words.append(choice.name if value is True else f"{choice.name} {value}")
+    return " ".join(words)
 
 
 def _network(options: argparse.Namespace, console: Console) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
@@ -122,8 +122,15 @@ class LoneConvs:
 def _has_tile(launch: Launch, tile: ConvTile) -> bool:
     """Tell whether a launch is cut as wanted: a tile that does not fit gives way to another."""
     defines = dict(launch.recipe.defines)
-    names = ("rows", "columns", "channels", "depth", "stages", "warps_m", "warps_n", "split")
-    return all(defines.get(name.upper()) == str(getattr(tile, name)) for name in names)
+    return all(defines.get(macro, value) == value for macro, value in macros_of(tile).items())
+
+
+def macros_of(tile: ConvTile) -> dict[str, str]:
+    """Return the macros that a tile's choices become."""
+    renamed = {"blocks": "MIN_BLOCKS", "mma": "WGMMA"}
+    choices = {declared.name: getattr(tile, declared.name) for declared in fields(tile)}
+    choices["mma"] = tile.mma == "wgmma"
+    return {renamed.get(name, name.upper()): str(int(value)) for name, value in choices.items()}
 
 
 def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> LoneConv | None:

@@ -235,6 +235,9 @@ def _checked(hint: Any, value: Any) -> Any:
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
             raise ValueError(value)
+    elif hint is bool:
+        if not isinstance(value, bool):
+            raise ValueError(value)
     elif isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_NUMBER:
         raise ValueError(value)
     return value

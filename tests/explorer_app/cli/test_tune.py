@@ -53,7 +53,7 @@ def test_tune_prints_what_was_before_and_what_is_now(command: Command, tuning: t
     assert outcome.status == 0
     first, second = outcome.out.splitlines()[1:]
     assert first.split()[:13] == ["conv", "64", "x", "64,", "512", "to", "512", "1", "20.0", "10.0", "2.00", "x", "40"]
-    assert "8x16x32 depth 32 stages 3 warps 2x2" in first
+    assert "8x16x32 warps 2x2 depth 32 stages 3" in first
     assert " 1.00 x " in second
     assert "~" in outcome.err
     assert "NVIDIA H200" in outcome.err

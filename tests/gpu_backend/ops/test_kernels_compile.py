@@ -19,12 +19,14 @@ import pytest
 from gpu_backend.bench.shapes import shape_of
 from gpu_backend.cuda.compilation import compile_kernels
 from gpu_backend.cuda.kernel_cache import KernelCache
+from gpu_backend.cuda.lone_conv import macros_of
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.model.stylegan2 import tensor_shapes
+from gpu_backend.ops.conv_tile import ConvTile
 from gpu_backend.ops.kernel import KernelRecipe
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Precision
@@ -54,9 +56,11 @@ MACHINES = {
     "sm_120": Machine(170, 101376),
 }
 
-_TILE = "ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N MIN_BLOCKS"
+_FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
+"""Choices of a tile that make another kernel of it."""
+
 _PLAIN_TILE = "TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES"
-TILE_MACROS = frozenset(f"{_TILE} {_PLAIN_TILE}".split())
+TILE_MACROS = frozenset(_PLAIN_TILE.split()) | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
 
 
 def sources() -> set[str]:
