@@ -1,10 +1,10 @@
 """How a fused convolution is cut into blocks of threads: the choices that differ from GPU to GPU.
 
 A block computes bands of `rows` x `columns` positions of one picture for `channels` output channels, `walk` of them
-down a strip. Positions are output pixels of a convolution; of an up-convolution they are input pixels, each good for four
-pixels of output, the halo counted in its rows but not in its columns. In each band it goes through the input channels
-`depth` at a time, `stages` steps ahead of the arithmetic. `split` blocks share the channels of one band, the last to
-finish adding what the others found. `warps_m` x `warps_n` warps share positions and channels.
+down a strip. Positions are output pixels of a convolution; of an up-convolution they are input pixels, each good for
+four pixels of output, the halo counted in its rows but not in its columns. In each band it goes through the input
+channels `depth` at a time, `stages` steps ahead of the arithmetic. `split` blocks share the channels of one band, the
+last to finish adding what the others found. `warps_m` x `warps_n` warps share positions and channels.
 
 The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated_up_conv.cu``.
 """

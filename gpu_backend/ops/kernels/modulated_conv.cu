@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp) {
     extern __shared__ unsigned char unaligned[];
-    __shared__ float2 shared_demod_bias[CHANNELS];
+    __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
     __shared__ __align__(16) half_bits shared_style[CHANNELS];
     __shared__ float shared_noise[2][POSITIONS];
 #if HAS_RGB

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp) {
     extern __shared__ unsigned char unaligned[];
-    __shared__ float shared_demod[CHANNELS], shared_bias[CHANNELS];
+    __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
     __shared__ __align__(16) half_bits shared_style[CHANNELS];
     __shared__ float shared_noise[2][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
         x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share))};
     Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0),
-                 0, 0, bands, first_row - HALO_LOW, ROWS, 0};
+                 0, 0, bands, first_row, ROWS, 0};
     unsigned char* const t = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
 

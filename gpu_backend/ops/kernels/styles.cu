@@ -42,10 +42,8 @@ __device__ __forceinline__ void add_one_release(unsigned* to) {
     asm volatile("red.release.gpu.add.u32 [%0], 1;" ::"l"(to) : "memory");
 }
 
-// Bring the whole table towards L2 while tickets and items are still being read: a line a thread, or a few.
-__device__ __forceinline__ void prefetch_table(const uint4* table, int lines) {
-    for (int line = blockIdx.x * THREADS + threadIdx.x; line < lines; line += gridDim.x * THREADS)
-        asm volatile("prefetch.L2 [%0];" ::"l"(table + (size_t)line * 8));
+__device__ __forceinline__ void prefetch(const void* from) {
+    asm volatile("prefetch.L2 [%0];" ::"l"(from));
 }
 
 // Until all style items of the slot are done. One thread; the block's barrier passes it on.
@@ -89,7 +87,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
 
     if (threadIdx.x == 0) shared_ticket = atomicInc(counters, gridDim.x - 1);
     if (threadIdx.x < BATCH) peaks[threadIdx.x] = 0;
-    prefetch_table(table, table_lines);
+    // While the ticket is under way the whole table sets out for L2, a line a thread or a few, and so does the item
+    // that this block will most likely get: blocks start nearly in order.
+    if (threadIdx.x == 0) prefetch(items + 4 * (blockIdx.x % item_count));
+    for (int line = blockIdx.x * THREADS + threadIdx.x; line < table_lines; line += gridDim.x * THREADS)
+        prefetch(table + (size_t)line * 8);
     __syncthreads();
     const int ticket = (int)shared_ticket;
     if (ticket == 0)
