@@ -36,6 +36,8 @@ class FastPath(QWidget):
         super().__init__(parent)
         self._options = RenderOptions()
         self._has_graph = True
+        self._comparison: Comparison | None = None
+        self._is_running = False
         self.graph = Switch("Graph", self)
         self.fused = Switch("Fused", self)
         self.fused.setToolTip(_FUSED)
@@ -74,6 +76,7 @@ class FastPath(QWidget):
         self.graph.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph_times.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph.setChecked(exists and self._options.use_graph)
+        self._tell()
 
     def show_options(self, options: RenderOptions) -> None:
         """Show how frames are rendered, without emitting."""
@@ -83,11 +86,17 @@ class FastPath(QWidget):
 
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
         """Show times and difference; None where nothing was compared yet."""
+        self._comparison, self._is_running = comparison, is_running
         self.compare.setEnabled(not is_running)
+        self._tell()
+
+    def _tell(self) -> None:
+        comparison = self._comparison
         if comparison is None:
             self.graph_times.show_words("on – · off –" if self._has_graph else "no graph here", "")
             self.fused_times.show_words("on – · off –")
-            self.difference.show_words("comparing…" if is_running else "not compared yet", "")
+            self.difference.show_words("comparing…" if self._is_running else "not compared yet", "")
+            self.difference.setToolTip("")
             return
         graph_on, graph_off = _ms(comparison.graph_ms), _ms(comparison.no_graph_ms)
         fused, reference = _ms(comparison.fused_ms), _ms(comparison.reference_ms)
@@ -100,8 +109,11 @@ class FastPath(QWidget):
             f"on {fused} · off {reference} ms",
             f"on {fused}, off {reference}",
         )
-        largest = f"{comparison.largest_difference:.3g} / 255"
-        self.difference.show_words(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
+        largest = f"{comparison.largest_difference} / 255"
+        if self._is_running:
+            self.difference.show_words("comparing…")
+        else:
+            self.difference.show_words(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
         self.difference.setToolTip(
             f"Fused and reference: the pixel that differs most does so by {largest}, "
             f"pixels do so by {comparison.mean_difference:.3g} on average."

@@ -58,8 +58,10 @@ class Overview(QWidget):
     def show_figures(self, statistics: FrameStatistics | None) -> None:
         """Show figures; dashes before the first frame."""
         if statistics is None or statistics.newest_ms == 0:
-            for figure in (self.p50, self.p99, self.third, self.dropped):
+            for figure in (self.p50, self.dropped):
                 figure.show_value("–")
+            self.p99.show_value("–", "p99 · p95 –")
+            self.third.show_value("–", "graph" if self._has_graph else "frames / s")
             self._show_line(0.0, None)
             return
         p50, p95, p99 = statistics.percentiles_ms(50, 95, 99)

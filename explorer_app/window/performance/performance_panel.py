@@ -52,6 +52,10 @@ class PerformancePanel(QWidget):
         self._statistics: FrameStatistics | None = None
         self._roofline: Roofline | None = None
         self._page = 0
+        self._has_graph = False
+        self._options = RenderOptions()
+        self._keeps_steps = False
+        """The same device renders in another way: its steps stay until the new ones are there."""
         self.overview = Overview(self)
         self.fast_path = FastPath(self)
         self.roofline = RooflinePlot(self)
@@ -87,7 +91,7 @@ class PerformancePanel(QWidget):
             timer.setInterval(interval)
             timer.timeout.connect(show)
             self._timers.append(timer)
-        self.show_device(has_graph=False, roofline=None)
+        self.fast_path.show_graph(False)
         self.show_page(0)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
@@ -97,7 +101,6 @@ class PerformancePanel(QWidget):
         self._page = index
         for widget in (self.overview, self.fast_path):
             widget.setVisible(index == 0)
-        self.roofline.setVisible(index == 1)
         self._show_steps()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
@@ -110,15 +113,19 @@ class PerformancePanel(QWidget):
 
     def show_device(self, *, has_graph: bool, roofline: Roofline | None) -> None:
         """Show what there is on a device: a graph or none, and what it can do at best, if that is known."""
-        self._roofline = roofline
+        if (has_graph, roofline) == (self._has_graph, self._roofline):
+            return
+        self._has_graph, self._roofline = has_graph, roofline
+        self._keeps_steps = False
         self.overview.show_graph(has_graph)
         self.fast_path.show_graph(has_graph)
-        self.fast_path.show_comparison(None)
         self._show_figures()
         self._show_steps()
 
     def show_options(self, options: RenderOptions) -> None:
         """Show how frames are rendered."""
+        self._keeps_steps = options != self._options
+        self._options = options
         self.fast_path.show_options(options)
 
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
@@ -168,8 +175,13 @@ class PerformancePanel(QWidget):
     def _show_steps(self) -> None:
         statistics = self._statistics
         steps = statistics.steps if statistics is not None else ()
+        if steps:
+            self._keeps_steps = False
+        elif self._keeps_steps:
+            steps = self.table.steps.steps
         self.table.show_steps(steps, self._roofline)
         self.kernels.show_steps(steps, statistics.timing_source if statistics is not None else "cpu")
+        self.roofline.setVisible(self._page == 1 and bool(steps))
         if self._page == 1:
             self.roofline.show_steps(steps, self._roofline)
             self.roofline.show_chosen(self.table.chosen)

@@ -70,6 +70,8 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     assert panel.compare.isEnabled()
     assert "1 / 255" in panel.difference.text()
     assert not panel.fused.isChecked()
+    controller.show_devices(replace(controller.devices, memory=replace(MEMORY, plans=1)))
+    assert "1 / 255" in panel.difference.text()
 
 
 def test_the_tab_in_the_header_turns_to_the_roofline(window: MainWindow, controller: FakeController) -> None:

@@ -15,6 +15,7 @@ from explorer_app.window.performance.figure import milliseconds
 from explorer_app.window.performance.frame_plot import mark_for
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.performance.step_columns import KEYS
+from gpu_backend import RenderOptions
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.kernel_costs import ROOFLINE, gpu_statistics, gpu_steps, timed_frame
 from tests.helpers.panels import press
@@ -93,6 +94,20 @@ def test_a_device_that_takes_over_turns_the_panel_round_and_back(gpu_panel: Perf
     assert gpu_panel.table.isColumnHidden(KEYS.index("roofline"))
     gpu_panel.show_device(has_graph=True, roofline=ROOFLINE)
     assert gpu_panel.overview.third.caption.startswith("graph")
+
+
+def test_another_way_of_rendering_keeps_the_steps_until_the_new_ones_are_there(gpu_panel: PerformancePanel) -> None:
+    empty = FrameStatistics()
+    gpu_panel.show_options(RenderOptions(use_fused=False))
+    gpu_panel._statistics = empty
+    gpu_panel._show_steps()
+    assert gpu_panel.table.isVisible()
+    empty.frame_arrived(timed_frame(1.0, gpu_steps(3), device_ms=0.5), 0.0)
+    gpu_panel._show_steps()
+    assert len(gpu_panel.table.steps.steps) == 3
+    gpu_panel._statistics = FrameStatistics()  # another model
+    gpu_panel._show_steps()
+    assert gpu_panel.empty.isVisible()
 
 
 def test_a_flood_of_news_redraws_each_part_at_its_own_rate(
