@@ -57,7 +57,10 @@ class DeviceState:
     def why_no_gpu(self) -> str:
         """Why no GPU can be chosen, in one sentence; empty if one can, or nobody has looked."""
         processor = next((device for device in self.devices if device.id == PROCESSOR_ID), None)
-        return processor.reason if processor is not None and not self.gpus else ""
+        if processor is None or self.gpus:
+            return ""
+        why = processor.reason.removeprefix(f"{processor.name}: ")
+        return f"{why[:1].upper()}{why[1:]}"
 
     @property
     def can_try_again(self) -> bool:

@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
             ],
             right=[
                 Dock("performance-dock", "Performance", self.performance, scrolls=False, extras=steps),
-                Dock("model-dock", "Model", self.model, first_height=theme.px(300)),
+                Dock("model-dock", "Model", self.model, first_height=theme.px(334)),
             ],
             bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
         )

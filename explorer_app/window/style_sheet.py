@@ -44,6 +44,7 @@ QLabel[role="good"] { color: $good; }
 QLabel[role="warn"] { color: $warn; }
 QLabel[role="bad"] { color: $bad; }
 QLabel:disabled, QLabel[role="dim"]:disabled { color: $faint; }
+QLabel[role="sentence"], QLabel[role="sentence"]:disabled { color: $dim; }
 
 QPushButton, QToolButton {
     background: $raised; color: $text; border: 1px solid $edge; border-radius: ${radius}px;

@@ -18,11 +18,12 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.app import App, Interrupt, Places, QtMessageRoad
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, MessageLog
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
-from tests.helpers.fake_renderer import Engine, Library
+from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine, Library
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -197,6 +198,53 @@ def test_the_window_is_on_the_screen_before_torch_is_imported():
     assert done.stdout.splitlines() == ["visible True torch False", "torch True", "[]"], done.stderr
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported(tmp_path: Path):
+    done = run_python(f"""
+        import sys
+        from pathlib import Path
+        from PySide6.QtWidgets import QApplication
+        from explorer_app.app import App, Places
+        from explorer_app.messages import MessageLog
+        from tests.helpers.fake_renderer import GPU, Engine
+        engine = Engine(gpus=(GPU,))
+        qt = QApplication([])
+        messages = MessageLog()
+        app = App(qt, messages, Places(None, Path({str(tmp_path)!r})), backend=engine)
+        app.start()
+        print("visible", app.window.isVisible(), "looked", bool(app.controller.devices.devices))
+        app.controller.frame_changed.connect(qt.quit)
+        qt.exec()
+        print(app.controller.device.name, "torch" in sys.modules, "cuda.bindings" in sys.modules)
+        app.close()
+        print([message.sentence for message in messages.messages])
+    """)
+    assert done.stdout.splitlines() == ["visible True looked False", "Loom 9000 False False", "[]"], done.stderr
+    assert done.stderr == ""
+
+
+def test_a_device_on_the_command_line_counts_for_this_time_only(qapp: QApplication, tmp_path: Path, quiet_qt: None):
+    engine = Engine(gpus=(GPU, OTHER_GPU))
+    app = App(qapp, MessageLog(), Places(tmp_path / "settings.json", None), device="cuda:1", backend=engine)
+    assert app.controller.devices.choice == DeviceChoice("cuda:1", "fp16")
+    assert app.settings.values.device == "auto"
+    app.close()
+    app.window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.mark.parametrize("moment", ["compiling", "compiled"])
+def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, moment: str):
+    program.engine.gpus = (GPU,)
+    program.engine.missing = 3
+    program.engine.compile_gate.shut()
+    program.start()
+    program.until(lambda: program.app.controller.devices.compiling)
+    if moment == "compiled":
+        program.engine.compile_gate.open()
+    program.app.close()
+    assert all(renderer.closed for renderer in program.engine.made)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only here a window needs a display server")

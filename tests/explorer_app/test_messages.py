@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer_app.messages import Level, Message, MessageBridge, MessageLog, describe
+from explorer_app.messages import Action, Level, Message, MessageBridge, MessageLog, describe
 from gpu_backend import RequestError
 
 
@@ -107,3 +107,14 @@ def test_the_road_is_taken_down_as_it_was_found(told: MessageLog):
     bridge.remove()
     bridge.remove()
     assert (sys.excepthook, threading.excepthook, list(logging.getLogger().handlers)) == before
+
+
+def test_a_message_may_say_what_can_be_done(told: MessageLog):
+    done: list[int] = []
+    told.warning("The GPU stopped answering.", "", Action("Try it again", lambda: done.append(1)))
+    told.info("Saved.")
+    action = told.messages[0].action
+    assert action is not None
+    action.call()
+    assert done == [1]
+    assert told.messages[1].action is None

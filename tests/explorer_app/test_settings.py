@@ -26,6 +26,7 @@ def test_what_was_changed_comes_back(tmp_path: Path):
     path = tmp_path / "folder" / "settings.json"
     settings, _ = open_settings(path)
     settings.change(theme="light", drift_speed=-1.5, flick_glide=True, window_geometry="AAAA", last_model="/m")
+    settings.change(device="cuda:1", precision="fp32")
     settings.remember_model(RecentModel("/m", "m", "id"))
     settings.remember_folder("picture", tmp_path)
     settings.choose("export.kind", "w-linear")
@@ -63,6 +64,15 @@ def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path)
     settings, messages = open_settings(path)
     assert settings.values == Preferences(drift_speed=2.0)
     assert "theme, flick_glide" in messages.messages[0].sentence
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "", 0, None, ["cpu"]])
+def test_a_device_that_has_no_such_name_is_not_taken(tmp_path: Path, device: object):
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"device": device, "precision": "fp64"}))
+    settings, messages = open_settings(path)
+    assert settings.values == Preferences()
+    assert "device, precision" in messages.messages[0].sentence
 
 
 def test_recent_models_are_bounded_newest_first_and_each_path_once():

@@ -39,7 +39,8 @@ class DeviceMenu(QMenu):
     def __init__(self, state: Callable[[], DeviceState], parent: QWidget | None = None) -> None:
         super().__init__("&Device", parent)
         self._state = state
-        self._sentences: list[QWidgetAction] = []
+        self._devices = QActionGroup(self)
+        self._precisions = QActionGroup(self)
         self.setToolTipsVisible(True)
         self.aboutToShow.connect(self.fill)
 
@@ -47,9 +48,6 @@ class DeviceMenu(QMenu):
     def fill(self) -> None:
         """Make the list anew."""
         self.clear()
-        for sentence in self._sentences:
-            sentence.deleteLater()
-        self._sentences = []
         state = self._state()
         self._add_devices(state)
         self.addSeparator()
@@ -61,7 +59,7 @@ class DeviceMenu(QMenu):
             self.addAction("Try the GPU again", self.again_asked.emit)
 
     def _add_devices(self, state: DeviceState) -> None:
-        group = QActionGroup(self)
+        group = self._devices
         chosen = device_words.chosen_key(state)
         entries = [("auto", "Automatic", "The first GPU that can render, else the CPU.")]
         entries += [(gpu.id, device_words.gpu_text(gpu, state), gpu.reason) for gpu in state.gpus]
@@ -79,9 +77,8 @@ class DeviceMenu(QMenu):
         )
 
     def _add_precisions(self, state: DeviceState) -> None:
-        group = QActionGroup(self)
         for key, words, tip in device_words.PRECISIONS:
-            action = self._add_choice(group, words, tip, key == state.choice.precision)
+            action = self._add_choice(self._precisions, words, tip, key == state.choice.precision)
             action.setEnabled(bool(state.gpus))
             action.triggered.connect(lambda _=False, key=key: self.precision_chosen.emit(key))
 
@@ -97,15 +94,14 @@ class DeviceMenu(QMenu):
         """Put a sentence below an entry, in as many lines as it takes."""
         holder = QWidget(self)
         label = WrappedLabel(text, holder)
-        theme.set_role(label, "dim")
+        theme.set_role(label, "sentence")
         width = theme.px(_SENTENCE_WIDTH)
         layout = QVBoxLayout(holder)
-        layout.setContentsMargins(theme.px(28), 0, theme.px(10), theme.px(4))
+        layout.setContentsMargins(theme.px(24), 0, theme.px(10), theme.px(4))
         layout.addWidget(label)
         holder.setFixedSize(width, layout.heightForWidth(width))
         action = QWidgetAction(self)
         action.setDefaultWidget(holder)
         action.setEnabled(False)
         action.setText(text)
-        self._sentences.append(action)
         self.addAction(action)

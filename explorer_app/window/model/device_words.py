@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from explorer_app.controller import DeviceState
 from explorer_app.rendering.renderer_like import DeviceLike, MemoryLike
-from explorer_app.window.model.model_words import size_text
 
 PRECISIONS = (
     ("fp16", "fp16 – fast", "Activations in half precision on the GPU: the fast way."),
@@ -35,8 +34,8 @@ def device_text(state: DeviceState) -> str:
 def memory_text(memory: MemoryLike) -> str:
     """Return what a renderer holds, in one line."""
     parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
-    shown = [f"{name} {size_text(nbytes)}" for name, nbytes in parts if nbytes]
-    return " · ".join([f"Holds {size_text(memory.total)}", *shown])
+    shown = [f"{name} {round(nbytes / 1e6):,}" for name, nbytes in parts if nbytes >= 500_000]
+    return " · ".join([f"Holds {round(memory.total / 1e6):,} MB", *shown])
 
 
 def engine_text(state: DeviceState) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyqtgraph
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QColor
@@ -13,10 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, RING_SIZE
 from explorer_app.window import fonts, theme
-
-_pg: Any = pyqtgraph
-"""Untyped."""
-
+from explorer_app.window.plotting import pyqtgraph as _pg
 
 _MARKS_MS = (0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
 """Where the dashed line may be: at the budget, or lower where frames take a small part of it."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyqtgraph
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QGraphicsItem, QSizePolicy, QVBoxLayout, QWidget
@@ -17,10 +16,8 @@ from explorer_app.window import fonts, theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.performance.kernel_state import SYMBOLS, state_of
 from explorer_app.window.performance.step_columns import microseconds, roofline_share
+from explorer_app.window.plotting import pyqtgraph as _pg
 from gpu_backend import Roofline
-
-_pg: Any = pyqtgraph
-"""Untyped."""
 
 _TIP = (
     "Across: operations for each byte moved. Up: operations a second. The line is what the device can do: at the left "

@@ -145,7 +145,7 @@ def test_without_a_gpu_nothing_is_said_but_why(desk: Desk):
     desk.until(lambda: desk.controller.devices.devices)
     assert desk.said() == []
     assert state.gpus == ()
-    assert desk.controller.devices.why_no_gpu == "CPU: for a test."
+    assert desk.controller.devices.why_no_gpu == "For a test."
 
 
 def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_desk: Desk):

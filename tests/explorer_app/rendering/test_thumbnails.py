@@ -58,3 +58,12 @@ def test_orders_that_nobody_will_look_at_are_forgotten():
     for key in range(MAX_WAITING + 5):
         orders.put(ThumbnailOrder(key, lambda: RenderRequest("model")))
     assert len(orders) == MAX_WAITING
+
+
+def test_a_small_frame_that_borrows_its_pixels_gets_its_own():
+    borrowed = np.arange(32 * 32 * 4, dtype=np.uint8).reshape(32, 32, 4)[:]
+    small = shrink(frame_of(borrowed))
+    assert not np.shares_memory(small.pixels, borrowed)
+    assert (small.pixels == borrowed).all()
+    assert not small.pixels.flags.writeable
+    assert shrink(small) is small
