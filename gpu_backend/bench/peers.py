@@ -12,7 +12,7 @@ import gc
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -112,7 +112,8 @@ class Peer:
     def _settings(self) -> Iterator[None]:
         """Run without gradients and with the wanted arithmetic; compiled code sees plain tensors."""
         quiet = torch.no_grad() if self._case.who in ("traced", "compiled") else torch.inference_mode()
-        with arithmetic(self._case.precision), quiet:
+        here = torch.cuda.device(self._device) if self._is_cuda else nullcontext()
+        with arithmetic(self._case.precision), quiet, here:
             yield
 
     def _next(self) -> Tensor:

@@ -197,8 +197,8 @@ def _roofline(figure: Any, report: Report) -> bool:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(left, right)
-    slowest = min(_speed(cost) for cost in costs)
-    axes.set_ylim(min(slowest, left * ceiling.copy_bytes_per_s / 1e12) / 2, rate / 1e12 * 2)
+    speeds = [_speed(cost) for cost in costs]
+    axes.set_ylim(min(*speeds, left * ceiling.copy_bytes_per_s / 1e12) / 2, max(*speeds, rate / 1e12) * 2)
     axes.set_xlabel(f"operations a byte   (copies: {ceiling.copy_bytes_per_s / 1e9:.0f} GB/s)")
     axes.set_ylabel("TFLOP/s")
     axes.grid()
