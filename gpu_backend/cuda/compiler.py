@@ -73,6 +73,7 @@ def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
             f"The kernel {recipe.title} does not compile for {architecture} with NVRTC {version}; its plain "
             "counterpart takes its place.",
             f"{failure}\n{log}".strip(),
+            f"it does not compile for {architecture}",
         )
     return _with_report(cubin, log)
 

@@ -56,6 +56,10 @@ class Driver(Protocol):
         """Let the calling thread use the GPU. Whoever calls the methods below has called this on the same thread."""
         ...
 
+    def close(self) -> None:
+        """Free what belongs to the driver itself. Never raises; may be called twice."""
+        ...
+
     def reserve(self, nbytes: int) -> int:
         """Memory on the device, its address a multiple of 256."""
         ...

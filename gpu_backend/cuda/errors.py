@@ -30,7 +30,17 @@ _LOST = frozenset(
 
 
 class KernelError(DeviceError):
-    """A kernel could not be compiled, loaded or started, or computed something wrong; others still work."""
+    """A kernel could not be compiled, loaded or started, or computed something wrong; others still work.
+
+    Parameters
+    ----------
+    phrase
+        Why, in a few words that stand after a colon.
+    """
+
+    def __init__(self, sentence: str, details: str = "", phrase: str = "it does not work") -> None:
+        super().__init__(sentence, details)
+        self.phrase = phrase
 
 
 def driver_error(word: str, doing: str) -> DeviceError:

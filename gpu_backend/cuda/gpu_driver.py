@@ -221,7 +221,8 @@ class GpuDriver:
     def _ask_kernel(self, answer: tuple[Any, ...], entry: str) -> Any:
         word = str(answer[0].name)
         if word in _NOT_FOR_THIS_GPU:
-            raise KernelError(f"The GPU's driver refuses the kernel {entry} ({word}); update the driver.", word)
+            sentence = f"The GPU's driver refuses the kernel {entry} ({word}); update the driver."
+            raise KernelError(sentence, word, f"the driver refuses it ({word})")
         return self._ask(answer, f"loading the kernel {entry}")
 
     def _quietly(self, free: Callable[[], Any]) -> None:

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda import target
 from gpu_backend.cuda.arguments import pack_arguments
 from gpu_backend.cuda.compiler import CompiledKernel, compile_kernel
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Constant, Launch, Region
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.ops.kernel import KernelRecipe
 
 _GUARD_NBYTES = 256
@@ -32,10 +31,9 @@ def first_gpu() -> Gpu:
     return probe().gpus[0]
 
 
-def target_of(gpu: Gpu) -> Target:
+def target_of(gpu: Gpu) -> target.Target:
     """What lowering needs to know of a GPU; tiles as shipped."""
-    tiles = TileTable(gpu.compile_architecture, gpu.multiprocessors)
-    return Target(gpu.compile_architecture, gpu.multiprocessors, gpu.shared_nbytes_per_block_optin, tiles)
+    return target.target_of(gpu, None)
 
 
 def run_launches(

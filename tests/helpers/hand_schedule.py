@@ -6,6 +6,8 @@ image = h + noise_source[1]          paint: also pixels = 10 * image as bytes, f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,8 +126,19 @@ def expected_pixels(x: NDArray[np.float32], gain: float = 1.0, seed: int = 0) ->
 
 def hand_driver(**settings: Any) -> FakeDriver:
     """A fake GPU that knows these kernels, and the empty one."""
-    kernels = {"scale": FakeKernel(_scale, 20.0), "paint": FakeKernel(_paint, 5.0), "empty": FakeKernel(_empty, 1.0)}
+    kernels = {
+        "scale": FakeKernel(_scale, 20.0),
+        "plain_scale": FakeKernel(_scale, 200.0),
+        "paint": FakeKernel(_paint, 5.0),
+        "empty": FakeKernel(_empty, 1.0),
+    }
     return FakeDriver(kernels, **settings)
+
+
+def scale_wrongly(driver: FakeDriver, h: int, x: int, w: int, noise_gain: int, n: np.int32) -> None:
+    """Stand for ``scale``, and be off by a tenth."""
+    _scale(driver, h, x, w, noise_gain, n)
+    driver.view(h, (int(n),), "float32")[:] *= np.float32(1.1)
 
 
 def _scale(driver: FakeDriver, h: int, x: int, w: int, noise_gain: int, n: np.int32) -> None:
@@ -155,3 +168,25 @@ def _paint(
 
 def _empty(driver: FakeDriver) -> None:
     del driver
+
+
+PLAIN_SCALE = hand_kernel("plain_scale", SCALE_SOURCE.replace(" scale(", " plain_scale("))
+
+
+def hand_lower(
+    plan: Plan,
+    weights: Mapping[str, Any],
+    target: Any,
+    *,
+    plain: Mapping[str, str] | None = None,
+    everything_plain: bool = False,
+) -> Schedule:
+    """Lower any plan to the schedule, in which ``plain_scale`` can stand for ``scale``, and nothing for ``paint``."""
+    del weights, target
+    schedule = hand_schedule()
+    scale, paint = schedule.launches
+    paint = replace(paint, is_fused=True, reason="")
+    why = (plain or {}).get(SCALE.digest, "")
+    if why or everything_plain:
+        scale = replace(scale, label="plain_scale", recipe=PLAIN_SCALE, is_fused=False, reason=why)
+    return replace(schedule, plan=plan, launches=(scale, paint))

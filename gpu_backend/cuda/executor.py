@@ -1,0 +1,278 @@
+"""Runs plans on a GPU: lowers them, has their kernels compiled and checked, binds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.batch_tiles import target_of_batch
+from gpu_backend.cuda.bound_plan import CudaBoundPlan
+from gpu_backend.cuda.compilation import Compilation, compile_kernels
+from gpu_backend.cuda.compiler import compiler_version
+from gpu_backend.cuda.constants import ConstantStore
+from gpu_backend.cuda.driver import Driver
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.kernel_cache import cache_folder
+from gpu_backend.cuda.kernel_store import KernelStore
+from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
+from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.occupancy import kernel_facts
+from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.schedule import Schedule
+from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes
+from gpu_backend.cuda.step_timer import StepTimer
+from gpu_backend.cuda.target import Target, target_of
+from gpu_backend.cuda.tiles import tuned_folder
+from gpu_backend.errors import DeviceError, DeviceMemoryError
+from gpu_backend.frame import KernelFacts
+from gpu_backend.model.model import Model
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.plan.plan import Plan, Precision
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+
+EMPTY = KernelRecipe("empty")
+
+Compile = Callable[[Iterable[KernelRecipe], str], Compilation]
+Lower = Callable[..., Schedule]
+
+
+class CudaExecutor:
+    """Keeps `gpu_backend.plan.executor.Executor` for one model on one GPU. One thread at a time.
+
+    Parameters
+    ----------
+    index
+        The driver's number of the GPU; the probe has found it.
+    precision
+        Of the activations.
+    driver, gpu, record, compiled, lowered
+        In place of the real ones.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU is not there or does not start.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        index: int = 0,
+        precision: Precision = "fp16",
+        *,
+        driver: Driver | None = None,
+        gpu: Gpu | None = None,
+        record: SelfCheckRecord | None = None,
+        compiled: Compile = compile_kernels,
+        lowered: Lower = lower,
+    ) -> None:
+        self._gpu = gpu or _gpu(index)
+        self._driver = driver or _open_driver(self._gpu)
+        self._model = model
+        self._precision = precision
+        self._target = target_of(self._gpu, tuned_folder())
+        self._compile = compiled
+        self._lower = lowered
+        self._record = record or SelfCheckRecord(
+            cache_folder() / "self_check", self._gpu.uuid, probe().driver, compiler_version()
+        )
+        self._constants = ConstantStore(self._driver)
+        self._store = KernelStore(self._driver)
+        self._failures: dict[str, str] = self._record.failures
+        self._bound: list[CudaBoundPlan] = []
+        self._is_closed = False
+
+    @property
+    def device_name(self) -> str:
+        """For people: "NVIDIA H200"."""
+        return self._gpu.name
+
+    @property
+    def precision(self) -> Precision:
+        """Precision of the activations."""
+        return self._precision
+
+    @property
+    def nbytes(self) -> int:
+        """Weights and other constants on the device."""
+        return self._constants.nbytes
+
+    @property
+    def pinned_nbytes(self) -> int:
+        """Memory of the host that the device copies from and to."""
+        return sum(bound.pinned_nbytes for bound in self._bound)
+
+    @property
+    def fallbacks(self) -> dict[str, str]:
+        """Digest of a fused kernel that does not run here -> why."""
+        return dict(self._failures)
+
+    def bind(self, plan: Plan, *, use_fused: bool = True) -> CudaBoundPlan:
+        """Bind a plan. Kernels that are not in the cache are compiled now; new ones are checked.
+
+        Raises
+        ------
+        ValueError
+            If the plan is for another precision.
+        KernelError
+            If a kernel fails for which there is no other.
+        DeviceMemoryError, DeviceLostError
+            If the device has no room or failed; nothing of the binding is left then.
+        """
+        if self._is_closed:
+            raise RuntimeError("this executor was closed")
+        if plan.key.precision != self._precision:
+            raise ValueError(f"this executor runs {self._precision} plans, but this one is for {plan.key.precision}")
+        self._driver.enter()
+        self._bound = [earlier for earlier in self._bound if not earlier.is_closed]
+        while True:
+            schedule = self._loaded(plan, self._target, use_fused=use_fused)
+            if not use_fused or not self._check(plan, schedule):
+                break
+        bound = self._bind(schedule)
+        self._bound.append(bound)
+        return bound
+
+    def close(self) -> None:
+        """Close every bound plan and free everything on the device. May be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for bound in reversed(self._bound):
+            bound.close()
+        self._store.close()
+        self._constants.close()
+        self._driver.close()
+
+    def _loaded(self, plan: Plan, target: Target, *, use_fused: bool) -> Schedule:
+        """Return a schedule whose kernels are all on the device, plain ones in place of those that fail."""
+        while True:
+            schedule = self._lower(
+                plan, self._model.weights, target, plain=self._failures, everything_plain=not use_fused
+            )
+            missing = self._store.missing(schedule.recipes)
+            failures = self._store.load(self._compile(missing, target.architecture)) if missing else {}
+            if not failures:
+                return schedule
+            self._give_up({recipe: error.phrase for recipe, error in failures.items()}, schedule, failures)
+
+    def _give_up(
+        self,
+        reasons: dict[KernelRecipe, str],
+        schedule: Schedule,
+        errors: dict[KernelRecipe, KernelError] | None = None,
+    ) -> None:
+        """Let plain kernels take the place of these from now on."""
+        fused = {launch.recipe for launch in schedule.launches if launch.is_fused}
+        for recipe, why in reasons.items():
+            if recipe not in fused or recipe.digest in self._failures:
+                raise (errors or {}).get(recipe) or KernelError(
+                    f"The kernel {recipe.title} does not work on this GPU, and none can take its place; render on the "
+                    "CPU.",
+                    why,
+                )
+            self._failures[recipe.digest] = why
+
+    def _check(self, plan: Plan, schedule: Schedule) -> bool:
+        """Check what was never checked on this GPU; return whether a kernel failed."""
+        if plan.key.part != "synthesis":
+            return False
+        new = self._unchecked(plan, schedule, self._target)
+        if not new:
+            return False
+        candidates = [(plan, self._target)]
+        if plan.key.batch > 1:
+            # A kernel is the same for every batch: one picture is checked sooner, and takes less memory.
+            candidates.insert(0, (self._single(plan), target_of_batch(self._target, plan.key.batch)))
+        for candidate, target in candidates:
+            verdicts = self._verdicts(candidate, target, new)
+            self._record.note(verdicts)
+            wrong = {recipe: why for recipe, why in verdicts.items() if why}
+            if wrong:
+                self._give_up(wrong, schedule)
+                return True
+            new -= frozenset(verdicts)
+            if not new:
+                break
+        return False
+
+    def _unchecked(self, plan: Plan, schedule: Schedule, target: Target) -> frozenset[KernelRecipe]:
+        """Fused kernels of a schedule that were never checked on this GPU."""
+        unknown = [recipe for recipe in schedule.recipes if not self._record.knows(recipe)]
+        if not unknown:
+            return frozenset()
+        plain = self._lower(plan, self._model.weights, target, everything_plain=True)
+        return doubtful_recipes(schedule, plain) & frozenset(unknown)
+
+    def _verdicts(self, plan: Plan, target: Target, wanted: frozenset[KernelRecipe]) -> dict[KernelRecipe, str]:
+        """Run a plan both ways and judge kernels; nothing is judged where there is no room for both."""
+        fused = plain = None
+        try:
+            fused = self._bind(self._loaded(plan, target, use_fused=True))
+            plain = self._bind(self._loaded(plan, target, use_fused=False))
+            return check_kernels(fused, plain, self._check_inputs(plain.schedule), wanted)
+        except DeviceMemoryError:
+            return {}
+        finally:
+            for bound in (plain, fused):
+                if bound is not None:
+                    bound.close()
+
+    def _check_inputs(self, schedule: Schedule) -> dict[str, NDArray[Any]]:
+        """Return w rows around the average, and stored noise at full strength."""
+        generator = np.random.default_rng(0)
+        inputs: dict[str, NDArray[Any]] = {}
+        for region in schedule.regions:
+            if region.role != "input":
+                continue
+            if region.name == "ws":
+                spread = generator.standard_normal(region.shape, np.float32)
+                inputs["ws"] = (self._model.weights["mapping.w_avg"] + 0.5 * spread).astype(np.float32)
+            elif region.name == "noise_gain":
+                inputs["noise_gain"] = np.ones(region.shape, np.float32)
+            else:
+                inputs[region.name] = np.zeros(region.shape, region.dtype)
+        return inputs
+
+    def _single(self, plan: Plan) -> Plan:
+        key = plan.key
+        return build_synthesis_plan(
+            self._model.spec, key.model_id, batch=1, resolution=key.resolution, precision=key.precision
+        )
+
+    def _bind(self, schedule: Schedule) -> CudaBoundPlan:
+        return CudaBoundPlan(self._driver, schedule, self._store.kernels, self._constants, self._make_timer)
+
+    def _make_timer(self, schedule: Schedule, start: Callable[[int], None]) -> StepTimer:
+        def facts() -> tuple[KernelFacts, ...]:
+            kernels = self._store.kernels
+            return tuple(
+                kernel_facts(self._driver, self._gpu, kernels[launch.recipe], launch) for launch in schedule.launches
+            )
+
+        return EventTimer(self._driver, schedule.launches, start, facts, lambda: self._event_cost_ms)
+
+    @cached_property
+    def _event_cost_ms(self) -> float:
+        failures = self._store.load(self._compile([EMPTY], self._target.architecture))
+        for error in failures.values():
+            raise error
+        return measure_event_cost(self._driver, self._store.kernels[EMPTY])
+
+
+def _gpu(index: int) -> Gpu:
+    for gpu in probe().gpus:
+        if gpu.index == index:
+            return gpu
+    raise DeviceError(probe().problem or f"There is no GPU of the number {index}; choose another device.")
+
+
+def _open_driver(gpu: Gpu) -> Driver:
+    # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
+    from gpu_backend.cuda.gpu_driver import GpuDriver
+
+    return GpuDriver(gpu.index)

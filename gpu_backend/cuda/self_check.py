@@ -1,0 +1,180 @@
+"""Fused kernels checked against plain ones on the GPU at hand, once for each GPU, driver and kernel.
+
+Both schedules of a plan are bound. The plain one runs launch by launch; before each fused launch, the regions that it
+names get what the plain schedule holds, so that every kernel is judged by itself and not by those before it. Then the
+regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights and activations alike, and
+toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
+from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.whole_file import write_whole
+
+TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
+"""Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
+
+_MOST_NBYTES = 1 << 20
+_FORMAT = 1
+
+
+class Bench(Protocol):
+    """A schedule whose launches run one by one, and whose regions can be read and written."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """What runs."""
+        ...
+
+    def launch(self, index: int) -> None:
+        """Run one launch."""
+        ...
+
+    def read_region(self, name: str) -> NDArray[Any]:
+        """Return a copy of a region."""
+        ...
+
+    def write_region(self, name: str, array: NDArray[Any]) -> None:
+        """Fill a region."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A fused launch and the plain ones that do the same; without a fused launch, those that both schedules have."""
+
+    fused: int | None
+    plain: tuple[int, ...]
+
+
+def doubtful_recipes(fused: Schedule, plain: Schedule) -> frozenset[KernelRecipe]:
+    """Kernels of the fused schedule that the plain one does without."""
+    return frozenset(fused.recipes) - frozenset(plain.recipes)
+
+
+def check_kernels(
+    fused: Bench, plain: Bench, inputs: Mapping[str, NDArray[Any]], wanted: Collection[KernelRecipe]
+) -> dict[KernelRecipe, str]:
+    """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
+
+    A verdict is empty for a kernel that is right, else one phrase that says where it was off, and how far.
+    """
+    for name, array in inputs.items():
+        plain.write_region(name, array)
+    verdicts: dict[KernelRecipe, str] = {}
+    for group in _groups(fused.schedule, plain.schedule):
+        launch = None if group.fused is None else fused.schedule.launches[group.fused]
+        if launch is None or launch.recipe not in wanted or verdicts.get(launch.recipe):
+            for index in group.plain:
+                plain.launch(index)
+            continue
+        assert group.fused is not None
+        shared = _shared_regions(launch, fused.schedule, plain.schedule)
+        for mine, other in shared:
+            if mine.shape == other.shape and mine.role != "zeroed":
+                fused.write_region(mine.name, plain.read_region(mine.name))
+        fused.launch(group.fused)
+        for index in group.plain:
+            plain.launch(index)
+        verdicts[launch.recipe] = _compare(launch, fused, plain, shared)
+    return verdicts
+
+
+def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
+    """Pair launches: a plain launch begins a group if the next fused one is the same kernel or stands for it."""
+    in_plain = set(plain.recipes)
+    next_fused = 0
+    group = _Group(None, ())
+    for index, launch in enumerate(plain.launches):
+        upcoming = fused.launches[next_fused] if next_fused < len(fused.launches) else None
+        if upcoming is not None and upcoming.layer == launch.layer:
+            is_same = upcoming.recipe == launch.recipe
+            stands_for = upcoming.recipe not in in_plain and launch.label == f"plain_{upcoming.label}"
+            if is_same or stands_for:
+                yield group
+                group = _Group(next_fused if stands_for else None, ())
+                next_fused += 1
+        group = _Group(group.fused, (*group.plain, index))
+    yield group
+
+
+def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tuple[Region, Region]]:
+    """Regions that a launch names and that both schedules have, once each."""
+    names = dict.fromkeys(
+        argument.name for argument in launch.arguments if isinstance(argument, Address) and argument.kind == "region"
+    )
+    mine = {region.name: region for region in fused.regions}
+    others = {region.name: region for region in plain.regions}
+    return [(mine[name], others[name]) for name in names if name in others and mine[name].dtype == others[name].dtype]
+
+
+def _compare(launch: Launch, fused: Bench, plain: Bench, shared: list[tuple[Region, Region]]) -> str:
+    for mine, other in shared:
+        if mine.dtype not in TOLERANCE or mine.shape[1:] != other.shape[1:]:
+            continue
+        got, expected = (bench.read_region(mine.name).astype(np.float64) for bench in (fused, plain))
+        if mine.shape[0] != other.shape[0]:  # toRGB's parts: one a block of channels, and their sum counts
+            got, expected = got.sum(axis=0), expected.sum(axis=0)
+        error = relative_error(got, expected)
+        if not error <= TOLERANCE[mine.dtype]:
+            return f"its self-check was off by {error:.1%} in {launch.layer}"
+    return ""
+
+
+def relative_error(got: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    """L2 norm of the difference over that of what was expected; where that is not finite, nothing is compared."""
+    comparable = np.isfinite(expected)
+    got, expected = got[comparable], expected[comparable]
+    if not np.isfinite(got).all():
+        return float("inf")
+    difference, size = float(np.linalg.norm(got - expected)), float(np.linalg.norm(expected))
+    return difference / size if size else difference
+
+
+class SelfCheckRecord:
+    """Verdicts that were found before, by digest of the kernel, in a small file of one GPU, driver and compiler."""
+
+    def __init__(self, folder: Path, *depends_on: str) -> None:
+        key = hashlib.sha256(json.dumps([_FORMAT, *depends_on]).encode()).hexdigest()
+        self._path = folder / f"{key[:32]}.json"
+        self._verdicts = _read(self._path)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Digest -> why, of kernels that were wrong."""
+        return {digest: why for digest, why in self._verdicts.items() if why}
+
+    def knows(self, recipe: KernelRecipe) -> bool:
+        """Whether a kernel was checked."""
+        return recipe.digest in self._verdicts
+
+    def note(self, verdicts: Mapping[KernelRecipe, str]) -> None:
+        """Keep verdicts; what the disk refuses is checked again next time."""
+        self._verdicts.update({recipe.digest: why for recipe, why in verdicts.items()})
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, json.dumps(self._verdicts, indent=0, sort_keys=True).encode())
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        if path.stat().st_size > _MOST_NBYTES:
+            return {}
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {digest: why for digest, why in found.items() if isinstance(digest, str) and isinstance(why, str)}

@@ -1,0 +1,232 @@
+"""From a plan to a bound one on a GPU made of Python: compiling, checking, falling back, sharing, freeing."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend.cuda.compilation import Compilation
+from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+from gpu_backend.ops.kernel import KernelRecipe
+from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.hand_schedule import (
+    AREA,
+    BATCH,
+    PAINT,
+    PLAIN_SCALE,
+    SCALE,
+    expected_pixels,
+    hand_driver,
+    hand_lower,
+    hand_schedule,
+    scale_wrongly,
+)
+from tests.helpers.networks import make_stylegan2
+
+PLAN = hand_schedule().plan
+
+
+class Bench:
+    """Executors over one folder of records, each with a driver of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.model = make_stylegan2()
+        self.compiled: list[KernelRecipe] = []
+        self.broken: set[KernelRecipe] = set()
+
+    def open(self, driver: FakeDriver) -> CudaExecutor:
+        return CudaExecutor(
+            self.model,
+            precision="fp32",
+            driver=driver,
+            gpu=FAKE_GPU,
+            record=SelfCheckRecord(self.folder, "driver"),
+            compiled=self._compile,
+            lowered=hand_lower,
+        )
+
+    def _compile(self, recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
+        assert architecture == "sm_80"
+        listed = list(recipes)
+        self.compiled += listed
+        return Compilation(
+            {recipe: CompiledKernel(b"", 32, 0, 16) for recipe in listed if recipe not in self.broken},
+            {recipe: KernelError("No.", phrase="it is broken") for recipe in listed if recipe in self.broken},
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def labels(bound: Any) -> list[str]:
+    return [launch.label for launch in bound.schedule.launches]
+
+
+def make_x() -> np.ndarray:
+    return np.random.default_rng(0).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
+
+
+def test_a_plan_is_bound_and_runs(bench: Bench) -> None:
+    executor = bench.open(hand_driver())
+    assert (executor.device_name, executor.precision) == ("Fake GPU", "fp32")
+    bound = executor.bind(PLAN)
+    assert labels(bound) == ["scale", "paint"]
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+    assert executor.nbytes > 0
+    assert executor.pinned_nbytes == bound.pinned_nbytes > 0
+
+
+def test_the_plain_way_can_be_asked_for(bench: Bench) -> None:
+    executor = bench.open(hand_driver())
+    fused, plain = executor.bind(PLAN), executor.bind(PLAN, use_fused=False)
+    assert labels(plain) == ["plain_scale", "paint"]
+    x = make_x()
+    assert np.array_equal(plain.run({"x": x})["pixels"], fused.run({"x": x})["pixels"])
+
+
+def test_kernels_are_compiled_and_loaded_once(bench: Bench) -> None:
+    driver = hand_driver()
+    executor = bench.open(driver)
+    executor.bind(PLAN)
+    loaded = len(driver.loaded)
+    executor.bind(PLAN)
+    assert len(driver.loaded) == loaded
+    assert len(bench.compiled) == len(set(bench.compiled))
+
+
+def test_a_plan_of_another_precision_is_refused(bench: Bench) -> None:
+    executor = CudaExecutor(
+        bench.model, driver=hand_driver(), gpu=FAKE_GPU, record=SelfCheckRecord(bench.folder), lowered=hand_lower
+    )
+    with pytest.raises(ValueError, match="fp16"):
+        executor.bind(PLAN)
+
+
+def test_a_kernel_that_does_not_compile_gives_way_to_its_plain_counterpart(bench: Bench) -> None:
+    bench.broken = {SCALE}
+    executor = bench.open(hand_driver())
+    bound = executor.bind(PLAN)
+    assert labels(bound) == ["plain_scale", "paint"]
+    assert bound.schedule.launches[0].reason == "it is broken"
+    assert executor.fallbacks == {SCALE.digest: "it is broken"}
+    pending = bound.submit({"x": make_x()}, measure=True)
+    assert np.array_equal(pending.wait()["pixels"], expected_pixels(make_x()))
+    facts = [step.facts for step in pending.steps]
+    assert [(fact.state, fact.reason) for fact in facts if fact] == [("fallback", "it is broken"), ("fused", "")]
+
+
+def test_a_kernel_that_does_not_load_gives_way_too(bench: Bench) -> None:
+    executor = bench.open(hand_driver(refused=("scale",)))
+    assert labels(executor.bind(PLAN)) == ["plain_scale", "paint"]
+
+
+def test_a_kernel_for_which_there_is_no_other_is_an_error(bench: Bench) -> None:
+    bench.broken = {PAINT}
+    with pytest.raises(KernelError):
+        bench.open(hand_driver()).bind(PLAN)
+
+
+def test_a_plain_kernel_that_fails_is_an_error_and_no_endless_search(bench: Bench) -> None:
+    bench.broken = {SCALE, PLAIN_SCALE}
+    with pytest.raises(KernelError):
+        bench.open(hand_driver()).bind(PLAN)
+
+
+def test_a_kernel_that_computes_something_wrong_is_named_and_gives_way(bench: Bench) -> None:
+    driver = hand_driver()
+    driver.kernels = {**driver.kernels, "scale": FakeKernel(scale_wrongly)}
+    executor = bench.open(driver)
+    bound = executor.bind(PLAN)
+    assert labels(bound) == ["plain_scale", "paint"]
+    assert bound.schedule.launches[0].reason == "its self-check was off by 10.0% in first"
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+
+
+def test_a_kernel_is_checked_once_for_all_times(bench: Bench) -> None:
+    first = hand_driver()
+    bench.open(first).bind(PLAN)
+    assert first.launches > 0
+    second = hand_driver()
+    bench.open(second).bind(PLAN)
+    assert second.launches == 0
+
+
+def test_a_wrong_kernel_is_remembered_as_wrong(bench: Bench) -> None:
+    driver = hand_driver()
+    driver.kernels = {**driver.kernels, "scale": FakeKernel(scale_wrongly)}
+    bench.open(driver).bind(PLAN)
+    second = hand_driver()
+    bound = bench.open(second).bind(PLAN)
+    assert second.launches == 0
+    assert labels(bound) == ["plain_scale", "paint"]
+
+
+def test_checking_leaves_no_memory_behind(bench: Bench) -> None:
+    driver = hand_driver()
+    bound = bench.open(driver).bind(PLAN)
+    assert sum(block.nbytes for block in driver.device.values()) == bound.nbytes + 16
+
+
+def test_where_there_is_no_room_to_check_the_plan_is_bound_unchecked(bench: Bench) -> None:
+    size = hand_schedule().nbytes
+    driver = hand_driver(memory_nbytes=size + size // 2)
+    bound = bench.open(driver).bind(PLAN)
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+    roomy = hand_driver()
+    bench.open(roomy).bind(PLAN)
+    assert roomy.launches > 0
+
+
+def test_a_plan_that_does_not_fit_leaves_the_others_as_they_were(bench: Bench) -> None:
+    size = hand_schedule().nbytes
+    driver = hand_driver(memory_nbytes=size + size // 2)
+    executor = bench.open(driver)
+    bound = executor.bind(PLAN)
+    with pytest.raises(DeviceMemoryError):
+        executor.bind(PLAN)
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+    bound.close()
+    executor.bind(PLAN)
+
+
+def test_closing_frees_everything_and_may_be_done_twice(bench: Bench) -> None:
+    driver = hand_driver()
+    executor = bench.open(driver)
+    executor.bind(PLAN).run({"x": make_x()}, measure=True)
+    executor.bind(PLAN, use_fused=False).submit({"x": make_x()})
+    executor.close()
+    executor.close()
+    gc.collect()
+    assert driver.is_empty
+    assert driver.is_closed
+    with pytest.raises(RuntimeError, match="closed"):
+        executor.bind(PLAN)
+
+
+def test_closing_after_the_device_was_lost_raises_nothing(bench: Bench) -> None:
+    driver = hand_driver()
+    executor = bench.open(driver)
+    bound = executor.bind(PLAN)
+    bound.run({"x": make_x()})
+    driver.lose_after = 2
+    pending = bound.submit({"x": make_x()})
+    with pytest.raises(DeviceLostError):
+        pending.wait()
+    with pytest.raises(DeviceLostError):
+        bound.submit({})
+    with pytest.raises(DeviceLostError):
+        executor.bind(PLAN)
+    executor.close()
+    assert driver.is_closed

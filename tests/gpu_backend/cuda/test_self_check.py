@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend.cuda.batch_tiles import target_of_batch
+from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.schedule import Schedule
+from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, relative_error
+from gpu_backend.cuda.target import target_of
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.hand_schedule import PAINT, PLAIN_SCALE, SCALE
+from tests.helpers.networks import make_stylegan2
+
+_GPU = Gpu(0, "A GPU", "sm_80", "sm_80", 1 << 34, 108, 166912, 40 << 20, "GPU-0")
+
+
+class PaperBench:
+    """A schedule that computes nothing; it writes down what was run, and says what regions hold."""
+
+    def __init__(self, schedule: Schedule, log: list[str], offset: float = 0.0) -> None:
+        self.schedule = schedule
+        self.log = log
+        self.offset = offset
+
+    def launch(self, index: int) -> None:
+        launch = self.schedule.launches[index]
+        self.log.append(f"{launch.layer} {launch.label}")
+
+    def read_region(self, name: str) -> np.ndarray:
+        region = next(region for region in self.schedule.regions if region.name == name)
+        return np.full(region.shape, 1.0 + self.offset, region.dtype)
+
+    def write_region(self, name: str, array: np.ndarray) -> None:
+        assert any(region.name == name and region.shape == array.shape for region in self.schedule.regions)
+
+
+def both_ways(batch: int = 1, **options: Any) -> tuple[Schedule, Schedule]:
+    model = make_stylegan2(channel_max=16, **options)
+    plan = build_synthesis_plan(model.spec, "model", batch=batch, precision="fp16")
+    target = target_of(_GPU, None)
+    return lower(plan, model.weights, target), lower(plan, model.weights, target, everything_plain=True)
+
+
+@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig"])
+def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(architecture: str) -> None:
+    fused, plain = both_ways(architecture=architecture)
+    doubtful = doubtful_recipes(fused, plain)
+    assert doubtful
+    fused_log: list[str] = []
+    plain_log: list[str] = []
+    verdicts = check_kernels(PaperBench(fused, fused_log), PaperBench(plain, plain_log), {}, doubtful)
+    assert verdicts == dict.fromkeys(doubtful, "")
+    assert plain_log == [f"{launch.layer} {launch.label}" for launch in plain.launches]
+    assert fused_log == [
+        f"{launch.layer} {launch.label}" for launch in fused.launches if launch.recipe not in set(plain.recipes)
+    ]
+
+
+def test_kernels_that_are_off_are_named_with_their_layer() -> None:
+    fused, plain = both_ways()
+    doubtful = doubtful_recipes(fused, plain)
+    verdicts = check_kernels(PaperBench(fused, [], 0.5), PaperBench(plain, []), {}, doubtful)
+    assert all(why.startswith("its self-check was off by 50.0% in synthesis.b") for why in verdicts.values())
+
+
+def test_only_wanted_kernels_are_judged() -> None:
+    fused, plain = both_ways()
+    one = next(iter(doubtful_recipes(fused, plain)))
+    assert set(check_kernels(PaperBench(fused, []), PaperBench(plain, []), {}, {one})) == {one}
+
+
+def test_a_batch_is_checked_by_one_picture_with_the_same_kernels() -> None:
+    model = make_stylegan2(channel_max=16)
+    target = target_of(_GPU, None)
+    single, batched = (build_synthesis_plan(model.spec, "model", batch=batch, precision="fp16") for batch in (1, 32))
+    plain = lower(batched, model.weights, target, everything_plain=True)
+    wanted = doubtful_recipes(lower(batched, model.weights, target), plain)
+    assert wanted <= set(lower(single, model.weights, target_of_batch(target, 32)).recipes)
+
+
+def test_the_error_is_relative_and_infinity_is_never_right() -> None:
+    expected = np.array([3.0, 4.0])
+    assert relative_error(np.array([3.0, 4.5]), expected) == pytest.approx(0.1)
+    assert relative_error(np.array([3.0, np.nan]), expected) == np.inf
+    assert relative_error(np.array([3.0, 7.0]), np.array([3.0, np.inf])) == 0.0
+    assert relative_error(np.array([0.25]), np.array([0.0])) == 0.25
+
+
+def test_verdicts_are_kept_for_one_gpu_and_driver(tmp_path: Path) -> None:
+    SelfCheckRecord(tmp_path, "GPU-0", "580").note({SCALE: "", PLAIN_SCALE: "it was off"})
+    again = SelfCheckRecord(tmp_path, "GPU-0", "580")
+    assert again.knows(SCALE)
+    assert not again.knows(PAINT)
+    assert again.failures == {PLAIN_SCALE.digest: "it was off"}
+    assert not SelfCheckRecord(tmp_path, "GPU-0", "590").knows(SCALE)
+    assert not SelfCheckRecord(tmp_path, "GPU-1", "580").knows(SCALE)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"a": 1}', b"\xff", b"[" * 100000])
+def test_a_broken_record_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+    SelfCheckRecord(tmp_path, "GPU-0").note({SCALE: ""})
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(content)
+    assert not SelfCheckRecord(tmp_path, "GPU-0").knows(SCALE)
+
+
+def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    record = SelfCheckRecord(blocked / "record", "GPU-0")
+    record.note({SCALE: ""})
+    assert record.knows(SCALE)
