@@ -144,7 +144,8 @@ class DeviceTileTimer:
         region = Region(_RAW, (batch, side, side, padded), self._region(conv, X).dtype, "output")
         arguments = list(conv.launch.arguments)
         arguments[Y_RAW] = Address(_RAW, "region")
-        regions = (*(item for item in conv.regions if item.name != _RAW), region)
+        named = {argument.name for argument in arguments if isinstance(argument, Address)}
+        regions = (*(item for item in conv.regions if item.name in named), region)
         asked = replace(conv, launch=replace(conv.launch, arguments=tuple(arguments)), regions=regions)
         self._run_once(asked)
         raw = np.empty(region.shape, region.dtype)
