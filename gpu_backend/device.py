@@ -8,6 +8,7 @@ once; nothing else here or below is imported before it said yes.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,15 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
 
 
+def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str, float]) -> None:
+    """Keep what was measured on a device, operations a second by precision; `find_devices` tells it from then on."""
+    gpu = choose_gpu(device)
+    if gpu is not None:
+        from gpu_backend.cuda.roofline import keep_measured_rates
+
+        keep_measured_rates(gpu, copy_bytes_per_s, flop_per_s)
+
+
 def cpu_instead(model: Model, error: DeviceError) -> tuple[Executor, DeviceFacts]:
     """Return the CPU's executor in place of a GPU's that failed; the reason says how it failed."""
     return _cpu_executor(model), _cpu_facts(_after_colon(error.sentence))
@@ -195,7 +205,16 @@ def _gpu_facts(gpu: Gpu, driver: str, precision: Precision, reason: str) -> Devi
         driver=driver,
         memory_nbytes=gpu.memory_nbytes,
         multiprocessors=gpu.multiprocessors,
+        roofline=_roofline_of(gpu, precision),
     )
+
+
+def _roofline_of(gpu: Gpu, precision: Precision) -> Roofline | None:
+    from gpu_backend.cuda.roofline import measured_rates, worked_out_rates
+
+    measured = measured_rates(gpu, precision)
+    rates = measured or worked_out_rates(gpu, precision)
+    return None if rates is None else Roofline(*rates, is_measured=measured is not None)
 
 
 def _id_of(gpu: Gpu) -> str:

@@ -24,7 +24,7 @@ from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.bench.verdict import judge
-from gpu_backend.device import DeviceFacts, make_executor
+from gpu_backend.device import DeviceFacts, keep_roofline, make_executor
 from gpu_backend.model import Model, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -161,7 +161,9 @@ class _Run:
         problem = cuda_problem() if self.on_gpu else ""
         if not problem:
             try:
-                return measured_ceiling(torch.device(self.facts.id))
+                ceiling = measured_ceiling(torch.device(self.facts.id))
+                keep_roofline(self.facts.id, ceiling.copy_bytes_per_s, ceiling.flop_per_s)
+                return ceiling
             except Exception as error:
                 problem = why(error)
         roofline = self.facts.roofline

@@ -39,6 +39,8 @@ class Gpu:
         Most shared memory that a block may have when it asks.
     uuid
         As the driver's own tools write it: ``"GPU-..."``.
+    clock_khz, memory_clock_khz, memory_bus_bits
+        Its fastest clocks, and how wide its memory is; 0 where the driver does not tell.
     """
 
     index: int
@@ -51,6 +53,9 @@ class Gpu:
     l2_nbytes: int
     uuid: str
     threads_per_multiprocessor: int = 2048
+    clock_khz: int = 0
+    memory_clock_khz: int = 0
+    memory_bus_bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,9 @@ class FoundGpu:
     l2_nbytes: int
     uuid: str
     threads_per_multiprocessor: int = 2048
+    clock_khz: int = 0
+    memory_clock_khz: int = 0
+    memory_bus_bits: int = 0
 
 
 class System(Protocol):
@@ -197,6 +205,9 @@ def _usable(found: FoundGpu, known: tuple[int, ...]) -> Gpu | None:
         l2_nbytes=found.l2_nbytes,
         uuid=found.uuid,
         threads_per_multiprocessor=found.threads_per_multiprocessor,
+        clock_khz=found.clock_khz,
+        memory_clock_khz=found.memory_clock_khz,
+        memory_bus_bits=found.memory_bus_bits,
     )
 
 

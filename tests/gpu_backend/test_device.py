@@ -1,12 +1,13 @@
 """Which device is taken, and the sentence that says why."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import gpu_backend.device as device
-from gpu_backend import DeviceError, DeviceMemoryError, find_devices
+from gpu_backend import DeviceError, DeviceMemoryError, Roofline, find_devices
 from gpu_backend.cuda.probe import Gpu, Probe
 from tests.helpers.networks import make_stylegan2
 
@@ -79,6 +80,19 @@ def test_gpus_stand_before_the_cpu_with_what_is_known_of_them() -> None:
     assert (first.name, first.architecture, first.driver) == ("NVIDIA H200", "sm_90", "580.95.05")
     assert (first.memory_nbytes, first.multiprocessors, first.precision) == (150 << 30, 132, "fp16")
     assert cpu.reason == "CPU: it is always there."
+
+
+@pytest.mark.usefixtures("own_folders")
+def test_the_roofline_is_the_measured_one_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = {"clock_khz": 1_000_000, "memory_clock_khz": 1_000_000, "memory_bus_bits": 4096}
+    known = replace(gpu(0), uuid="GPU-measured", **clocks)
+    monkeypatch.setattr(device, "_probe", lambda: Probe((known, gpu(1)), "", "580", "13.0"))
+    before, unknown, cpu = (found.roofline for found in find_devices())
+    assert before == Roofline(1.024e12, 132 * 4096e9, is_measured=False)
+    assert unknown is cpu is None
+    device.keep_roofline("cpu", 1.0, {"fp16": 1.0})
+    device.keep_roofline("cuda:0", 9e11, {"fp16": 4e14})
+    assert find_devices()[0].roofline == Roofline(9e11, 4e14, is_measured=True)
 
 
 @pytest.mark.usefixtures("with_two")
