@@ -118,6 +118,11 @@ class Engine:
     gpu_missing: Exception | None = None
     """Raised when the kernels of a GPU are asked for: there is no such GPU."""
 
+    @property
+    def made_on(self) -> list[tuple[str, str]]:
+        """Device and precision of each renderer, in the order in which they were made."""
+        return [(renderer.device.id, renderer.device.precision) for renderer in self.made]
+
     def find_devices(self) -> tuple[FakeDevice, ...]:
         return (*self.gpus, FakeDevice())
 

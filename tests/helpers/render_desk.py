@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 
-from explorer_app.rendering.news import ModelOpened, News
+from explorer_app.rendering.news import DeviceChanged, KernelsCompiling, ModelOpened, News
 from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import Frame, Latent, Model, Point, Recipe, RenderRequest
 from tests.helpers.fake_renderer import fake_model
@@ -78,6 +78,21 @@ class Desk:
         count = len(self.of(ModelOpened))
         self.thread.open(model)
         self.until(lambda: len(self.of(ModelOpened)) > count)
+
+    def show(self, seed: int) -> None:
+        """Have a picture on the screen."""
+        self.ask(seed)
+        self.until(lambda: self.frames and seed_of(self.frames[-1].request) == seed)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that rendered, in order."""
+        return [news.device.id for news in self.news if isinstance(news, ModelOpened | DeviceChanged)]
+
+    @property
+    def compiling(self) -> list[tuple[int, int]]:
+        """How many of how many kernels were told to be compiled, one after the other."""
+        return [(news.done, news.total) for news in self.of(KernelsCompiling)]
 
     def ask(self, seed: int, model: Model = MODEL) -> None:
         self.thread.ask(request(seed, model), 0.0)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.render_thread import RenderThread
 from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_desk import Desk
@@ -26,6 +27,27 @@ def thread(engine: Engine, qapp: Any) -> Iterator[RenderThread]:
     yield thread
     engine.gate.open()
     thread.close()
+
+
+@pytest.fixture
+def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Desk]]:
+    """Start a rendering thread with a wish for a device, and open a model on it."""
+    threads: list[RenderThread] = []
+
+    def start(choice: DeviceChoice | None = None, *, opens: bool = True) -> Desk:
+        thread = RenderThread(engine, choice, thumbnail_rest_s=0.0)
+        threads.append(thread)
+        desk = Desk(thread, qtbot)
+        thread.start()
+        if opens:
+            desk.open()
+        return desk
+
+    yield start
+    engine.gate.open()
+    engine.compile_gate.open()
+    for thread in threads:
+        thread.close()
 
 
 @pytest.fixture

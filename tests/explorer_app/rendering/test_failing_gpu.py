@@ -1,0 +1,140 @@
+"""A GPU that is lost, short of memory, or cannot begin: the processor goes on, and nothing asked for is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.news import (
+    DeviceChanged,
+    DeviceFailed,
+    ModelRefused,
+    RenderFailed,
+    ThumbnailMade,
+)
+from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, RequestError
+from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
+from tests.helpers.render_desk import OTHER, Desk, request, seed_of
+
+LOST = DeviceLostError("The GPU stopped answering.")
+SHORT = DeviceMemoryError("The GPU has no room for this plan.")
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(gpus=(GPU, OTHER_GPU))
+
+
+@pytest.mark.parametrize("error", [LOST, SHORT], ids=["lost", "out of memory"])
+def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Desk], engine: Engine, error: Exception):
+    desk = start()
+    desk.show(1)
+    engine.gpu_failing = error
+    desk.show(2)
+    assert desk.devices == ["cuda:0", "cpu"]
+    (failed,) = desk.of(DeviceFailed)
+    assert (failed.error, failed.was_rendering) == (error, True)
+    assert not desk.of(RenderFailed)
+    assert engine.made[0].closed == 1
+    order = [type(news) for news in desk.news]
+    assert order.index(DeviceFailed) < order.index(DeviceChanged), "why comes before what"
+
+
+def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.failing = RequestError("No such row.")
+    desk.ask(1)
+    desk.until(lambda: desk.of(RenderFailed))
+    assert desk.devices == ["cuda:0"]
+
+
+def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gpu_failing = LOST
+    desk.show(1)
+    desk.open(OTHER)
+    assert [device for device, _ in engine.made_on] == ["cuda:0", "cpu", "cpu"]
+    engine.gpu_failing = None
+    desk.thread.use(DeviceChoice())
+    desk.until(lambda: desk.devices[-1] == "cuda:0")
+    desk.ask(2, OTHER)
+    desk.until(lambda: seed_of(desk.frames[-1].request) == 2)
+    assert len(desk.of(DeviceFailed)) == 1
+
+
+def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gpu_failing = SHORT
+    desk.show(1)
+    engine.gpu_failing = None
+    desk.open(OTHER)
+    assert desk.devices[-1] == "cuda:0"
+
+
+@pytest.mark.parametrize("reason", ["gpu_missing", "gpu_refusing"])
+def test_a_gpu_that_cannot_begin_leaves_the_model_to_the_processor(
+    start: Callable[..., Desk], engine: Engine, reason: str
+):
+    error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
+    setattr(engine, reason, error)
+    desk = start(DeviceChoice("cuda"))
+    desk.show(1)
+    desk.until(lambda: desk.of(DeviceFailed))
+    assert [(news.error, news.was_rendering) for news in desk.of(DeviceFailed)] == [(error, False)]
+    assert desk.devices == ["cpu"]
+    assert not desk.of(ModelRefused)
+
+
+def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gpu_missing = DeviceError("There is no cuda:7.")
+    desk.thread.use(DeviceChoice("cuda:7"))
+    desk.until(lambda: desk.of(DeviceFailed))
+    desk.show(1)
+    assert desk.devices == ["cuda:0"]
+
+
+def test_where_memory_is_short_the_former_model_makes_room_for_the_next(
+    start: Callable[..., Desk], engine: Engine, monkeypatch: Any
+):
+    desk = start()
+    make = engine.make_renderer
+
+    def with_little_memory(*arguments: Any) -> Any:
+        if any(not renderer.closed for renderer in engine.made):
+            raise SHORT
+        return make(*arguments)
+
+    monkeypatch.setattr(engine, "make_renderer", with_little_memory)
+    desk.open(OTHER)
+    assert desk.devices == ["cuda:0", "cuda:0"]
+    assert not desk.of(DeviceFailed)
+
+
+def test_a_former_model_that_made_room_for_nothing_is_rendered_by_the_processor(
+    start: Callable[..., Desk], engine: Engine, monkeypatch: Any
+):
+    desk = start()
+    make = engine.make_renderer
+
+    def refuse_the_other(model: Any, choice: DeviceChoice) -> Any:
+        if model is OTHER:
+            raise SHORT
+        return make(model, choice)
+
+    monkeypatch.setattr(engine, "make_renderer", refuse_the_other)
+    desk.thread.open(OTHER)
+    desk.until(lambda: desk.of(ModelRefused))
+    desk.show(1)
+    assert engine.made_on[-1] == ("cpu", "fp32")
+
+
+def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gpu_failing = LOST
+    desk.thread.ask_thumbnail("key", lambda: request(50))
+    desk.until(lambda: desk.of(ThumbnailMade))
+    assert desk.devices == ["cuda:0", "cpu"]
