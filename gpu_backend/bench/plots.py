@@ -19,6 +19,9 @@ from gpu_backend.bench.table import number
 _LABELLED_SHARE = 0.06
 """A kernel with this share of the time is named in the roofline plot."""
 
+_NAME_PX = (110.0, 15.0)
+"""Names nearer to each other than this, along x and y, would lie over each other."""
+
 
 def plots_problem() -> str:
     """Say why there can be no plots; nothing if there can."""
@@ -142,8 +145,6 @@ def _end_labels(axes: Any, lines: Sequence[Sequence[Measurement]], last: int) ->
 
 def _roofline(figure: Any, report: Report) -> bool:
     """Operations a second against operations a byte, below what the device can do."""
-    from matplotlib.patheffects import withStroke
-
     ceiling = report.ceiling
     costs = [cost for cost in report.kernels if cost.flops and cost.nbytes and cost.time_us > 0]
     costs = [cost for cost in costs if cost.batch == costs[0].batch]
@@ -164,7 +165,7 @@ def _roofline(figure: Any, report: Report) -> bool:
         zorder=2,
     )
     source = "measured" if ceiling.is_measured else "worked out"
-    axes.text(right, rate / 1e12 * 1.1, f"{rate / 1e12:.3g} TFLOP/s {precision}, {source}", ha="right", color=look.DIM)
+    axes.text(left * 1.15, rate / 1e12, f"{rate / 1e12:.3g} TFLOP/s {precision}, {source}", va="center", color=look.DIM)
     operations = list(dict.fromkeys(cost.kernel for cost in costs))
     colours = dict(zip(operations, (look.OURS, *look.SERIES, *([look.TEXT] * len(operations))), strict=False))
     for operation in operations:
@@ -180,25 +181,12 @@ def _roofline(figure: Any, report: Report) -> bool:
             label=operation,
             zorder=3,
         )
-    outline = withStroke(linewidth=2, foreground=look.PANEL)
-    for x, cost in zip(intensities, costs, strict=True):
-        if cost.share >= _LABELLED_SHARE:
-            axes.annotate(
-                cost.layer.removeprefix("synthesis."),
-                (x, _speed(cost)),
-                xytext=(6 + 14 * cost.share**0.5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=7.5,
-                color=look.TEXT,
-                path_effects=[outline],
-                zorder=4,
-            )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(left, right)
     speeds = [_speed(cost) for cost in costs]
     axes.set_ylim(min(*speeds, left * ceiling.copy_bytes_per_s / 1e12) / 2, max(*speeds, rate / 1e12) * 2)
+    _name_kernels(axes, costs)
     axes.set_xlabel(f"operations a byte   (copies: {ceiling.copy_bytes_per_s / 1e9:.0f} GB/s)")
     axes.set_ylabel("TFLOP/s")
     axes.grid()
@@ -206,6 +194,31 @@ def _roofline(figure: Any, report: Report) -> bool:
     for handle in legend.legend_handles:
         handle.set_sizes([36])
     return True
+
+
+def _name_kernels(axes: Any, costs: Sequence[KernelCost]) -> None:
+    """Name those that take most of the time, the slowest first, where no name stands yet."""
+    from matplotlib.patheffects import withStroke
+
+    outline = withStroke(linewidth=2, foreground=look.PANEL)
+    taken: list[tuple[float, float]] = []
+    for cost in sorted(costs, key=lambda cost: -cost.share):
+        place = (cost.flops / cost.nbytes, _speed(cost))
+        x, y = axes.transData.transform(place)
+        if cost.share < _LABELLED_SHARE or any(abs(x - a) < _NAME_PX[0] and abs(y - b) < _NAME_PX[1] for a, b in taken):
+            continue
+        taken.append((x, y))
+        axes.annotate(
+            cost.layer.removeprefix("synthesis."),
+            place,
+            xytext=(6 + 14 * cost.share**0.5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=look.TEXT,
+            path_effects=[outline],
+            zorder=4,
+        )
 
 
 def _speed(cost: KernelCost) -> float:
