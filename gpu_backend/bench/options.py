@@ -12,6 +12,7 @@ from gpu_backend.bench.shapes import SHAPES, Shape, shape_of
 from gpu_backend.errors import RequestError
 
 _BUDGET_S = 300.0
+_BUDGET_OF_ALL_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,9 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--budget-s",
         type=_seconds,
-        default=_BUDGET_S,
         metavar="S",
-        help=f"start no new case after so many seconds, and name those (default: {_BUDGET_S:g})",
+        help="start no new case after so many seconds, and name those "
+        f"(default: {_BUDGET_S:g}; {_BUDGET_OF_ALL_S:g} with --all)",
     )
     add("--out", type=Path, metavar="DIR", help="write bench.csv, bench.json and plots into this folder")
     add("--commit", default="", metavar="TEXT", help="for the record where git cannot tell")
@@ -83,6 +84,9 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
     """
     if parsed.file is not None and parsed.shape is not None:
         raise RequestError("Either a model file or --shape says what to measure, but both came.")
+    budget_s = parsed.budget_s
+    if budget_s is None:
+        budget_s = _BUDGET_OF_ALL_S if parsed.everything else _BUDGET_S
     return BenchOptions(
         file=parsed.file,
         shape=None if parsed.shape is None else shape_of(parsed.shape),
@@ -94,7 +98,7 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         quick=parsed.quick,
         runs=parsed.runs,
         threads=parsed.threads,
-        budget_s=parsed.budget_s,
+        budget_s=budget_s,
         out=parsed.out,
         command=command,
         commit=parsed.commit,

@@ -75,23 +75,13 @@ class _Run:
         self.executors: dict[Precision, Executor] = {}
 
     def measure(self) -> Report:
-        """Everything in its order."""
+        """Everything in its order; what is judged comes before what is not."""
         gestures = self._gestures()
-        peers = self._peers()
         try:
-            if self.on_gpu:
-                self.watch.measure(self._ours(self.choice.batches), in_turns=False)
-            else:
-                for batch in self.choice.batches:
-                    now = [peer for peer in peers if peer.case.batch == batch]
-                    self.watch.measure([*self._ours((batch,)), *now], in_turns=True)
-            kernels = self._kernels()
+            kernels, ceiling = self._on_gpu() if self.on_gpu else self._on_processor()
         finally:
             for executor in self.executors.values():
                 executor.close()
-        ceiling = self._ceiling()
-        if self.on_gpu:
-            self.watch.measure(peers, in_turns=False)
         if ceiling is not None and self.choice.ours:
             kernels = beside_ceiling(kernels, ceiling, self.choice.ours[0])
         left_out = (Skipped("by default", self.choice.left_out),) if self.choice.left_out else ()
@@ -105,15 +95,34 @@ class _Run:
             method=_method(self.effort, on_gpu=self.on_gpu),
         )
 
+    def _on_gpu(self) -> tuple[tuple[KernelCost, ...], Ceiling | None]:
+        """One after the other: the first precision, ours and the peers', then the others."""
+        first, others = self.choice.ours[:1], self.choice.ours[1:]
+        self.watch.measure(self._ours(first, self.choice.batches), in_turns=False)
+        kernels, ceiling = self._kernels(), self._ceiling()
+        peers = self._peers()
+        self.watch.measure([peer for peer in peers if peer.case.precision in first], in_turns=False)
+        self.watch.measure(self._ours(others, self.choice.batches), in_turns=False)
+        self.watch.measure([peer for peer in peers if peer.case.precision not in first], in_turns=False)
+        return kernels, ceiling
+
+    def _on_processor(self) -> tuple[tuple[KernelCost, ...], Ceiling | None]:
+        """All of a batch in turns."""
+        peers = self._peers()
+        for batch in self.choice.batches:
+            now = [peer for peer in peers if peer.case.batch == batch]
+            self.watch.measure([*self._ours(self.choice.ours, (batch,)), *now], in_turns=True)
+        return self._kernels(), self._ceiling()
+
     def _executor(self, precision: Precision) -> Executor:
         if precision not in self.executors:
             self.executors[precision] = make_executor(self.model, self.facts.id, precision)[0]
         return self.executors[precision]
 
-    def _ours(self, batches: tuple[int, ...]) -> list[Ours]:
+    def _ours(self, precisions: tuple[str, ...], batches: tuple[int, ...]) -> list[Ours]:
         return [
             Ours(self.model, self._executor, cast("Precision", precision), batch, use_graph=use_graph)
-            for precision in self.choice.ours
+            for precision in precisions
             for batch in batches
             for use_graph in ((True, False) if self.on_gpu else (True,))
         ]
@@ -162,10 +171,11 @@ class _Run:
         if not problem:
             try:
                 ceiling = measured_ceiling(torch.device(self.facts.id))
-                keep_roofline(self.facts.id, ceiling.copy_bytes_per_s, ceiling.flop_per_s)
-                return ceiling
             except Exception as error:
                 problem = why(error)
+            else:
+                keep_roofline(self.facts.id, ceiling.copy_bytes_per_s, ceiling.flop_per_s)
+                return ceiling
         roofline = self.facts.roofline
         if roofline is not None:
             rates: dict[str, float] = {self.facts.precision: roofline.matrix_flop_per_s}
