@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A renderer, and what kept it from being the one that is wished for: kernels to compile, or an error."""
+    """A renderer, and what kept it from being the one that is wished for: kernels, some of them ready, or an error."""
 
     renderer: RendererLike
-    missing: int = 0
+    kernels: tuple[int, int] | None = None
     error: Exception | None = None
 
 
@@ -118,17 +118,16 @@ class RendererKeeper:
         model = self._model
         if model is None:
             return
-        missing = 0
+        ready = total = 0
         try:
             if choice.wants_gpu:
                 ready, total = self._backend.kernels_ready(model, choice)
                 self._has_kernels = total > 0
-                missing = total - ready
         except Exception as error:
             self._tell(DeviceFailed(error, was_rendering=False))
             return
-        if missing > 0:
-            self._compile(model, missing)
+        if ready < total:
+            self._compile(model, ready, total)
         else:
             self._replace(model)
 
@@ -181,7 +180,7 @@ class RendererKeeper:
                 return _Made(self._make_wished(model))
         except Exception as error:
             return _Made(self._backend.make_renderer(model, PROCESSOR), error=error)
-        return _Made(self._backend.make_renderer(model, PROCESSOR), missing=total - ready)
+        return _Made(self._backend.make_renderer(model, PROCESSOR), kernels=(ready, total))
 
     def _make_wished(self, model: Model) -> RendererLike:
         """Return the renderer that is wished for; where memory is short the former one makes room."""
@@ -238,11 +237,11 @@ class RendererKeeper:
     def _tell_shortcoming(self, made: _Made) -> None:
         if made.error is not None:
             self._tell(DeviceFailed(made.error, was_rendering=False))
-        elif made.missing and self._model is not None:
-            self._compile(self._model, made.missing)
+        elif made.kernels is not None and self._model is not None:
+            self._compile(self._model, *made.kernels)
 
-    def _compile(self, model: Model, missing: int) -> None:
-        self._tell(KernelsCompiling(0, missing))
+    def _compile(self, model: Model, ready: int, total: int) -> None:
+        self._tell(KernelsCompiling(ready, total))
         self._compiler.start(model, self._choice)
 
     def _tell_memory(self, *, only_news: bool = False) -> None:

@@ -133,15 +133,14 @@ class Engine:
 
     def compile_kernels(self, model: Model, choice: DeviceChoice, *, progress: Any, abandoned: Any) -> None:
         self.threads.add(threading.current_thread().name)
-        total = self.missing
-        for done in range(1, total + 1):
+        while self.missing > 0:
             while not self.compile_gate.pass_soon():
                 if abandoned():
                     raise CancelledError("Cancelled.")
             if self.compile_failing is not None:
                 raise self.compile_failing
-            self.missing -= 1
-            progress(done, total)
+            self.missing = max(0, self.missing - 1)  # one that was cancelled may be at its last
+            progress(self.kernels - self.missing, self.kernels)
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> FakeRenderer:
         self.threads.add(threading.current_thread().name)

@@ -49,7 +49,7 @@ def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop):
     ended = workshop.compiler.take()
     assert ended is not None
     assert (ended.model, ended.choice, ended.error) == (MODEL, CHOICE, None)
-    assert workshop.told == [KernelsCompiling(done, 3) for done in (1, 2, 3)]
+    assert workshop.told == [KernelsCompiling(done, 14) for done in (12, 13, 14)]
     assert workshop.compiler.take() is None
 
 
