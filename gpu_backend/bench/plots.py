@@ -14,7 +14,7 @@ from typing import Any
 from gpu_backend.bench import look
 from gpu_backend.bench.cases import PEERS
 from gpu_backend.bench.report import NO_GRAPH, OURS, KernelCost, Measurement, Report
-from gpu_backend.bench.table import number
+from gpu_backend.bench.table import number, rate as words
 
 _LABELLED_SHARE = 0.06
 """A kernel with this share of the time is named in the roofline plot."""
@@ -165,7 +165,7 @@ def _roofline(figure: Any, report: Report) -> bool:
         zorder=2,
     )
     source = "measured" if ceiling.is_measured else "worked out"
-    axes.text(left * 1.15, rate / 1e12, f"{rate / 1e12:.3g} TFLOP/s {precision}, {source}", va="center", color=look.DIM)
+    axes.text(left * 1.15, rate / 1e12, f"{words(rate)} {precision}, {source}", va="center", color=look.DIM)
     operations = list(dict.fromkeys(cost.kernel for cost in costs))
     colours = dict(zip(operations, (look.OURS, *look.SERIES, *([look.TEXT] * len(operations))), strict=False))
     for operation in operations:

@@ -71,7 +71,7 @@ def _kernel_tables(report: Report) -> Iterator[str]:
     for batch in dict.fromkeys(cost.batch for cost in report.kernels):
         costs = [cost for cost in report.kernels if cost.batch == batch]
         on_gpu = any(cost.state for cost in costs)
-        head = ["layer", "kernel", "us", "share", "GB/s", "TFLOP/s", "roofline"]
+        head = ["layer", "kernel", "us", "share", "GB/s", "TFLOP/s" if on_gpu else "GFLOP/s", "roofline"]
         if on_gpu:
             head += ["registers", "spills", "occupancy", "waves", "state"]
         total = sum(cost.time_us for cost in costs)
@@ -88,7 +88,7 @@ def _kernel(cost: KernelCost, on_gpu: bool) -> tuple[str, ...]:
         f"{cost.time_us:.1f}",
         f"{cost.share:.1%}",
         f"{cost.nbytes / seconds / 1e9:.0f}" if seconds else "",
-        f"{cost.flops / seconds / 1e12:.2f}" if seconds else "",
+        f"{cost.flops / seconds / (1e12 if on_gpu else 1e9):.2f}" if seconds else "",
         "" if cost.roofline_share is None else f"{cost.roofline_share:.0%}",
     )
     if not on_gpu:
@@ -101,7 +101,7 @@ def _ceiling(report: Report) -> str:
     ceiling = report.ceiling
     if ceiling is None:
         return ""
-    rates = ", ".join(f"{name} {rate / 1e12:.3g} TFLOP/s" for name, rate in ceiling.flop_per_s.items())
+    rates = ", ".join(f"{name} {rate(flop_per_s)}" for name, flop_per_s in ceiling.flop_per_s.items())
     source = "measured" if ceiling.is_measured else "worked out"
     return f"roofline, {source}: copies {ceiling.copy_bytes_per_s / 1e9:.0f} GB/s; products {rates}"
 
@@ -157,6 +157,11 @@ def number(value: float) -> str:
 def size(nbytes: int) -> str:
     """Return bytes for people."""
     return f"{nbytes / 1e9:.2f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.1f} MB"
+
+
+def rate(flop_per_s: float) -> str:
+    """Return operations a second for people."""
+    return f"{flop_per_s / 1e12:.3g} TFLOP/s" if flop_per_s >= 1e12 else f"{flop_per_s / 1e9:.3g} GFLOP/s"
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:

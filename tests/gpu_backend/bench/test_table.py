@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_backend.bench.report import OURS, Report
-from gpu_backend.bench.table import number, size, table
+from gpu_backend.bench.table import number, rate, size, table
 from tests.gpu_backend.bench.made_up import RUN, made_up_report, measurement
 
 
@@ -54,3 +54,4 @@ def test_numbers_have_three_figures(value: float, text: str) -> None:
 
 def test_sizes_have_units() -> None:
     assert (size(1_500_000_000), size(1_500_000)) == ("1.50 GB", "1.5 MB")
+    assert (rate(7.7e14), rate(8.2e10)) == ("770 TFLOP/s", "82 GFLOP/s")
