@@ -23,7 +23,7 @@ check:  ## formatting, lint, types, layers
 	@$(dir $(PYTHON_IN_VENV))lint-imports
 
 bench:  ## what a frame costs, beside the same network in plain PyTorch
-	@packaging/environment.sh run
+	@packaging/environment.sh bench
 	@$(PYTHON_IN_VENV) -m gpu_backend.bench $(ARGS)
 
 package:  ## wheel and sdist in dist/, tried out in an environment of their own

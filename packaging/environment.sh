@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Make .venv and install Latent Loom into it: environment.sh run | test
+# Make .venv and install Latent Loom into it: environment.sh run | test | bench
 #
-# "run" installs what the program needs, "test" also what its tests and checks need. A second call compares one
-# checksum and is done. Works with bash 3.2, which is what macOS has.
+# "run" installs what the program needs (for NVIDIA GPUs: a compiler for kernels, no CUDA toolkit), "test" also what its
+# tests and checks need, "bench" also what draws the plots of measurements. A second call compares one checksum and is
+# done. Works with bash 3.2, which is what macOS has.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -45,14 +46,18 @@ make_venv() {
 
 case $want in
     run)
-        if installed run || installed test; then exit 0; fi
+        if installed run || installed test || installed bench; then exit 0; fi
         extra=""
         ;;
     test)
         if installed test; then exit 0; fi
         extra="[dev]"
         ;;
-    *) say "environment.sh: expected 'run' or 'test', but '$want' came."; exit 2 ;;
+    bench)
+        if installed bench; then exit 0; fi
+        extra="[bench]"
+        ;;
+    *) say "environment.sh: expected 'run', 'test' or 'bench', but '$want' came."; exit 2 ;;
 esac
 
 # A folder that was moved, or whose interpreter is gone, is made again.

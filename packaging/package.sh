@@ -19,5 +19,16 @@ rm -rf dist
 cd "$work"
 "$work/try/bin/latentloom" render --seeds 0 --outdir "$work/pictures"
 [ -s "$work/pictures/seed0000.png" ] || { printf '%s\n' "The installed wheel rendered no picture." >&2; exit 1; }
+"$work/try/bin/latentloom" doctor
+# The kernels travel as text: whatever the wheel leaves out, no GPU renders with it.
+for file in "$root"/gpu_backend/ops/kernels/*.cu "$root"/gpu_backend/ops/kernels/parts/*.cuh "$root"/gpu_backend/cuda/shipped_tiles/*.json; do
+    [ -e "$file" ] || continue
+    "$work/try/bin/python" - "${file#"$root"/}" <<'PYTHON' || { printf '%s\n' "The wheel lacks ${file#"$root"/}." >&2; exit 1; }
+import importlib.util, pathlib, sys
+name = pathlib.PurePosixPath(sys.argv[1])
+package = pathlib.Path(importlib.util.find_spec(name.parts[0]).origin).parent
+sys.exit(not package.joinpath(*name.parts[1:]).is_file())
+PYTHON
+done
 cd "$root"
 ls -l dist

@@ -76,6 +76,21 @@ def test_tests_need_more_than_the_program_and_satisfy_it(clone: Path) -> None:
     assert len(log(clone)) == 3
 
 
+def test_measurements_need_what_draws_plots_and_satisfy_the_program(clone: Path) -> None:
+    python(clone)
+    run(clone, "bench")
+    assert log(clone) == ["venv", f"pip {clone}[bench]"]
+    run(clone, "run")
+    run(clone, "bench")
+    assert len(log(clone)) == 2
+
+
+def test_what_nobody_knows_is_refused(clone: Path) -> None:
+    done = run(clone, "everything")
+    assert (done.returncode, log(clone)) == (2, [])
+    assert "'everything' came" in done.stderr
+
+
 def test_a_changed_list_of_packages_is_installed(clone: Path) -> None:
     python(clone)
     run(clone, "run")
