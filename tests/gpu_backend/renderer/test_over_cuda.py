@@ -1,0 +1,116 @@
+"""The renderer over the GPU's own executor, on a GPU made of Python whose kernels do nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu_backend import DeviceLostError, Latent, Noise, Renderer, RenderOptions, plane_point
+from gpu_backend.cuda.compilation import Compilation
+from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.ops.kernel import KernelRecipe
+from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.networks import make_stylegan2
+from tests.helpers.requests import request_for
+
+MODEL = make_stylegan2(resolution=64, channel_base=4096, channel_max=40)
+
+
+def compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
+    return Compilation({recipe: CompiledKernel(b"", 32, 0, 16) for recipe in recipes}, {})
+
+
+@pytest.fixture
+def driver() -> FakeDriver:
+    return FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None)))
+
+
+@pytest.fixture
+def renderer(driver: FakeDriver, tmp_path: Path) -> Iterator[Renderer]:
+    record = SelfCheckRecord(tmp_path, "driver")
+    executor = CudaExecutor(MODEL, driver=driver, gpu=FAKE_GPU, record=record, compiled=compiled)
+    renderer = Renderer(MODEL, executor=executor)
+    yield renderer
+    renderer.close()
+
+
+def test_whatever_a_hand_moves_captures_nothing(renderer: Renderer, driver: FakeDriver) -> None:
+    renderer.render(request_for(renderer))
+    captures = driver.captures
+    modes = ("none", "const", "random")
+    for move in range(60):
+        latent = Latent(plane_point(3.25 + move / 50, 0.5))
+        renderer.render(request_for(renderer, latent, psi=move / 60, noise=Noise(modes[move % 3], move, move / 30)))
+    assert driver.captures == captures
+
+
+def test_a_draft_is_a_graph_of_its_own_captured_once(renderer: Renderer, driver: FakeDriver) -> None:
+    renderer.render(request_for(renderer))
+    captures = driver.captures
+    for _ in range(3):
+        for side in (8, 16, 32):
+            assert renderer.render(request_for(renderer, resolution=side)).width == side
+    assert driver.captures == captures + 3
+
+
+def test_without_a_graph_nothing_is_replayed(renderer: Renderer, driver: FakeDriver) -> None:
+    renderer.render(request_for(renderer))
+    replays = driver.replays
+    renderer.options = RenderOptions(use_graph=False)
+    renderer.render(request_for(renderer))
+    assert driver.replays == replays
+
+
+def test_a_measured_frame_has_a_step_a_kernel_with_its_facts(renderer: Renderer) -> None:
+    timings = renderer.render(request_for(renderer, measure_steps=True)).timings
+    layers = {step.layer for step in timings.steps}
+    assert {f"synthesis.{layer.name}" for layer in MODEL.spec.layers if layer.kind != "to_rgb"} <= layers
+    assert {step.facts.state for step in timings.steps if step.facts is not None} == {"fused"}
+    assert timings.timing_source == "events"
+    assert timings.device_ms is not None
+    assert sum(step.time_us for step in timings.steps) == pytest.approx(timings.device_ms * 1e3)
+
+
+def test_arrays_layers_and_comparisons_work_and_leave_no_plain_plan(renderer: Renderer) -> None:
+    rows = np.zeros((5, renderer.facts.num_ws, renderer.facts.w_dim))
+    assert renderer.map(np.zeros((33, renderer.facts.z_dim))).shape == (33, *rows.shape[1:])
+    assert renderer.synthesize(rows).shape == (5, 3, 64, 64)
+    assert list(renderer.layer_statistics(rows[:1])) == [f"synthesis.{layer.name}" for layer in MODEL.spec.layers]
+    before = renderer.memory.plans
+    found = renderer.compare(request_for(renderer))
+    assert found.graph_ms == found.fused_ms > 0
+    assert found.reference_ms > 0
+    assert renderer.memory.plans == before
+
+
+def test_many_frames_take_no_more_memory(renderer: Renderer, driver: FakeDriver) -> None:
+    def render_all() -> None:
+        for side in (8, 16, 32, None):
+            for measure in (False, True):
+                renderer.render(request_for(renderer, resolution=side, measure_steps=measure))
+
+    render_all()
+    memory, blocks = renderer.memory, len(driver.device) + len(driver.pinned) + len(driver.events)
+    for _ in range(20):
+        render_all()
+    assert renderer.memory == memory
+    assert len(driver.device) + len(driver.pinned) + len(driver.events) == blocks
+    renderer.close()
+    assert not driver.device
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 5])
+def test_a_device_that_is_lost_in_a_frame_is_lost_for_good(after: int, renderer: Renderer, driver: FakeDriver) -> None:
+    renderer.render(request_for(renderer))
+    driver.lose_after = after
+    with pytest.raises(DeviceLostError):
+        renderer.render(request_for(renderer))
+    with pytest.raises(DeviceLostError):
+        renderer.render(request_for(renderer, resolution=8))
+    renderer.close()
+    renderer.close()
+    assert driver.is_closed
