@@ -56,7 +56,8 @@ class Step:
     weights
         Role in the operation -> name in the model's weights.
     flops, nbytes
-        Operations and bytes moved, each activation and weight counted once.
+        Operations and bytes moved, each activation and weight counted once; bytes in single precision, whatever the
+        plan's own.
     """
 
     layer: str
