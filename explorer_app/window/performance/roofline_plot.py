@@ -28,6 +28,9 @@ _EMPTY = "Point at a kernel: its name and figures are told here."
 _LEAST_DECADES = 2
 """The view is at least so many powers of ten high, so that more than one is named."""
 
+_TREMBLING = 0.015
+"""Points that move by less of a decade, about a pixel, are left where they are."""
+
 _REACH_PX = 12
 """A point this near to the pointer is meant."""
 
@@ -64,6 +67,7 @@ class RooflinePlot(QWidget):
         self._chosen = self._hovered = -1
         self._scale = 1e12
         self._view: tuple[object, ...] = ()
+        self._look: tuple[object, ...] = ()
         self._plot: Any = _pg.PlotWidget(
             self, background=None, axisItems={side: _Decades(side) for side in ("left", "bottom")}
         )
@@ -120,10 +124,14 @@ class RooflinePlot(QWidget):
         ceiling = roofline.matrix_flop_per_s if roofline is not None else fastest
         self._scale = 1e12 if ceiling >= 1e12 else 1e9
         self._name_axis("left", "TFLOP/s" if self._scale == 1e12 else "GFLOP/s")
-        self._x = np.array([math.log10(steps[number].flops / steps[number].nbytes) for number in counted])
-        self._y = np.array([math.log10(steps[number].flop_per_s / self._scale) for number in counted])
-        self._frame_view(ceiling)
-        self._draw_points()
+        x = np.array([math.log10(steps[number].flops / steps[number].nbytes) for number in counted])
+        y = np.array([math.log10(steps[number].flop_per_s / self._scale) for number in counted])
+        look = (tuple(counted), tuple(state_of(steps[number]) for number in counted), self._scale, roofline)
+        is_calm = look == self._look and np.allclose(x, self._x, rtol=0, atol=_TREMBLING)
+        if not (is_calm and np.allclose(y, self._y, rtol=0, atol=_TREMBLING)):
+            self._look, self._x, self._y = look, x, y
+            self._frame_view(ceiling)
+            self._draw_points()
         self._tell()
 
     def show_chosen(self, step: int) -> None:

@@ -115,11 +115,14 @@ class StepModel(QAbstractTableModel):
         return True
 
     def _sorted_rows(self) -> list[int]:
+        """Return the rows in order; those that show the same share stay as they are, so that they do not dance."""
         column, order = self._sorted_by
-        rows = list(range(len(self._steps)))
+        rows = list(self._rows) if len(self._rows) == len(self._steps) else list(range(len(self._steps)))
         if 0 <= column < len(COLUMNS):
             is_falling = order == Qt.SortOrder.DescendingOrder
             rows.sort(key=lambda step: self._sort_key(step, column), reverse=is_falling)
+        else:
+            rows.sort()
         return rows
 
     def _sort_key(self, step: int, column: int) -> tuple[float, str]:
@@ -129,6 +132,8 @@ class StepModel(QAbstractTableModel):
             return math.prod(value), ""
         if isinstance(value, str):
             return 0.0, value
+        if column == _SHARE and isinstance(value, float):
+            return round(value, 2), ""
         return (-1.0 if value is None else value), ""
 
     # -- what Qt asks for -------------------------------------------------------------------------------------------

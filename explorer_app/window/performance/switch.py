@@ -23,7 +23,7 @@ class Switch(QCheckBox):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return room for the switch and its word."""
         words = self.fontMetrics().horizontalAdvance(self.text())
-        return QSize(theme.px(_TRACK[0] + _SPACE + 2) + words, theme.px(22))
+        return QSize(theme.px(_TRACK[0] + _SPACE + 6) + words, theme.px(22))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the same."""

@@ -239,3 +239,15 @@ def test_a_choice_survives_the_processor_and_comes_back_with_the_gpu(gpu_table: 
     assert shown(gpu_table) == ["layer", "time"]
     gpu_table.show_steps(costs(), ROOFLINE)
     assert shown(gpu_table) == ["layer", "time", "registers"]
+
+
+def test_rows_that_show_the_same_share_do_not_change_places_while_figures_tremble(gpu_table: StepTable) -> None:
+    names = [f"layer{i}" for i in range(8)]
+    orders = set()
+    for trembling in range(5):
+        shares = [0.12 + 0.001 * ((i + trembling) % 3 - 1) for i in range(8)]
+        gpu_table.show_steps(
+            [StepCost(name, "conv", 1.0 + trembling, s, 0, 0) for name, s in zip(names, shares, strict=True)]
+        )
+        orders.add(tuple(column(gpu_table, LAYER)))
+    assert len(orders) == 1
