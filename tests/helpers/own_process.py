@@ -1,0 +1,31 @@
+"""A function run in a process of its own: for what a test cannot survive, such as losing the GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_RUN = """
+import importlib, json, sys
+module, name = sys.argv[1].split(":")
+getattr(importlib.import_module(module), name)(*json.loads(sys.argv[2]))
+"""
+
+
+def run_alone(function: str, *arguments: Any, timeout_s: float = 120.0) -> None:
+    """Run ``"package.module:function"`` with arguments that JSON knows.
+
+    Raises
+    ------
+    AssertionError
+        If it fails, with what it printed.
+    subprocess.TimeoutExpired
+        If it hangs.
+    """
+    command = [sys.executable, "-c", _RUN, function, json.dumps(arguments)]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
