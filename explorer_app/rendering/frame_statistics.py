@@ -107,7 +107,10 @@ class FrameStatistics:
             for step in timings.steps
         )
         self._timing_source = timings.timing_source
-        self._idle_ms = None if timings.device_ms is None else max(0.0, timings.device_ms - sum_us / 1000.0)
+        # Times from events are scaled to fill the device's time, gaps included: there is nothing to tell them by.
+        self._idle_ms = None
+        if timings.device_ms is not None and timings.timing_source == "cupti":
+            self._idle_ms = max(0.0, timings.device_ms - sum_us / 1000.0)
 
     def frame_painted(self, asked_s: float, now_s: float) -> None:
         """Take in that the picture asked for at `asked_s` is on the screen at `now_s`."""
@@ -171,7 +174,7 @@ class FrameStatistics:
 
     @property
     def idle_ms(self) -> float | None:
-        """The device's time between the kernels of the frame that was measured last; None on the processor."""
+        """The device's time between the kernels of the frame that was measured last; None where that is not known."""
         return self._idle_ms
 
     @property

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from explorer_app.rendering.frame_statistics import FrameStatistics, StepCost
 from gpu_backend import Frame, FrameTimings, KernelFacts, RenderRequest, Roofline, StepTime
+
+TimingSource = Literal["cpu", "events", "cupti"]
 
 ROOFLINE = Roofline(copy_bytes_per_s=4e12, matrix_flop_per_s=800e12, is_measured=True)
 
@@ -50,11 +54,12 @@ def timed_frame(
     *,
     device_ms: float | None = None,
     host_ms: float | None = None,
+    source: TimingSource = "cupti",
 ) -> Frame:
-    """Return a frame that says that it took so long."""
+    """Return a frame that says that it took so long; kernels were timed by `source`."""
     pixels = np.full((4, 4, 4), 255, np.uint8)
-    source = "events" if steps and steps[0].facts is not None else "cpu"
-    timings = FrameTimings(total_ms, 0.1, total_ms - 0.1, steps, device_ms, host_ms, source)  # type: ignore[arg-type]
+    is_gpu = bool(steps) and steps[0].facts is not None
+    timings = FrameTimings(total_ms, 0.1, total_ms - 0.1, steps, device_ms, host_ms, source if is_gpu else "cpu")
     return Frame(RenderRequest("model"), pixels, timings)
 
 

@@ -15,7 +15,7 @@ from explorer_app.window.icons import icon
 from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
 
 _SOURCES = {
-    "events": "Times come from events between the kernels, scaled to the time of a frame without them.",
+    "events": "Times come from events between the kernels, scaled to the time of a frame without them, gaps included.",
     "cupti": "Times come from CUPTI and are exact.",
     "cpu": "Times were measured on the processor.",
 }

@@ -13,7 +13,7 @@ from explorer_app.window.performance.frame_plot import FramePlot
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
 _GRAPH_TIP = (
     "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
-    "when the steps were measured last."
+    "when the steps were measured last; only CUPTI tells them, events between kernels count gaps to the kernels."
 )
 
 

@@ -86,6 +86,12 @@ def test_gaps_are_what_the_kernels_leave_of_the_device_time():
     assert statistics.idle_ms == 0.0
 
 
+def test_events_count_gaps_to_the_kernels_so_nobody_knows_them():
+    statistics = FrameStatistics()
+    statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.06, source="events"), 0.0)
+    assert statistics.idle_ms is None
+
+
 def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel():
     step = gpu_statistics(fallback=0).steps[0]
     assert step.flop_per_s == pytest.approx(8e9 / 20e-6)
