@@ -165,11 +165,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int c = 0; c < 8; ++c) shared_rgb[c][i] = to_half(c < IMG_CHANNELS && there ? rgb_weight[c * cout + channel] * style : 0.0f);
 #endif
     }
+    const float strength = noise == nullptr ? 0.0f : noise_strength * noise_gain[0] * GAIN_BEFORE;
     auto noise_of = [&](int band, int i) {
         const int position = i * THREADS + tid;
         const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
-        if (noise == nullptr || band >= bands || position >= POSITIONS) return 0.0f;
-        return noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, pixel) * GAIN_BEFORE;
+        if (band >= bands || position >= POSITIONS) return 0.0f;
+        return scaled_noise(noise, noise_source, strength, noise_layer, pixel);
     };
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
 #pragma unroll
@@ -217,13 +218,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         // A lane holds, of each fragment, two channels of the positions lane / 4 and lane / 4 + 8: as it happens, just what it
         // holds of the left factor of a product. So toRGB is another product, by the picture's few channels.
         unsigned words[MF][NF][2];
-        float noise_at_row[MF][2];
+        unsigned noise_at_row[MF][2];
 #pragma unroll
         for (int m = 0; m < MF; ++m) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
-                noise_at_row[m][half] = shared_noise[band & 1][row_of(position) * COLUMNS + column_of(position)];
+                const float value = shared_noise[band & 1][row_of(position) * COLUMNS + column_of(position)];
+                noise_at_row[m][half] = to_half2(value, value);
             }
         }
         const unsigned bound = to_half2(clamp, clamp);
@@ -235,19 +237,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             for (int m = 0; m < MF; ++m) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const float shift = noise_at_row[m][half];
-                    const float v0 = activate(sum[m][n * 4 + half * 2] * pair.x + (shift + pair.y)) * GAIN_AFTER;
-                    const float v1 = activate(sum[m][n * 4 + half * 2 + 1] * pair.z + (shift + pair.w)) * GAIN_AFTER;
+                    const float v0 = sum[m][n * 4 + half * 2] * pair.x + pair.y, v1 = sum[m][n * 4 + half * 2 + 1] * pair.z + pair.w;
+                    words[m][n][half] = activated(v0, v1, noise_at_row[m][half], GAIN_AFTER, bound);
 #if HAS_SKIP
-                    float sums[2] = {bounded(v0, clamp), bounded(v1, clamp)};
+                    float sums[2];
+                    from_half2(words[m][n][half], sums[0], sums[1]);
                     const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                     if (n0 + local < cout) {
                         add_doubled<2>(sums, skip + static_cast<long long>(sample) * side * side / 4 * cout + n0 + local, taps, side, cout,
                                        y0 + row_of(position), x0 + column_of(position));
                     }
                     words[m][n][half] = to_half2(sums[0], sums[1]);
-#else
-                    words[m][n][half] = to_half2(v0, v1, bound);
 #endif
                 }
             }

@@ -37,7 +37,7 @@
 #define NF (CHANNELS / 8 / WARPS_N)
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
 #define GROUPS (CHANNELS / 8)
-#define TURNS (MIN_BLOCKS > 1 ? 1 : 2)  // a second set of registers for positions, where no other block fills the time
+#define TURNS (MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2)  // a second set of positions' registers, where there are some left
 #define T_COLUMNS (2 * M_COLUMNS)
 #define COLUMN_JOBS (2 * COLUMNS * GROUPS)  // a thread filters eight channels of one column of outputs
 #define JOBS ((COLUMN_JOBS + THREADS - 1) / THREADS)
@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp) {
     extern __shared__ unsigned char unaligned[];
-    __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
-    __shared__ __align__(16) half_bits shared_style[CHANNELS];
+    __shared__ __align__(16) float shared_demod[CHANNELS];
+    __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
     __shared__ float shared_noise[2][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
@@ -149,16 +149,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const int channel = n0 + i;
         const bool there = channel < cout;
         shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
-        shared_bias[i] = there && bias ? bias[channel] * GAIN_BEFORE : 0.0f;
+        shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
     }
     // A band's first row of t lets this row of outputs be finished; the first band's outputs begin TAPS - 1 rows later.
     auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
+    const float strength = noise == nullptr ? 0.0f : noise_strength * noise_gain[0] * GAIN_BEFORE;
     auto noise_of = [&](int band, int i) {
         const int place = i * THREADS + fresh(tid);
         const int row = first_output(band) + place / (2 * COLUMNS), column = 2 * x0 + place % (2 * COLUMNS);
-        if (noise == nullptr || place >= NOISE_COUNT || row < 2 * first_row || row >= 2 * (first_row + rows) || column >= side) return 0.0f;
-        return noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, row * side + column) * GAIN_BEFORE;
+        if (place >= NOISE_COUNT || row < 2 * first_row || row >= 2 * (first_row + rows) || column >= side) return 0.0f;
+        return scaled_noise(noise, noise_source, strength, noise_layer, row * side + column);
     };
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
 #pragma unroll
@@ -242,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const int index = fresh(tid) + job * THREADS;
             const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * 8;
             if (index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side) continue;
-            float bias_of[8];
-            load_many<8>(&shared_bias[group * 8], bias_of);
+            const uint4 biases = *reinterpret_cast<const uint4*>(&shared_bias[group * 8]);
+            const unsigned bias_of[4] = {biases.x, biases.y, biases.z, biases.w};
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
             const unsigned style_of[4] = {styles.x, styles.y, styles.z, styles.w};
             const int output = first_output(band);
@@ -272,18 +273,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                 }
                 if (row >= begin && row < end) {
-                    const float shift = shared_noise[band & 1][row * 2 * COLUMNS + column];
+                    const float value = shared_noise[band & 1][row * 2 * COLUMNS + column];
+                    const unsigned shift = to_half2(value, value);
                     unsigned out[4];
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
-                        unsigned z = 0u;
+                        unsigned z = multiply_add2(bias_of[i], ONES, shift);
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][i], z);
+#if ACTIVATION <= 2 && __CUDA_ARCH__ >= 800
+                        z = activated2(z, bound);
+#else
                         float low, high;
                         from_half2(z, low, high);
-                        low = activate(low + (shift + bias_of[2 * i])) * GAIN_AFTER;
-                        high = activate(high + (shift + bias_of[2 * i + 1])) * GAIN_AFTER;
-                        out[i] = multiply_add2(to_half2(low, high, bound), style_of[i], 0u);
+                        z = to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
+#endif
+                        out[i] = multiply_add2(z, style_of[i], 0u);
                     }
                     *reinterpret_cast<uint4*>(target) = make_uint4(out[0], out[1], out[2], out[3]);
                 }

@@ -85,13 +85,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
     __shared__ unsigned peaks[BATCH];
     float* vectors = reinterpret_cast<float*>(shared);
 
-    if (threadIdx.x == 0) shared_ticket = atomicInc(counters, gridDim.x - 1);
+    unsigned taken = 0;
+    if (threadIdx.x == 0) taken = atomicInc(counters, gridDim.x - 1);
     if (threadIdx.x < BATCH) peaks[threadIdx.x] = 0;
     // While the ticket is under way the whole table sets out for L2, a line a thread or a few, and so does the item
     // that this block will most likely get: blocks start nearly in order.
     if (threadIdx.x == 0) prefetch(items + 4 * (blockIdx.x % item_count));
     for (int line = blockIdx.x * THREADS + threadIdx.x; line < table_lines; line += gridDim.x * THREADS)
         prefetch(table + (size_t)line * 8);
+    if (threadIdx.x == 0) shared_ticket = taken;
     __syncthreads();
     const int ticket = (int)shared_ticket;
     if (ticket == 0)

@@ -37,17 +37,14 @@ __device__ __forceinline__ half_bits to_half(float v) {
     return bits;
 }
 
-// Two numbers as one word, `low` first in memory, each held within the number of its half of `bound`.
-__device__ __forceinline__ unsigned to_half2(float low, float high, unsigned bound = 0x7BFF7BFFu) {
+// Two numbers as one word, `low` first in memory; too large becomes the largest of its sign.
+__device__ __forceinline__ unsigned to_half2(float low, float high) {
 #if __CUDA_ARCH__ >= 800
     unsigned word;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound ^ 0x80008000u));
-    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(word) : "r"(word), "r"(bound));
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
     return word;
 #else
-    const float most = from_half((half_bits)(bound & 0xffffu));
-    return (unsigned)to_half(bounded(low, most)) | ((unsigned)to_half(bounded(high, most)) << 16);
+    return (unsigned)to_half(low) | ((unsigned)to_half(high) << 16);
 #endif
 }
 
