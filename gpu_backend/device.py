@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpu_backend.errors import DeviceError
@@ -59,7 +59,7 @@ class DeviceFacts:
     id
         What it is chosen by: ``"cpu"``, ``"cuda:0"``.
     architecture, driver
-        ``"sm_90"``, ``"580.95.05"``; empty for the CPU.
+        ``"sm_90"``, ``"580.95.05"``; empty for the CPU (but see `find_devices`).
     memory_nbytes, multiprocessors
         0 for the CPU.
     roofline
@@ -80,11 +80,14 @@ class DeviceFacts:
 def find_devices() -> tuple[DeviceFacts, ...]:
     """Return what there is to render on: the usable GPUs in the driver's order, then the CPU.
 
-    The reason that stands with the CPU says what keeps a GPU from being used, if there is none.
+    The reason that stands with the CPU says what keeps a GPU from being used, if there is none; the driver that stands
+    there is the one that is installed all the same.
     """
     found = _probe()
     gpus = tuple(_gpu_facts(gpu, found.driver, "fp16", f"{gpu.name}: it can run the kernels.") for gpu in found.gpus)
-    return (*gpus, _cpu_facts("it is always there." if gpus else _after_colon(found.problem)))
+    if gpus:
+        return (*gpus, _cpu_facts("it is always there."))
+    return (replace(_cpu_facts(_after_colon(found.problem)), driver=found.driver),)
 
 
 def check_device(device: str) -> None:

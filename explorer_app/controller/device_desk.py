@@ -21,6 +21,9 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike
 from explorer_app.settings import Settings
 
+_TOLD = "devices.told"
+"""Which sentence about a GPU out of use was told already."""
+
 
 class DeviceDesk(QObject):
     """Takes wishes to the rendering thread, and what it tells about devices to the window.
@@ -65,8 +68,12 @@ class DeviceDesk(QObject):
         self._renders.use(self._state.choice)
 
     def take_found(self, news: DevicesFound) -> None:
-        """Somebody looked what there is."""
+        """Somebody looked what there is. A GPU that is out of use is told, but not at every start."""
         self._show(replace(self._state, devices=news.devices))
+        why = self._state.why_no_gpu if self._state.is_gpu_out_of_use else ""
+        if why and self._state.choice.device == "auto" and self._settings.choice(_TOLD) != why:
+            self._messages.warning(f"{why.rstrip('.')} – the CPU renders meanwhile.")
+        self._settings.choose(_TOLD, why)
 
     def take_opened(self, news: ModelOpened) -> None:
         """A renderer for another model is ready."""

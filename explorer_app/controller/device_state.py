@@ -63,6 +63,11 @@ class DeviceState:
         return f"{why[:1].upper()}{why[1:]}"
 
     @property
+    def is_gpu_out_of_use(self) -> bool:
+        """Whether there seems to be a GPU, but none that can be used: its driver is there."""
+        return bool(self.why_no_gpu) and any(device.driver for device in self.devices)
+
+    @property
     def can_try_again(self) -> bool:
         """Whether a GPU is wished for that failed."""
         return bool(self.problem) and self.choice.wants_gpu

@@ -38,6 +38,11 @@ class DeviceLike(Protocol):
         ...
 
     @property
+    def driver(self) -> str:
+        """Version of its driver; with the processor that of a driver which is there, but of no use."""
+        ...
+
+    @property
     def memory_nbytes(self) -> int:
         """All of its memory; 0 where that is not known."""
         ...

@@ -42,6 +42,7 @@ class FakeDevice:
     precision: str = "fp32"
     reason: str = "CPU: this version renders on the processor."
     memory_nbytes: int = 0
+    driver: str = ""
     roofline: Roofline | None = None
 
 

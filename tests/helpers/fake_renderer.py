@@ -22,6 +22,7 @@ class FakeDevice:
     precision: str = "fp32"
     reason: str = "CPU: for a test."
     memory_nbytes: int = 0
+    driver: str = ""
     roofline: Roofline | None = None
 
 
@@ -107,6 +108,7 @@ class Engine:
     failing: BaseException | None = None
     refusing: BaseException | None = None
     gpus: tuple[FakeDevice, ...] = ()
+    processor: FakeDevice = FakeDevice()
     kernels: int = 14
     missing: int = 0
     compile_gate: Gate = field(default_factory=Gate)
@@ -124,7 +126,7 @@ class Engine:
         return [(renderer.device.id, renderer.device.precision) for renderer in self.made]
 
     def find_devices(self) -> tuple[FakeDevice, ...]:
-        return (*self.gpus, FakeDevice())
+        return (*self.gpus, self.processor)
 
     def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
         if self.gpu_missing is not None:

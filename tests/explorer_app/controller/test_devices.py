@@ -16,7 +16,7 @@ from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
 from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, RenderOptions, RequestError
 from tests.helpers.desk import Desk
-from tests.helpers.fake_renderer import GPU, OTHER_GPU
+from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice
 
 LOST = DeviceLostError("The GPU stopped answering.", "CUDA_ERROR_UNKNOWN")
 
@@ -146,6 +146,21 @@ def test_without_a_gpu_nothing_is_said_but_why(desk: Desk):
     assert desk.said() == []
     assert state.gpus == ()
     assert desk.controller.devices.why_no_gpu == "For a test."
+
+
+def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(desk: Desk):
+    desk.engine.gpus = ()
+    desk.engine.processor = FakeDevice(reason="CPU: CUDA 13 needs driver 580 or newer.", driver="535.54")
+    desk.start()
+    desk.until(desk.said)
+    assert desk.said() == ["CUDA 13 needs driver 580 or newer – the CPU renders meanwhile."]
+    again = desk.reopened()
+    again.engine.processor = desk.engine.processor
+    again.start()
+    again.until(lambda: again.controller.devices.devices)
+    assert len(again.said()) == 1
+    assert again.controller.devices.why_no_gpu == "CUDA 13 needs driver 580 or newer."
+    again.close()
 
 
 def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_desk: Desk):
