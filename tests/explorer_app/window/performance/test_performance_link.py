@@ -22,7 +22,7 @@ from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.kernel_costs import ROOFLINE, gpu_steps, timed_frame
 from tests.helpers.windows import Make, asked, dialog_of
 
-GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU.", 150 << 30, ROOFLINE)
+GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU.", 150 << 30, roofline=ROOFLINE)
 MEMORY = MemoryFacts(weights=100_000_000, plans=200_000_000, pinned=10_000_000)
 
 
