@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import re
+import threading
 from dataclasses import dataclass
 
 from gpu_backend.cuda.errors import KernelError
@@ -13,6 +14,7 @@ from gpu_backend.ops.kernel import KernelRecipe
 FLAGS = ("-std=c++17", "-Xptxas=-v")
 """What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""
 
+_importing = threading.Lock()
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -84,8 +86,10 @@ def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str
     No exception gets out: its traceback would hold the Program, and one that only the cyclic collector finds complains
     on standard error (cuda-core 1.2).
     """
-    # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling.
-    from cuda.core import Program, ProgramOptions
+    # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling. One thread at a
+    # time: another one would find the package half imported (cuda-core 1.2).
+    with _importing:
+        from cuda.core import Program, ProgramOptions
 
     # Without a name of our own the object code would hold a random path, and differ at each compilation.
     options = ProgramOptions(arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from gpu_backend.cuda.compiler import compile_kernel, compiler_version
@@ -69,3 +73,17 @@ def test_the_compiler_tells_its_version() -> None:
     major, minor = compiler_version().split(".")
     assert int(major) >= 13
     assert minor.isdigit()
+
+
+def test_the_first_kernels_of_a_process_may_be_compiled_on_many_threads() -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from gpu_backend.cuda.compiler import compile_kernel\n"
+        "from gpu_backend.ops.kernel import KernelRecipe\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    done = list(pool.map(lambda _: compile_kernel(KernelRecipe('empty'), 'sm_80'), range(8)))\n"
+        "assert all(kernel.cubin == done[0].cubin for kernel in done)\n"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
