@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself; a second call finds it done.
 
 .DEFAULT_GOAL := run
-.PHONY: run test check bench package model clean
+.PHONY: run test gpu-test check bench package model clean
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
@@ -14,6 +14,10 @@ test:  ## all tests, without a display
 	@packaging/environment.sh test
 	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
 	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto $(ARGS)
+
+gpu-test:  ## the backend's tests on a GPU, none of which may be skipped for want of one; needs no window
+	@packaging/environment.sh test
+	@REQUIRE_GPU=1 $(PYTHON_IN_VENV) -m pytest -q tests/gpu_backend $(ARGS)
 
 check:  ## formatting, lint, types, layers
 	@packaging/environment.sh test
