@@ -42,8 +42,8 @@ class FakeDevice:
     precision: str = "fp32"
     reason: str = "CPU: this version renders on the processor."
     memory_nbytes: int = 0
-    driver: str = ""
     roofline: Roofline | None = None
+    driver: str = ""
 
 
 @dataclass(frozen=True)
