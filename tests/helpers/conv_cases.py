@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.cuda.style_layout import pad8
@@ -53,16 +54,24 @@ class Flavour:
     conv: Builder
     up_conv: Builder
     kernels: tuple[int, ...]
+    up_kernels: tuple[int, ...]
     tolerance: dict[bool, float]
     """By `half`; a flavour without fp32 has no False."""
 
     def runs(self, case: ConvCase) -> bool:
         """Whether the flavour has a kernel for the case."""
-        return case.kernel in self.kernels and case.half in self.tolerance
+        return case.kernel in (self.up_kernels if case.fir else self.kernels) and case.half in self.tolerance
 
 
+def fused(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
+    """Build a fused convolution with the tile that its shape gets on a GPU."""
+    return fused_conv(work, site, weights, conv_geometry(work, site, target))
+
+
+ODD = (1, 3, 5, 7)
 FLAVOURS = {
-    "plain": Flavour(plain_modulated_conv, plain_modulated_up_conv, (1, 3, 5, 7), {False: 2e-5, True: 1e-3}),
+    "plain": Flavour(plain_modulated_conv, plain_modulated_up_conv, ODD, ODD, {False: 2e-5, True: 1e-3}),
+    "fused": Flavour(fused, fused, (1, 3), (3,), {True: 4e-3}),
 }
 """Name -> flavour. All tests of convolutions run for each."""
 

@@ -60,7 +60,7 @@ def test_an_up_convolution_equals_the_reference_with_every_filter(flavour: Flavo
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("tile", PLAIN_TILES, ids=lambda tile: f"{tile.tile_pixels}x{tile.tile_channels}")
+@pytest.mark.parametrize("tile", PLAIN_TILES[:2], ids=lambda tile: f"{tile.tile_pixels}x{tile.tile_channels}")
 def test_plain_up_convolutions_compile_and_spill_nothing(
     tile: PlainTile, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
