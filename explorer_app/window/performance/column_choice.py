@@ -12,6 +12,8 @@ _SHRINK = {"kernel": 0.9}
 _GROWTH = {"layer": 1.3, "kernel": 1.7}
 """Room that is left goes to words first, up to so many times their width."""
 
+_NARROWEST_PX = 24
+
 _LEAST = 5
 """So many columns stay however narrow it gets."""
 
@@ -44,6 +46,12 @@ class ColumnChoice:
         shown = self._fitting(known, room) if self.is_automatic else self._chosen & known
         least = {key: self._least(key) for key in KEYS if key in shown}
         spare = room - sum(least.values())
+        if spare < 0 and self.is_automatic:  # a column that is cut says more than one that is out of sight
+            for key in ("kernel", "layer"):
+                less = min(-spare, max(0, least.get(key, 0) - _NARROWEST_PX))
+                if less:
+                    least[key] -= less
+                    spare += less
         for limit in ({}, _GROWTH):
             for key in ("kernel", "layer"):
                 if key in least and spare > 0:

@@ -234,7 +234,8 @@ class RooflinePlot(QWidget):
         if state and state != "fused":
             figures.insert(0, state)
         last = figures[-1]
-        self.words.show_words(" · ".join([name, *figures]), f"{name} · {figures[0]} · {last}", f"{name} · {last}", name)
+        first = figures[0]
+        self.words.show_words(" · ".join([name, *figures]), f"{name} · {first} · {last}", f"{name} · {first}", name)
 
     def _step_at(self, x: float, y: float) -> int:
         """Return the step whose point is nearest to a place in px, -1 if none is near."""

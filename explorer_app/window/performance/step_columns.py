@@ -74,9 +74,9 @@ def roofline_share(step: StepCost, roofline: Roofline | None) -> float | None:
 
 
 def microseconds(value: float) -> str:
-    """Return a time with three figures or more: 4.21, 34.1, 312, 12,400, 312k."""
-    if value >= 100_000:
-        return f"{value / 1000:,.0f}k"
+    """Return a time with three figures or four: 4.21, 34.1, 312, 4,120, 12.4k, 312k."""
+    if value >= 9_999.5:
+        return f"{value / 1000:.1f}k" if value < 99_950 else f"{value / 1000:,.0f}k"
     if value < 10:
         return f"{value:.2f}"
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
@@ -163,7 +163,7 @@ COLUMNS: tuple[Column, ...] = (
         "Time",
         "time_us",
         "How long it took, in microseconds.",
-        "00,000",
+        "0,000",
         2,
         lambda step, _: step.time_us,
         lambda value: microseconds(value) if isinstance(value, int | float) else "–",

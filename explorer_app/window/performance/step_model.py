@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
@@ -63,9 +63,9 @@ class StepModel(QAbstractTableModel):
         self.columns = columns_for(steps)
         self._largest = max((step.share for step in steps), default=0.0) or 1.0
         if not is_same:
-            self._rows = self._sorted_rows()
+            self._rows = self._sorted_rows(range(len(steps)))
             self.endResetModel()
-        elif keeps_order or not self._sort_again():
+        elif keeps_order or not self._take_rows(self._sorted_rows(self._rows, is_calm=True)):
             for first, last in _CHANGING:
                 self.dataChanged.emit(self.index(0, first), self.index(len(steps) - 1, last))
 
@@ -98,11 +98,10 @@ class StepModel(QAbstractTableModel):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; without one, rows are in execution order."""
         self._sorted_by = (column, order)
-        self._sort_again()
+        self._take_rows(self._sorted_rows(range(len(self._steps))))
 
-    def _sort_again(self) -> bool:
-        """Bring rows where they belong; return whether any moved."""
-        rows = self._sorted_rows()
+    def _take_rows(self, rows: list[int]) -> bool:
+        """Bring rows into another order; return whether any moved."""
         if rows == self._rows:
             return False
         self.layoutAboutToBeChanged.emit()
@@ -114,25 +113,22 @@ class StepModel(QAbstractTableModel):
         self.layoutChanged.emit()
         return True
 
-    def _sorted_rows(self) -> list[int]:
-        """Return the rows in order; those that show the same share stay as they are, so that they do not dance."""
+    def _sorted_rows(self, rows: Iterable[int], *, is_calm: bool = False) -> list[int]:
+        """Return rows in order; with `is_calm`, those that show the same share stay as they are and do not dance."""
         column, order = self._sorted_by
-        rows = list(self._rows) if len(self._rows) == len(self._steps) else list(range(len(self._steps)))
-        if 0 <= column < len(COLUMNS):
-            is_falling = order == Qt.SortOrder.DescendingOrder
-            rows.sort(key=lambda step: self._sort_key(step, column), reverse=is_falling)
-        else:
-            rows.sort()
-        return rows
+        if not 0 <= column < len(COLUMNS):
+            return sorted(rows)
+        is_falling = order == Qt.SortOrder.DescendingOrder
+        return sorted(rows, key=lambda step: self._sort_key(step, column, is_calm), reverse=is_falling)
 
-    def _sort_key(self, step: int, column: int) -> tuple[float, str]:
+    def _sort_key(self, step: int, column: int, is_calm: bool = False) -> tuple[float, str]:
         """Return what to sort by, as number and words; a grid counts by its blocks."""
         value = COLUMNS[column].value(self._steps[step], self._roofline)
         if isinstance(value, tuple):
             return math.prod(value), ""
         if isinstance(value, str):
             return 0.0, value
-        if column == _SHARE and isinstance(value, float):
+        if is_calm and column == _SHARE and isinstance(value, float):
             return round(value, 2), ""
         return (-1.0 if value is None else value), ""
 

@@ -90,7 +90,15 @@ def test_the_tooltip_tells_all_and_why_a_kernel_fell_back() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.32, "0.32"), (9.994, "9.99"), (34.12, "34.1"), (312.4, "312"), (12_400.0, "12,400"), (204_475.0, "204k")],
+    [
+        (0.32, "0.32"),
+        (9.994, "9.99"),
+        (34.12, "34.1"),
+        (312.4, "312"),
+        (9_999.0, "9,999"),
+        (12_400.0, "12.4k"),
+        (204_475.0, "204k"),
+    ],
 )
 def test_times_have_three_figures_or_more(value: float, text: str) -> None:
     assert microseconds(value) == text
