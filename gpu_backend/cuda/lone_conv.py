@@ -16,7 +16,7 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step
 
-X, WEIGHT, Y_RAW = 0, 1, 3
+X, WEIGHT, Y, Y_RAW = 0, 1, 2, 3
 RGB_WEIGHT, RGB_STYLE, RGB_PARTS = 14, 15, 16
 """Places among the arguments that fused and plain convolutions take alike."""
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.driver import Driver, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X
+from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X, Y
 from gpu_backend.cuda.schedule import Address, Constant, Region
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 from gpu_backend.ops.kernel import KernelRecipe
@@ -37,7 +37,7 @@ TOLERANCE = 4e-3
 
 _MOST_COPIES_NBYTES = 256 << 20
 _PERIOD = (1 << 20) + 7
-_RAW = "tuning/raw"
+_OUTPUT = "tuning/output"
 
 
 class DeviceTileTimer:
@@ -96,9 +96,9 @@ class DeviceTileTimer:
         """Return in what the result differs from the plain kernel's; empty if it is right."""
         self._turn_to(shape)
         if self._expected is None:
-            self._expected = self._raw_output(self._convs.plain(shape), shape.batch)
+            self._expected = self._output(self._convs.plain(shape), shape)
         conv = self._conv(shape, tile)
-        found = self._raw_output(conv, shape.batch)
+        found = self._output(conv, shape)
         sentence = difference(found, self._expected)
         if not sentence and conv.launch.arguments[RGB_PARTS] is not None:
             sentence = difference(self._rgb_parts(conv, shape.batch), self._expected_rgb(conv, self._expected))
@@ -137,20 +137,24 @@ class DeviceTileTimer:
             self._driver.release_graph(graph)
         return statistics.median(times[1:]) * 1e3 / LAUNCHES
 
-    def _raw_output(self, conv: LoneConv, batch: int) -> NDArray[np.float32]:
-        """Run once, asking for the output before the next layer's style; real channels only."""
+    def _output(self, conv: LoneConv, shape: ConvShape) -> NDArray[np.float32]:
+        """Run once and return the output, real channels only.
+
+        A convolution is asked for it before the style of the layer after it, an up-convolution, which stores it no
+        other way, with that style.
+        """
         attributes = conv.step.attributes
-        side, padded = attributes.resolution, -(-attributes.out_channels // 8) * 8
-        region = Region(_RAW, (batch, side, side, padded), self._region(conv, X).dtype, "output")
+        extents = (shape.batch, shape.side, shape.side, shape.cout)
+        region = Region(_OUTPUT, extents, self._region(conv, X).dtype, "output")
         arguments = list(conv.launch.arguments)
-        arguments[Y_RAW] = Address(_RAW, "region")
+        arguments[Y_RAW if shape.kind == "conv" else Y] = Address(_OUTPUT, "region")
         named = {argument.name for argument in arguments if isinstance(argument, Address)}
         regions = (*(item for item in conv.regions if item.name in named), region)
         asked = replace(conv, launch=replace(conv.launch, arguments=tuple(arguments)), regions=regions)
         self._run_once(asked)
-        raw = np.empty(region.shape, region.dtype)
-        self._driver.download(raw, self._placed(region, asked))
-        return raw[..., : attributes.out_channels].astype(np.float32)
+        output = np.empty(region.shape, region.dtype)
+        self._driver.download(output, self._placed(region, asked))
+        return output[..., : attributes.out_channels].astype(np.float32)
 
     def _rgb_parts(self, conv: LoneConv, batch: int) -> NDArray[np.float32]:
         """Return the picture that the last run left, the sum of all parts."""

@@ -47,7 +47,7 @@ class Kernels:
             driver.view(parts, (batch, side, side, 3), "float32")[...] = picture
 
     def _run(self, driver: FakeDriver, arguments: tuple[Any, ...], factor: float) -> None:
-        if arguments[3]:
+        if arguments[2] or arguments[3]:
             cout = arguments[22]
             ramp = np.arange(cout, dtype=np.float32) * factor
             first = driver.view(arguments[0], (1,), "float16")[0]
@@ -55,7 +55,7 @@ class Kernels:
 
     def _raw(self, driver: FakeDriver, arguments: tuple[Any, ...]) -> Any:
         batch, side, cout = arguments[19], arguments[20], arguments[22]
-        return driver.view(arguments[3], (batch, side, side, cout), "float16")
+        return driver.view(arguments[3] or arguments[2], (batch, side, side, cout), "float16")
 
 
 @pytest.fixture
@@ -115,7 +115,8 @@ def test_a_right_tile_has_no_problem(timer: DeviceTileTimer) -> None:
 
 def test_a_wrong_result_is_told(timer: DeviceTileTimer, kernels: Kernels) -> None:
     kernels.raw_factor = 1.01
-    assert timer.problem(CONV, tile_of(CONV)).startswith("off by ")
+    for shape in (CONV, UP):
+        assert timer.problem(shape, tile_of(shape)).startswith("off by ")
 
 
 def test_a_wrong_share_of_the_picture_is_told(timer: DeviceTileTimer, kernels: Kernels) -> None:
