@@ -116,7 +116,7 @@ def diagnose(model: Model | None = None) -> Diagnosis:
     found = probe()
     nvrtc, architectures = _compiler()
     folder = cache_folder()
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    sizes = _sizes(folder)
     return Diagnosis(
         gpus=tuple(_gpu(gpu, model) for gpu in found.gpus),
         problem=found.problem,
@@ -203,6 +203,16 @@ def _compiler() -> tuple[str, tuple[str, ...]]:
     except Exception:
         return "", ()
     return f"{version[0]}.{version[1]}", tuple(f"sm_{number}" for number in known)
+
+
+def _sizes(folder: Path) -> list[int]:
+    """Return the sizes of all files; another program may take one away meanwhile."""
+    sizes = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                sizes.append(Path(place, name).stat().st_size)
+    return sizes
 
 
 def _version(package: str) -> str:
