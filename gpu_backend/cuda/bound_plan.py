@@ -247,6 +247,8 @@ class CudaBoundPlan:
 
     def _hand_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
+        if measure:
+            timer.prepare()
         is_instead = measure and timer.is_instead
         # A measured run that nothing is known to compare with follows a plain one.
         is_plain = not is_instead or not timer.has_total
@@ -254,8 +256,6 @@ class CudaBoundPlan:
             # Before anything is handed over: what a capture needs may wait for the device.
             self._graph = driver.capture(self._launch_all)
             self._captures += 1
-        if measure:
-            timer.prepare()
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
         wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
         run = DeviceRun(lane, wanted, slot, self._finish)

@@ -14,6 +14,7 @@ from gpu_backend.cuda.bound_plan import CudaBoundPlan
 from gpu_backend.cuda.compilation import Compilation, compile_kernels
 from gpu_backend.cuda.compiler import compiler_version
 from gpu_backend.cuda.constants import ConstantStore
+from gpu_backend.cuda.cupti_timer import CuptiTimer, KernelRecords
 from gpu_backend.cuda.driver import Driver
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import cache_folder
@@ -71,6 +72,7 @@ class CudaExecutor:
         lowered: Lower = lower,
     ) -> None:
         self._gpu = gpu or _gpu(index)
+        self._records = _kernel_records() if driver is None else None
         self._driver = driver or _open_driver(self._gpu)
         self._model = model
         self._precision = precision
@@ -254,7 +256,8 @@ class CudaExecutor:
                 kernel_facts(self._driver, self._gpu, kernels[launch.recipe], launch) for launch in schedule.launches
             )
 
-        return EventTimer(self._driver, schedule.launches, start, facts, lambda: self._event_cost_ms)
+        by_events = EventTimer(self._driver, schedule.launches, start, facts, lambda: self._event_cost_ms)
+        return by_events if self._records is None else CuptiTimer(schedule.launches, self._records, facts, by_events)
 
     @cached_property
     def _event_cost_ms(self) -> float:
@@ -269,6 +272,13 @@ def _gpu(index: int) -> Gpu:
         if gpu.index == index:
             return gpu
     raise DeviceError(probe().problem or f"There is no GPU of the number {index}; choose another device.")
+
+
+def _kernel_records() -> KernelRecords | None:
+    # Imported here: loading CUPTI is for those who have it, and for a GPU.
+    from gpu_backend.cuda.cupti_records import cupti_records
+
+    return cupti_records()
 
 
 def _open_driver(gpu: Gpu) -> Driver:

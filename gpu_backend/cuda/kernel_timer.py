@@ -73,6 +73,11 @@ class EventTimer:
         """Whether a plain replay was noted."""
         return bool(self._totals_ms)
 
+    @property
+    def total_ms(self) -> float | None:
+        """What a plain replay takes."""
+        return statistics.median(self._totals_ms) if self._totals_ms else None
+
     def prepare(self) -> None:
         """Capture the measured graph, once."""
         if self._graph is not None:
@@ -96,7 +101,7 @@ class EventTimer:
         """Return the launches' times and the plain graph's."""
         pairs = zip(self._events, self._events[1:], strict=False)
         intervals_ms = [self._driver.elapsed_ms(start, end) for start, end in pairs]
-        total_ms = statistics.median(self._totals_ms) if self._totals_ms else None
+        total_ms = self.total_ms
         times_ms = kernel_times(intervals_ms, self._cost_ms, total_ms)
         steps = tuple(
             step_time(launch, time_ms * 1e3, facts)
