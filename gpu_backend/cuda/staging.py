@@ -50,7 +50,7 @@ class HeldInputs:
     def __init__(self, regions: Iterable[Region]) -> None:
         listed = sorted(regions, key=lambda region: region.offset)
         self._stretches = _stretches(listed)
-        self.nbytes = sum(stretch.nbytes for stretch in self._stretches)
+        self.nbytes = max((stretch.source + stretch.nbytes for stretch in self._stretches), default=0)
         self.memory: NDArray[np.uint8] = np.zeros(self.nbytes, np.uint8)
         self._spans: dict[str, tuple[int, int]] = {}
         self._arrays: dict[str, NDArray[Any]] = {}
