@@ -115,7 +115,7 @@ def styles_launch(
             np.int32(num_ws * attributes.w_dim),
             np.int32(layout.style_width),
             np.int32(layout.demod_width),
-            np.int32(table.weights_nbytes // 128),
+            np.int32(table.lines),
         ),
         flops=step.flops,
         nbytes=table.nbytes
