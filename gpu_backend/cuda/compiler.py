@@ -89,7 +89,7 @@ def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str
     # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling. One thread at a
     # time: another one would find the package half imported (cuda-core 1.2).
     with _importing:
-        from cuda.core import Program, ProgramOptions
+        from cuda.core import Program, ProgramOptions  # type: ignore[attr-defined] # its names are made at run time
 
     # Without a name of our own the object code would hold a random path, and differ at each compilation.
     options = ProgramOptions(arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"])
