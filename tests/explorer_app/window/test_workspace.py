@@ -128,3 +128,15 @@ def test_docks_lie_six_px_apart(window: MainWindow) -> None:
     left = dock(window, "latent")
     gap = window.canvas.mapTo(window, QPoint(0, 0)).x() - left.mapTo(window, QPoint(left.width(), 0)).x()
     assert gap == theme.GAP
+
+
+def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_waits_under_a_tab(
+    make: Make, controller: FakeController
+) -> None:
+    window = make(controller, 1280, 720)
+    window.workspace.reset()
+    QApplication.processEvents()
+    performance, model = dock(window, "performance"), dock(window, "model")
+    assert model in window.workspace.tabifiedDockWidgets(performance)
+    assert performance.height() > 500
+    assert window.performance.isVisible()
