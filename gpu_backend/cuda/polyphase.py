@@ -44,9 +44,14 @@ def compose(weight: NDArray[np.float32], taps: Sequence[float]) -> NDArray[np.fl
     (2, 2, a, a, in_channels, out_channels): row parity, column parity, row tap, column tap; a is `axis_taps`. The tap
     at (y, x) of parity (r, q) multiplies x[i + first_shift(r) + y, j + first_shift(q) + x].
     """
-    rows = _axis(len(taps), weight.shape[-1], taps)
-    # G[i, j] = sum_ab rows[i, a] rows[j, b] W[a, b]
-    return np.einsum("rya,qxb,ocab->rqyxco", rows, rows, weight.astype(np.float64), optimize=True)
+    channels = weight.shape[1::-1]
+    kernel = weight.shape[-1]
+    rows = _axis(len(taps), kernel, taps)
+    # G[i, j] = sum_ab rows[i, a] rows[j, b] W[a, b], for all parities and taps as one product of matrices
+    both = np.einsum("rya,qxb->rqyxab", rows, rows)
+    stored = weight.transpose(2, 3, 1, 0).astype(np.float64).reshape(kernel * kernel, -1)
+    composed: NDArray[np.float64] = both.reshape(-1, kernel * kernel) @ stored
+    return composed.reshape(*both.shape[:4], *channels)
 
 
 def _axis(count: int, kernel: int, taps: Sequence[float]) -> NDArray[np.float64]:
