@@ -82,13 +82,14 @@ def check_kernels(
             continue
         assert group.fused is not None
         shared = _shared_regions(launch, fused.schedule, plain.schedule)
+        before = {other.name: plain.read_region(other.name) for _, other in shared}
         for mine, other in shared:
             if mine.shape == other.shape and mine.role != "zeroed":
-                fused.write_region(mine.name, plain.read_region(mine.name))
+                fused.write_region(mine.name, before[mine.name])
         fused.launch(group.fused)
         for index in group.plain:
             plain.launch(index)
-        verdicts[launch.recipe] = _compare(launch, fused, plain, shared)
+        verdicts[launch.recipe] = _compare(launch, fused, plain, shared, before)
     return verdicts
 
 
@@ -120,23 +121,34 @@ def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tu
     return [(mine[name], others[name]) for name in names if name in others and mine[name].dtype == others[name].dtype]
 
 
-def _compare(launch: Launch, fused: Bench, plain: Bench, shared: list[tuple[Region, Region]]) -> str:
+def _compare(
+    launch: Launch,
+    fused: Bench,
+    plain: Bench,
+    shared: list[tuple[Region, Region]],
+    before: Mapping[str, NDArray[Any]],
+) -> str:
+    """Compare what the plain kernels wrote; what they only read is the same on both sides."""
     for mine, other in shared:
         if mine.dtype not in TOLERANCE or mine.shape[1:] != other.shape[1:]:
             continue
-        got, expected = (bench.read_region(mine.name).astype(np.float64) for bench in (fused, plain))
+        expected = plain.read_region(other.name)
+        if np.array_equal(expected.view(np.uint8), before[other.name].view(np.uint8)):
+            continue
+        got = fused.read_region(mine.name)
         if mine.shape[0] != other.shape[0]:  # toRGB's parts: one a block of channels, and their sum counts
             got, expected = got.sum(axis=0), expected.sum(axis=0)
-        error = relative_error(got, expected)
+        error = relative_error(got.astype(np.float32), expected.astype(np.float32))
         if not error <= TOLERANCE[mine.dtype]:
             return f"its self-check was off by {error:.1%} in {launch.layer}"
     return ""
 
 
-def relative_error(got: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+def relative_error(got: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
     """L2 norm of the difference over that of what was expected; where that is not finite, nothing is compared."""
     comparable = np.isfinite(expected)
-    got, expected = got[comparable], expected[comparable]
+    if not comparable.all():
+        got, expected = got[comparable], expected[comparable]
     if not np.isfinite(got).all():
         return float("inf")
     difference, size = float(np.linalg.norm(got - expected)), float(np.linalg.norm(expected))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -20,20 +22,23 @@ _GPU = Gpu(0, "A GPU", "sm_80", "sm_80", 1 << 34, 108, 166912, 40 << 20, "GPU-0"
 
 
 class PaperBench:
-    """A schedule that computes nothing; it writes down what was run, and says what regions hold."""
+    """A schedule that computes nothing; it writes down what was run, and each layer fills every region."""
 
     def __init__(self, schedule: Schedule, log: list[str], offset: float = 0.0) -> None:
         self.schedule = schedule
         self.log = log
         self.offset = offset
+        self.value = 1.0
 
     def launch(self, index: int) -> None:
         launch = self.schedule.launches[index]
         self.log.append(f"{launch.layer} {launch.label}")
+        if launch.label != "plain_to_rgb":  # it rides along with a convolution
+            self.value = 1.0 + crc32(launch.layer.encode()) % 997
 
     def read_region(self, name: str) -> np.ndarray:
         region = next(region for region in self.schedule.regions if region.name == name)
-        return np.full(region.shape, 1.0 + self.offset, region.dtype)
+        return np.full(region.shape, self.value * (1.0 + self.offset), region.dtype)
 
     def write_region(self, name: str, array: np.ndarray) -> None:
         assert any(region.name == name and region.shape == array.shape for region in self.schedule.regions)
@@ -65,7 +70,7 @@ def test_kernels_that_are_off_are_named_with_their_layer() -> None:
     fused, plain = both_ways()
     doubtful = doubtful_recipes(fused, plain)
     verdicts = check_kernels(PaperBench(fused, [], 0.5), PaperBench(plain, []), {}, doubtful)
-    assert all(why.startswith("its self-check was off by 50.0% in synthesis.b") for why in verdicts.values())
+    assert all(re.match(r"its self-check was off by (49|50)\.\d% in synthesis\.b", why) for why in verdicts.values())
 
 
 def test_only_wanted_kernels_are_judged() -> None:
@@ -84,11 +89,13 @@ def test_a_batch_is_checked_by_one_picture_with_the_same_kernels() -> None:
 
 
 def test_the_error_is_relative_and_infinity_is_never_right() -> None:
-    expected = np.array([3.0, 4.0])
-    assert relative_error(np.array([3.0, 4.5]), expected) == pytest.approx(0.1)
-    assert relative_error(np.array([3.0, np.nan]), expected) == np.inf
-    assert relative_error(np.array([3.0, 7.0]), np.array([3.0, np.inf])) == 0.0
-    assert relative_error(np.array([0.25]), np.array([0.0])) == 0.25
+    def error(got: list[float], expected: list[float]) -> float:
+        return relative_error(np.array(got, np.float32), np.array(expected, np.float32))
+
+    assert error([3, 4.5], [3, 4]) == pytest.approx(0.1)
+    assert error([3, np.nan], [3, 4]) == np.inf
+    assert error([3, 7], [3, np.inf]) == 0.0
+    assert error([0.25], [0]) == 0.25
 
 
 def test_verdicts_are_kept_for_one_gpu_and_driver(tmp_path: Path) -> None:
