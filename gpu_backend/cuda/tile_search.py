@@ -14,12 +14,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
+from operator import attrgetter
 from typing import Protocol
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
-AT_ONCE = 24
+AT_ONCE = 32
 """Tiles that are compiled together."""
 
 PATIENCE = 5
@@ -31,6 +33,8 @@ ROUNDS = 3
 
 WORTH = 0.01
 """A tile that is faster by less than this share does not take the place of the one in use."""
+
+_CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split"))
 
 
 class TileTimer(Protocol):
@@ -144,7 +148,7 @@ def _search_one(
     tell: Callable[[int, int, float], None],
 ) -> TileFinding | None:
     """Return what is fastest and right for a shape; None if nothing is."""
-    waiting = list(dict.fromkeys((before, *candidates)))
+    waiting = dict.fromkeys((before, *candidates))
     count = len(waiting)
     times: dict[ConvTile, float] = {}
     refused: list[Refused] = []
@@ -152,7 +156,7 @@ def _search_one(
     tell(0, count, best_us)
     while waiting and in_vain < PATIENCE:
         for tile in (turn := _next(waiting, times)):
-            waiting.remove(tile)
+            del waiting[tile]
         timer.prepare(shape, turn)
         for tile in turn:
             if (times or refused) and not has_time():
@@ -171,19 +175,20 @@ def _search_one(
     return _chosen(shape, before, times, timer, refused, (tried, count))
 
 
-def _next(waiting: Sequence[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
+def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
     """Return what to time next: tiles that resemble the best so far, and as many of the likeliest."""
-    if not times:
-        return list(waiting[:AT_ONCE])
-    best = min(times, key=lambda tile: times[tile])
-    alike = [tile for tile in waiting if resembles(tile, best)][: AT_ONCE // 2]
-    return [*alike, *[tile for tile in waiting if tile not in alike][: AT_ONCE - len(alike)]]
+    alike: list[ConvTile] = []
+    if times:
+        best = min(times, key=lambda tile: times[tile])
+        alike = list(islice((tile for tile in waiting if resembles(tile, best)), AT_ONCE // 2))
+    taken = set(alike)
+    return [*alike, *islice((tile for tile in waiting if tile not in taken), AT_ONCE - len(alike))]
 
 
 def resembles(one: ConvTile, other: ConvTile) -> bool:
     """Tell whether two tiles differ in two choices at most; the split follows from the others."""
-    names = [field.name for field in fields(one) if field.name != "split"]
-    return len([name for name in names if getattr(one, name) != getattr(other, name)]) <= 2
+    differing = [a for a, b in zip(_CHOICES(one), _CHOICES(other), strict=True) if a != b]
+    return len(differing) <= 2
 
 
 def _finals(

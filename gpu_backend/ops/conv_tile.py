@@ -199,6 +199,8 @@ class ConvGeometry:
             return False
         if tile.split > 1 and (tile.walk > 1 or tile.resident):
             return False
+        if tile.stages == 1 and (tile.walk > 1 or self.steps > tile.split):
+            return False  # with one stage, only the first step is ever copied
         if self.picture_channels > 8 or not (self._conv_fits() if self.shape.kind == "conv" else self._up_conv_fits()):
             return False
         if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):

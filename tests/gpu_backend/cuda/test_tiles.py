@@ -67,6 +67,9 @@ def test_instructions_that_an_architecture_lacks_are_not_chosen() -> None:
 def test_a_tile_that_does_not_fit_is_not_chosen() -> None:
     deep = replace(TILE, channels=128, depth=64, stages=4)
     assert table(shipped={SHAPE: deep}).explain(SHAPE)[1] == "rule", "four stages are more than a block may have"
+    once = replace(TILE, stages=1, split=16)
+    assert table(tuned={SHAPE: once}).explain(SHAPE) == (once, "tuned")
+    assert table(tuned={SHAPE: replace(once, split=8)}).explain(SHAPE)[1] == "rule", "one stage takes one step"
     small = replace(SHAPE, side=4)
     tile, origin = table(tuned={replace(SHAPE, side=8): replace(TILE, columns=8)}).explain(small)
     assert (origin, tile.rows) == ("rule", 4), "a tile of 8 rows is no tile of a picture of 4"
@@ -74,13 +77,17 @@ def test_a_tile_that_does_not_fit_is_not_chosen() -> None:
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    entries = {SHAPE: Tuned(TILE, 12.5), replace(SHAPE, kind="up_conv", batch=8): Tuned(WGMMA, 3.25)}
+    entries = {
+        SHAPE: Tuned(TILE, 12.5),
+        replace(SHAPE, side=8): Tuned(replace(TILE, walk=8, resident=True), 4.0),
+        replace(SHAPE, kind="up_conv", batch=8): Tuned(WGMMA, 3.25),
+    }
     path = tuned_path(tmp_path / "new", "NVIDIA H200", "sm_90a")
     save_entries(path, entries, {"gpu": 'NVIDIA "H200"'})
     assert read_entries(path) == entries
     text = path.read_text("utf-8")
     assert json.loads(text)["gpu"] == 'NVIDIA "H200"'
-    assert len([line for line in text.splitlines() if '"shape"' in line]) == 2
+    assert len([line for line in text.splitlines() if '"shape"' in line]) == 3
     loaded = TileTable.load("sm_90a", 132, SHARED, "NVIDIA H200", path.parent)
     assert loaded.explain(SHAPE) == (TILE, "tuned")
     save_entries(path, {}, {})
@@ -142,6 +149,7 @@ def broken(part: str, **changes: object) -> object:
         broken("tile", mma="magic"),
         broken("tile", mma=["mma"]),
         broken("tile", split=-1),
+        broken("tile", resident=1),
         broken("tile", depth=10**9),
     ],
 )
