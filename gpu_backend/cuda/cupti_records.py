@@ -8,8 +8,10 @@ would take the place of those of the kernels for good.
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpu_backend.cuda.cupti_timer import KernelRecord
@@ -18,16 +20,24 @@ _BUFFER_NBYTES = 8 << 20
 
 
 class CuptiRecords:
-    """Keeps `gpu_backend.cuda.cupti_timer.KernelRecords`."""
+    """Keeps `gpu_backend.cuda.cupti_timer.KernelRecords`. CUPTI is loaded by the first `start`.
 
-    def __init__(self, cupti: Any) -> None:
-        self._cupti = cupti
-        self._kind = cupti.ActivityKind.CONCURRENT_KERNEL
+    An exception of any kind means that it does not work: its library may not fit the driver, or have another client.
+    """
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self._cupti: Any = None
+        self._kind = 0
         self._records: list[KernelRecord] = []
-        cupti.activity_register_callbacks(lambda: (_BUFFER_NBYTES, 0), self._take)
 
     def start(self) -> None:
         """Record kernels from now on."""
+        if self._cupti is None:
+            cupti = self._load()
+            cupti.activity_register_callbacks(lambda: (_BUFFER_NBYTES, 0), self._take)
+            self._kind = int(cupti.ActivityKind.CONCURRENT_KERNEL)
+            self._cupti = cupti
         self._records = []
         self._cupti.activity_enable(self._kind)
 
@@ -40,23 +50,16 @@ class CuptiRecords:
 
     def _take(self, activities: Iterable[Any]) -> None:
         """Keep plain numbers: the activities are CUPTI's own memory, and gone after this."""
-        kind = int(self._kind)
         self._records += [
             KernelRecord(str(activity.name), int(activity.start), int(activity.end))
             for activity in activities
-            if int(activity.kind) == kind
+            if int(activity.kind) == self._kind
         ]
 
 
 @functools.cache
 def cupti_records() -> CuptiRecords | None:
-    """Return the process's recorder; None where CUPTI is not installed or has another client."""
-    if sys.platform != "linux":
+    """Return the process's recorder; None where CUPTI is not installed."""
+    if sys.platform != "linux" or importlib.util.find_spec("cupti") is None:
         return None
-    try:
-        # The extra may be missing, and its library may not fit the driver: both are no reason to fail.
-        from cupti import cupti
-
-        return CuptiRecords(cupti)
-    except Exception:
-        return None
+    return CuptiRecords(lambda: importlib.import_module("cupti.cupti"))

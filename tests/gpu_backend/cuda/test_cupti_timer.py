@@ -125,11 +125,13 @@ def test_only_kernels_are_kept_of_what_cupti_gives() -> None:
         activity_disable=lambda kind: calls.append(("disable", kind)),
         activity_flush_all=flush,
     )
-    records = CuptiRecords(cupti)
-    assert registered[0]() == (8 << 20, 0)
+    records = CuptiRecords(lambda: cupti)
+    assert registered == []
     for _ in range(2):
         records.start()
         assert records.stop() == [KernelRecord("scale", 5, 9)]
+    assert len(registered) == 2
+    assert registered[0]() == (8 << 20, 0)
     assert calls == [("enable", 10), "flush", ("disable", 10)] * 2
 
 
