@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_backend.cuda import executor as executor_module
 from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.probe import Probe
 from gpu_backend.cuda.self_check import SelfCheckRecord
-from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.ops.kernel import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.hand_schedule import (
@@ -76,6 +78,18 @@ def labels(bound: Any) -> list[str]:
 
 def make_x() -> np.ndarray:
     return np.random.default_rng(0).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("problem", "says"), [("No NVIDIA driver was found.", "No NVIDIA driver"), ("", "no GPU of the number 3")]
+)
+def test_a_gpu_that_is_not_there_is_said(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, problem: str, says: str
+) -> None:
+    found = Probe(() if problem else (FAKE_GPU,), problem, "", "13.0")
+    monkeypatch.setattr(executor_module, "probe", lambda: found)
+    with pytest.raises(DeviceError, match=says):
+        CudaExecutor(bench.model, 3)
 
 
 def test_a_plan_is_bound_and_runs(bench: Bench) -> None:

@@ -109,7 +109,6 @@ def test_a_folder_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_the_usual_folder_is_the_persons_own_and_is_not_made_before_it_is_needed(own_folders: Path) -> None:
-    pytest.importorskip("platformdirs")
     assert KernelCache().folder == cache_folder() / "kernels"
     assert own_folders in KernelCache().folder.parents
     assert not KernelCache().folder.exists()
