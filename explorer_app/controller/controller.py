@@ -97,9 +97,8 @@ class Controller(EngineControl):
         self._session_timer.stop()
         self._preview.close()
         self._models.close()
+        self._save_now()  # before the wait for the device, which may be long
         self._renders.close()
-        if self.facts is not None:
-            self._autosave.remember(self.session)
         self._autosave.close()
         self._worker.close()
         self._settings.save()

@@ -20,20 +20,26 @@ class NewsBox:
 
     def __init__(self, announce: Callable[[], object]) -> None:
         self._announce = announce
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._news: deque[News] = deque()
+        self._is_closed = False
 
     def tell(self, news: News) -> None:
         """Leave news behind the others."""
         with self._lock:
             was_empty = not self._news
             self._news.append(news)
-        if was_empty:
-            self._announce()
+            if was_empty and not self._is_closed:
+                self._announce()
 
     def take(self) -> list[News]:
         """Take all news, oldest first."""
         with self._lock:
             news = list(self._news)
             self._news.clear()
-        return news
+            return news
+
+    def close(self) -> None:
+        """Announce nothing any more: whoever heard it goes, and a thread that looks for a driver may not have ended."""
+        with self._lock:
+            self._is_closed = True

@@ -3,8 +3,7 @@
 What it does next, in this order::
 
     close                 finish pictures that were saved, end everything else and go
-    look for devices      before the first model if a GPU may render it, else when nothing is to do
-    another device        that is wished for, or whose kernels are compiled now: see renderer_keeper.py
+    another device        that is wished for, or found, or whose kernels are compiled now: see device_work.py
     a model to open       make its renderer, then close the former one
     other options         of the renderer, and a picture to compare in all its ways
     an export's turn      if the last thing done was a preview: neither starves the other
@@ -41,16 +40,14 @@ from PySide6.QtCore import QObject, Signal
 
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_work import DeviceWork
 from explorer_app.rendering.export_queue import ExportJob, ExportQueue, ExportTurn
 from explorer_app.rendering.export_work import ExportWork
-from explorer_app.rendering.kernel_compiler import KernelCompiler
 from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.news import (
     Compared,
     CompareFailed,
-    DeviceFailed,
-    DevicesFound,
     News,
     RenderFailed,
     ThumbnailFailed,
@@ -58,7 +55,6 @@ from explorer_app.rendering.news import (
 )
 from explorer_app.rendering.news_box import NewsBox
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
-from explorer_app.rendering.renderer_keeper import RendererKeeper
 from explorer_app.rendering.thumbnail_orders import ThumbnailOrder, ThumbnailOrders
 from explorer_app.rendering.thumbnails import shrink
 from gpu_backend import CancelledError, DeviceLostError, DeviceMemoryError, Model, RenderRequest
@@ -101,7 +97,6 @@ class RenderThread(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._backend = backend
         self._thumbnail_rest_s = thumbnail_rest_s
         self._state = Lifecycle.NEW
         self._thread = threading.Thread(target=self._run, name="rendering", daemon=True)
@@ -109,20 +104,17 @@ class RenderThread(QObject):
         self._requests: Mailbox[PreviewRequest] = Mailbox(self._condition)
         self._frames: Mailbox[PreviewFrame] = Mailbox()
         self._models: Mailbox[Model] = Mailbox(self._condition)
-        self._choices: Mailbox[DeviceChoice] = Mailbox(self._condition)
-        self._options: Mailbox[RenderOptions] = Mailbox(self._condition)
         self._comparisons: Mailbox[RenderRequest] = Mailbox(self._condition)
         self._exports = ExportQueue(self._condition)
         self._orders = ThumbnailOrders(self._condition)
         self._news = NewsBox(self.news_ready.emit)
         self._awaited_model: Model | None = None
         self._last_preview_s = float("-inf")
-        self._compiler = KernelCompiler(backend, self._condition, self._news.tell)
+        self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._news.tell)
         # Touched by the thread alone.
-        self._keeper = RendererKeeper(backend, self._compiler, choice or DeviceChoice(), self._news.tell)
+        self._keeper = self._device.keeper
         self._export_work = ExportWork(self._exports, self._news.tell)
         self._newest: PreviewRequest | None = None
-        self._has_looked = False
         self._was_preview = False
         self._was_given_up = False
 
@@ -155,6 +147,7 @@ class RenderThread(QObject):
                 self._state = Lifecycle.CLOSING
                 self._condition.notify_all()
             self._thread.join(_END_S)
+        self._news.close()
         self._state = Lifecycle.CLOSED
 
     def ask(self, request: RenderRequest, asked_s: float | None, *, at_rest: bool = False) -> None:
@@ -187,11 +180,11 @@ class RenderThread(QObject):
 
     def use(self, choice: DeviceChoice) -> None:
         """Have pictures rendered on another device, or try one again; the news tell how it went. The newest wins."""
-        self._choices.put(choice)
+        self._device.use(choice)
 
     def set_options(self, options: RenderOptions) -> None:
         """Have pictures rendered in another way, on every device to come as well."""
-        self._options.put(options)
+        self._device.set_options(options)
 
     def compare(self, request: RenderRequest) -> None:
         """Have a picture rendered in every way there is; the news bring the comparison. The newest wins."""
@@ -217,13 +210,14 @@ class RenderThread(QObject):
 
     def _run(self) -> None:
         try:
+            self._device.start()
             while (work := self._next_work()) is not None:
                 work()
         finally:
             self._export_work.end_all()
             for mailbox in (self._requests, self._frames, self._models):
                 mailbox.close()
-            self._keeper.close()
+            self._device.close()
 
     def _next_work(self) -> Callable[[], None] | None:
         """Wait for something to do and return it; None when it is time to go."""
@@ -231,35 +225,23 @@ class RenderThread(QObject):
             while True:
                 if self._state is not Lifecycle.RUNNING:
                     return self._last_work()
-                has_renderer = self._keeper.renderer is not None
-                work = self._device_work() or self._opening_work() or (self._rendering_work() if has_renderer else None)
+                work = self._changing_work() or (self._rendering_work() if self._keeper.renderer is not None else None)
                 if work is not None:
                     return work
-                if not self._has_looked and has_renderer:
-                    return self._look_for_devices
-                self._condition.wait(self._seconds_to_thumbnail())
+                if self._keeper.renderer is not None:
+                    self._device.look()
+                self._condition.wait(self._seconds_to_wait())
 
     def _last_work(self) -> Callable[[], None] | None:
         turn = self._exports.last_turn() if self._keeper.renderer is not None else None
         return None if turn is None else lambda: self._export(turn)
 
-    def _device_work(self) -> Callable[[], None] | None:
-        choice = self._choices.take()
-        if choice is not None:
-            return lambda: self._swap(lambda: self._keeper.use(choice))
-        if not self._has_looked and self._keeper.wants_gpu:
-            return self._look_for_devices
-        if self._models.is_empty:
-            ended = self._compiler.take()
-            if ended is not None:
-                return lambda: self._swap(lambda: self._keeper.take_compiled(ended))
-        options = self._options.take()
-        if options is not None:
-            return lambda: self._set_options(options)
-        return None
-
-    def _opening_work(self) -> Callable[[], None] | None:
-        model = self._models.take()
+    def _changing_work(self) -> Callable[[], None] | None:
+        """Return what is to do that may change the renderer."""
+        change = self._device.next(is_model_waiting=not self._models.is_empty)
+        if change is not None:
+            return lambda: self._swap(change)
+        model = self._models.take() if self._is_model_ready() else None
         return None if model is None else lambda: self._keeper.open(model, lambda: self._is_wanted(model))
 
     def _rendering_work(self) -> Callable[[], None] | None:
@@ -287,12 +269,15 @@ class RenderThread(QObject):
             return None
         return max(0.0, self._last_preview_s + self._thumbnail_rest_s - time.monotonic())
 
-    def _look_for_devices(self) -> None:
-        self._has_looked = True
-        try:
-            self._news.tell(DevicesFound(tuple(self._backend.find_devices())))
-        except Exception as error:
-            self._news.tell(DeviceFailed(error, was_rendering=False))
+    def _seconds_to_wait(self) -> float | None:
+        """Return after how long there may be something to do of which nobody is notified."""
+        if not self._models.is_empty:
+            return self._device.seconds_to_open()
+        return self._seconds_to_thumbnail()
+
+    def _is_model_ready(self) -> bool:
+        """Return whether a model is to be opened, and need not wait for a driver."""
+        return not self._models.is_empty and self._device.seconds_to_open() == 0.0
 
     def _is_wanted(self, model: Model) -> bool:
         with self._condition:
@@ -301,16 +286,13 @@ class RenderThread(QObject):
     def _swap(self, change: Callable[[], None]) -> None:
         """Change the renderer, and have the one that takes over show the picture that was asked for last."""
         former = self._keeper.renderer
-        change()
+        try:
+            change()
+        except Exception as error:
+            self._failed(error, RenderFailed(error))
         if self._keeper.renderer is not former and self._newest is not None:
             request = replace(self._newest.request, measure_steps=False)
             self._requests.put_back(PreviewRequest(request, None, self._newest.is_at_rest))
-
-    def _set_options(self, options: RenderOptions) -> None:
-        try:
-            self._keeper.set_options(options)
-        except Exception as error:
-            self._failed(error, RenderFailed(error))
 
     def _compare(self, request: RenderRequest) -> None:
         renderer = self._keeper.renderer
@@ -336,19 +318,14 @@ class RenderThread(QObject):
             self._failed(error, RenderFailed(error))
             return
         self._was_given_up = False
-        if self._frames.put(PreviewFrame(frame, asked.asked_s)):
+        if self._frames.put(PreviewFrame(frame, asked.asked_s)) and self._state is not Lifecycle.CLOSED:
             self.frame_ready.emit()
         if frame.timings.steps:
             self._keeper.look_at_memory()
 
     def _must_turn(self) -> bool:
         """Return whether something waits that no picture may hold up: the end, another device, or a model."""
-        return (
-            self._state is not Lifecycle.RUNNING
-            or not self._models.is_empty
-            or not self._choices.is_empty
-            or self._compiler.has_ended
-        )
+        return self._state is not Lifecycle.RUNNING or self._is_model_ready() or self._device.is_waiting
 
     def _gives_way(self, asked: PreviewRequest) -> bool:
         if self._must_turn():

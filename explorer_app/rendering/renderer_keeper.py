@@ -57,10 +57,25 @@ class RendererKeeper:
         What is wished for.
     tell
         Takes news.
+    knows_gpus
+        Says whether asking for a GPU is answered at once. Until it is, the processor has to do.
+
+    Attributes
+    ----------
+    renderer
+        What renders; None before the first model.
+    was_hasty
+        The processor renders because it was not known yet what there is.
     """
 
     def __init__(
-        self, backend: BackendLike, compiler: KernelCompiler, choice: DeviceChoice, tell: Callable[[News], None]
+        self,
+        backend: BackendLike,
+        compiler: KernelCompiler,
+        choice: DeviceChoice,
+        tell: Callable[[News], None],
+        *,
+        knows_gpus: Callable[[], bool],
     ) -> None:
         self._backend = backend
         self._compiler = compiler
@@ -71,6 +86,8 @@ class RendererKeeper:
         self._memory: MemoryLike | None = None
         self._is_gpu_lost = False
         self._has_kernels = False
+        self._knows_gpus = knows_gpus
+        self.was_hasty = False
         self.renderer: RendererLike | None = None
 
     @property
@@ -114,7 +131,7 @@ class RendererKeeper:
         """Wish for another device or precision, or try again: what renders goes on until the other one can."""
         self._compiler.cancel()
         self._choice = choice
-        self._is_gpu_lost = False
+        self._is_gpu_lost = self.was_hasty = False
         model = self._model
         if model is None:
             return
@@ -130,6 +147,10 @@ class RendererKeeper:
             self._compile(model, ready, total)
         else:
             self._replace(model)
+
+    def use_found(self) -> None:
+        """Use what is wished for, now that it is known what there is."""
+        self.use(self._choice)
 
     def take_compiled(self, ended: CompilingEnded) -> None:
         """Let the GPU take over whose kernels are compiled now."""
@@ -171,7 +192,8 @@ class RendererKeeper:
     def _make(self, model: Model) -> _Made:
         """Return the best renderer that there can be at once. Raises what the processor raises."""
         choice = self._choice
-        if not choice.wants_gpu or self._is_gpu_lost:
+        self.was_hasty = choice.wants_gpu and not self._knows_gpus()
+        if not choice.wants_gpu or self._is_gpu_lost or self.was_hasty:
             return _Made(self._backend.make_renderer(model, PROCESSOR))
         try:
             ready, total = self._backend.kernels_ready(model, choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from explorer_app.controller import Compiling, preferred_choice
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
+from explorer_app.rendering import render_thread
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
@@ -264,7 +266,7 @@ def test_closing_at_any_moment_ends_everything(desk: Desk, moment: str, monkeypa
         desk.controller.compare()
     desk.controller.close()
     desk.controller.close()
-    assert not desk.controller._renders._compiler._threads
+    assert not {"compiling kernels", "rendering"} & {thread.name for thread in threading.enumerate()}
 
 
 def test_an_export_goes_on_with_the_processor(open_desk: Desk, tmp_path: Path):
@@ -281,3 +283,15 @@ def test_an_export_goes_on_with_the_processor(open_desk: Desk, tmp_path: Path):
     assert on(desk, "cpu")
     assert len(list((tmp_path / "out").glob("*.png"))) == 11
     assert desk.said()[-1].startswith("Exported 11 frames")
+
+
+def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(open_desk: Desk, monkeypatch: Any):
+    desk = open_desk
+    monkeypatch.setattr(render_thread, "_END_S", 0.2)
+    desk.walk(9.0)
+    desk.rest()
+    desk.engine.gate.shut()
+    desk.walk(10.0)
+    desk.engine.gate.wait_for_knock()
+    desk.controller.close()
+    assert load_session(desk.state / "session.loom").position == Position(10.0, 0.0)

@@ -185,8 +185,8 @@ def test_a_session_can_be_what_the_program_starts_with(open_desk: Desk):
     open_desk.open("birds")
     again = open_desk.reopened()
     again.start(document=again.folder / "evening.loom")
+    again.until(lambda: again.controller.session == wanted)
     again.rest()
-    assert again.controller.session == wanted
     again.close()
 
 

@@ -45,6 +45,7 @@ def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Desk]
 
     yield start
     engine.gate.open()
+    engine.find_gate.open()
     engine.compile_gate.open()
     for thread in threads:
         thread.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -73,7 +74,7 @@ def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..
     desk.ask(1)
     engine.gate.wait_for_knock()
     engine.compile_gate.open()
-    desk.until(lambda: desk.thread._compiler.has_ended)
+    desk.until(lambda: desk.thread._device.is_waiting)
     engine.gate.open()
     desk.until(lambda: desk.frames)
     assert len(engine.given_up) == 1
@@ -108,7 +109,7 @@ def test_closing_while_kernels_are_compiled_leaves_no_thread(start: Callable[...
     desk = start()
     desk.until(lambda: desk.compiling)
     desk.thread.close()
-    assert not desk.thread._compiler._threads
+    assert "compiling kernels" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_another_device_and_another_precision_take_over_with_the_same_picture(

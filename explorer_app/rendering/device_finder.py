@@ -1,0 +1,68 @@
+"""Looks for devices beside everything else: a driver may take its time, or never answer. No Qt."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.news import DeviceFailed, DevicesFound, News
+
+_END_S = 1.0
+"""A driver that does not answer must not keep the program from ending."""
+
+
+class DeviceFinder:
+    """Looks once.
+
+    Parameters
+    ----------
+    backend
+        Finds devices.
+    condition
+        Notified when it is done.
+    tell
+        Takes the news of what there is, on the thread that looks.
+    """
+
+    def __init__(self, backend: BackendLike, condition: threading.Condition, tell: Callable[[News], None]) -> None:
+        self._backend = backend
+        self._condition = condition
+        self._tell = tell
+        self._thread: threading.Thread | None = None
+        self._began_s = 0.0
+        self._is_done = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is known what there is: asking for a device keeps nobody waiting any more."""
+        with self._condition:
+            return self._is_done
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been looking; 0 before it began."""
+        return time.monotonic() - self._began_s if self._thread is not None else 0.0
+
+    def start(self) -> None:
+        """Begin to look. Does nothing after the first time."""
+        if self._thread is None:
+            self._began_s = time.monotonic()
+            self._thread = threading.Thread(target=self._run, name="looking for devices", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait a moment for an answer. May be called twice."""
+        if self._thread is not None:
+            self._thread.join(_END_S)
+
+    def _run(self) -> None:
+        try:
+            news: News = DevicesFound(tuple(self._backend.find_devices()))
+        except Exception as error:
+            news = DeviceFailed(error, was_rendering=False)
+        self._tell(news)
+        with self._condition:
+            self._is_done = True
+            self._condition.notify_all()

@@ -1,0 +1,121 @@
+"""What is to do about devices, and when: wishes, kernels that are compiled, devices that were found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_finder import DeviceFinder
+from explorer_app.rendering.kernel_compiler import KernelCompiler
+from explorer_app.rendering.mailbox import Mailbox
+from explorer_app.rendering.news import News
+from explorer_app.rendering.renderer_keeper import RendererKeeper
+
+if TYPE_CHECKING:
+    from gpu_backend import RenderOptions
+
+PATIENCE_S = 3.0
+"""A model waits this long for a driver that is slow to say what there is; then the processor renders meanwhile."""
+
+
+class DeviceWork:
+    """Orders from the window's thread, and the next thing to do about them on the rendering thread.
+
+    Parameters
+    ----------
+    backend
+        Finds devices, compiles kernels and makes renderers.
+    condition
+        The rendering thread's; notified whenever there may be something to do.
+    choice
+        The first wish.
+    tell
+        Takes news.
+
+    Attributes
+    ----------
+    keeper
+        The renderer; touched by the rendering thread alone.
+    """
+
+    def __init__(
+        self,
+        backend: BackendLike,
+        condition: threading.Condition,
+        choice: DeviceChoice,
+        tell: Callable[[News], None],
+    ) -> None:
+        self._finder = DeviceFinder(backend, condition, tell)
+        self._compiler = KernelCompiler(backend, condition, tell)
+        self._choices: Mailbox[DeviceChoice] = Mailbox(condition)
+        self._options: Mailbox[RenderOptions] = Mailbox(condition)
+        self.keeper = RendererKeeper(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
+
+    # -- from the window's thread -----------------------------------------------------------------------------------
+
+    def use(self, choice: DeviceChoice) -> None:
+        """Wish for another device. The newest wins."""
+        self._choices.put(choice)
+
+    def set_options(self, options: RenderOptions) -> None:
+        """Wish for another way of rendering. The newest wins."""
+        self._options.put(options)
+
+    # -- on the rendering thread ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to look for devices, if a GPU is wished for."""
+        if self.keeper.wants_gpu:
+            self._finder.start()
+
+    def look(self) -> None:
+        """Look for devices now that nothing else is to do; who wishes for the processor wants a choice as well."""
+        self._finder.start()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is to do that no picture may hold up."""
+        return self._is_choice_ready() or self._is_late_answer_there() or self._compiler.has_ended
+
+    def seconds_to_open(self) -> float:
+        """Return how long a model has to wait until a renderer may be made for it."""
+        if not self.keeper.wants_gpu or self._finder.is_done:
+            return 0.0
+        return max(0.0, PATIENCE_S - self._finder.seconds)
+
+    def next(self, *, is_model_waiting: bool) -> Callable[[], None] | None:
+        """Return what to do next, None for nothing. What it does may change the renderer."""
+        choice = self._choices.take() if self._is_choice_ready() else None
+        if choice is not None:
+            return lambda: self.keeper.use(choice)
+        if not is_model_waiting:
+            if self._is_late_answer_there():
+                return self.keeper.use_found
+            ended = self._compiler.take()
+            if ended is not None:
+                return lambda: self.keeper.take_compiled(ended)
+        options = self._options.take()
+        if options is not None:
+            return lambda: self.keeper.set_options(options)
+        return None
+
+    def close(self) -> None:
+        """Compile no more and free the device. May be called twice."""
+        self.keeper.close()
+        self._finder.close()
+
+    def _is_choice_ready(self) -> bool:
+        """Return whether a wish can be met without waiting for a driver; if not, begin to ask that."""
+        choice = self._choices.peek()
+        if choice is None:
+            return False
+        if choice.wants_gpu and not self._finder.is_done:
+            self._finder.start()
+            return False
+        return True
+
+    def _is_late_answer_there(self) -> bool:
+        return self.keeper.was_hasty and self._finder.is_done
