@@ -248,7 +248,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
             const unsigned style_of[4] = {styles.x, styles.y, styles.z, styles.w};
             const int output = first_output(band);
-            T* target = y + static_cast<long long>(sample) * side * side * cout + (output * side + 2 * x0 + column) * cout + channel;
+            T* const picture = y + static_cast<long long>(sample) * side * side * cout;
+            T* const raw_picture = y_raw + static_cast<long long>(sample) * side * side * cout;
             const int begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
             unsigned filtered[TAPS][4];
 #pragma unroll
@@ -275,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 if (row >= begin && row < end) {
                     const float value = shared_noise[band & 1][row * 2 * COLUMNS + column];
                     const unsigned shift = to_half2(value, value);
-                    unsigned out[4];
+                    unsigned raw[4], out[4];
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
@@ -288,11 +289,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         from_half2(z, low, high);
                         z = to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
 #endif
+                        raw[i] = z;
                         out[i] = multiply_add2(z, style_of[i], 0u);
                     }
-                    *reinterpret_cast<uint4*>(target) = make_uint4(out[0], out[1], out[2], out[3]);
+                    const int offset = ((output + row) * side + 2 * x0 + column) * cout + channel;
+                    if (y != nullptr) *reinterpret_cast<uint4*>(picture + offset) = make_uint4(out[0], out[1], out[2], out[3]);
+                    if (y_raw != nullptr) *reinterpret_cast<uint4*>(raw_picture + offset) = make_uint4(raw[0], raw[1], raw[2], raw[3]);
                 }
-                target += side * cout;
             }
 #if WALK > 1
 #pragma unroll
