@@ -19,7 +19,7 @@ from gpu_backend import ConvTile, Model, TileFinding, TileProgress, TileTuning, 
 
 _BUDGET_S = 300.0
 _MAX_BATCH = 64
-_MOST_REFUSED = 20
+_MOST_WRONG = 20
 _IN_FRONT = ("rows", "columns", "channels", "warps_m", "warps_n")
 
 
@@ -106,13 +106,16 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
         lines.append(
             f"{name:<32}{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}  {tile_words(item.tile)}"
         )
-    refused = [(item.shape, refusal) for item in findings for refusal in item.refused]
+    wrong = [(item.shape, refused) for item in findings for refused in item.refused if refused.is_wrong]
     lines += [
-        f"discarded for {shape.kind} {shape.side}: {tile_words(item.tile)}: {item.why}"
-        for shape, item in refused[:_MOST_REFUSED]
+        f"wrong, so discarded, for {shape.kind} {shape.side}: {tile_words(refused.tile)}: {refused.why}"
+        for shape, refused in wrong[:_MOST_WRONG]
     ]
-    if len(refused) > _MOST_REFUSED:
-        lines.append(f"and {len(refused) - _MOST_REFUSED} more were discarded")
+    if len(wrong) > _MOST_WRONG:
+        lines.append(f"and {len(wrong) - _MOST_WRONG} more were wrong")
+    unfit = sum(not refused.is_wrong for item in findings for refused in item.refused)
+    if unfit:
+        lines.append(f"{unfit} more did not run here or spill registers, so they were left out")
     return lines
 
 

@@ -50,7 +50,7 @@ class TileTimer(Protocol):
         Raises
         ------
         KernelError
-            If it cannot be compiled or launched with this tile.
+            If it cannot be compiled or launched with this tile, or spills registers.
         """
         ...
 
@@ -61,10 +61,11 @@ class TileTimer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A tile that was discarded, and why."""
+    """A tile that was discarded, and why: wrong ones computed something else than the plain kernel."""
 
     tile: ConvTile
     why: str
+    is_wrong: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def _search_one(
             try:
                 times[tile] = timer.time_us(shape, tile)
             except KernelError as error:
-                refused.append(Refused(tile, error.sentence))
+                refused.append(Refused(tile, error.sentence, is_wrong=False))
             tell(len(times) + len(refused), count, min(times.values(), default=math.inf))
         now_us = min(times.values(), default=math.inf)
         in_vain = 0 if now_us < best_us * (1 - WORTH) else in_vain + 1
@@ -216,14 +217,14 @@ def _chosen(
     """Go from the fastest to the slowest until one is right."""
     before_us = times.get(before, math.inf)
     if before in times and (why := timer.problem(shape, before)):
-        refused.append(Refused(before, why))
+        refused.append(Refused(before, why, is_wrong=True))
         del times[before]
         before_us = math.inf
     for tile in sorted(times, key=times.__getitem__):
         if tile != before and times[tile] > before_us * (1 - WORTH):
             tile = before
         elif tile != before and (why := timer.problem(shape, tile)):
-            refused.append(Refused(tile, why))
+            refused.append(Refused(tile, why, is_wrong=True))
             continue
         return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
     return None

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
+from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.driver import Driver, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X, Y
@@ -43,15 +44,15 @@ _OUTPUT = "tuning/output"
 class DeviceTileTimer:
     """Keeps `gpu_backend.cuda.tile_search.TileTimer` on a device that its thread has entered.
 
-    `cubin` compiles a recipe, on any thread, and raises KernelError.
+    `compiled` compiles a recipe, on any thread, and raises KernelError.
     """
 
     def __init__(
-        self, driver: Driver, convs: LoneConvs, cubin: Callable[[KernelRecipe], bytes], l2_nbytes: int
+        self, driver: Driver, convs: LoneConvs, compiled: Callable[[KernelRecipe], CompiledKernel], l2_nbytes: int
     ) -> None:
         self._driver = driver
         self._convs = convs
-        self._cubin = cubin
+        self._compiler = compiled
         self._l2_nbytes = l2_nbytes
         self._events = (driver.make_event(), driver.make_event())
         self._compiled: dict[KernelRecipe, bytes | KernelError] = {}
@@ -254,9 +255,10 @@ class DeviceTileTimer:
 
     def _compile(self, recipe: KernelRecipe) -> bytes | KernelError:
         try:
-            return self._cubin(recipe)
+            kernel = self._compiler(recipe)
         except KernelError as error:
             return error
+        return KernelError(f"it spills {kernel.spill_nbytes} bytes") if kernel.spill_nbytes else kernel.cubin
 
     def _turn_to(self, shape: ConvShape) -> None:
         if shape != self._shape:

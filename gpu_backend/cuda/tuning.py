@@ -36,7 +36,7 @@ def device_timer(gpu: Gpu, convs: LoneConvs) -> Iterator[TileTimer]:
     driver = GpuDriver(gpu.index)
     try:
         timer = DeviceTileTimer(
-            driver, convs, lambda recipe: compile_kernel(recipe, gpu.compile_architecture).cubin, gpu.l2_nbytes
+            driver, convs, lambda recipe: compile_kernel(recipe, gpu.compile_architecture), gpu.l2_nbytes
         )
         try:
             yield timer

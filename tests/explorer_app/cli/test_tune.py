@@ -11,13 +11,16 @@ import pytest
 
 from explorer_app.cli import tune
 from gpu_backend import ConvShape, ConvTile, DeviceError, Model, TileFinding, TileProgress
+from gpu_backend.cuda.tile_search import Refused
 from tests.helpers.command import Command
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
 FASTER = TileFinding(SHAPE, TILE, 20.0, replace(TILE, channels=32), 10.0, 40, 900)
 SAME = TileFinding(replace(SHAPE, batch=8), TILE, 20.0, TILE, 20.0, 40, 900)
-RESCUED = replace(FASTER, before_us=math.inf, refused=(SimpleNamespace(tile=TILE, why="off by 3"),))  # type: ignore[arg-type]
+WRONG = Refused(TILE, "off by 3", is_wrong=True)
+SPILLS = Refused(TILE, "it spills 8 bytes", is_wrong=False)
+RESCUED = replace(FASTER, before_us=math.inf, refused=(WRONG, SPILLS))
 
 
 class FakeTuning:
@@ -60,12 +63,15 @@ def test_tune_prints_what_was_before_and_what_is_now(command: Command, tuning: t
 
 
 def test_what_was_discarded_is_named(command: Command, tuning: type[FakeTuning]) -> None:
-    tuning.found = (RESCUED, replace(SAME, refused=RESCUED.refused * 30))
+    tuning.found = (RESCUED, replace(SAME, refused=(WRONG,) * 30))
     lines = command("tune").out.splitlines()
     assert "no result" in lines[1]
-    assert lines[3].startswith("discarded for conv 64: 8x16x64 ")
+    assert lines[3].startswith("wrong, so discarded, for conv 64: 8x16x64 ")
     assert lines[3].endswith(": off by 3")
-    assert lines[-1] == "and 11 more were discarded"
+    assert lines[-2:] == [
+        "and 11 more were wrong",
+        "1 more did not run here or spill registers, so they were left out",
+    ]
 
 
 def test_options_reach_the_search(command: Command, tuning: type[FakeTuning], tmp_path: Path) -> None:

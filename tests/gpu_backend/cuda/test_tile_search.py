@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tile_search import TileFinding, TileProgress, resembles, search
+from gpu_backend.cuda.tile_search import Refused, TileFinding, TileProgress, resembles, search
 from gpu_backend.ops.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -70,7 +70,7 @@ def test_a_wrong_tile_is_named_and_not_taken_however_fast() -> None:
     timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)), {LARGE: "off by 3"})
     finding = find(timer)
     assert finding.tile == DEEP
-    assert [(item.tile, item.why) for item in finding.refused] == [(LARGE, "off by 3")]
+    assert finding.refused == (Refused(LARGE, "off by 3", is_wrong=True),)
 
 
 def test_a_tile_that_does_not_run_is_named_and_the_others_go_on() -> None:
@@ -78,7 +78,7 @@ def test_a_tile_that_does_not_run_is_named_and_the_others_go_on() -> None:
     finding = find(timer)
     assert finding.tile == DEEP
     assert finding.before_us == math.inf
-    assert {item.tile for item in finding.refused} == {TILE, LARGE}
+    assert {(item.tile, item.is_wrong) for item in finding.refused} == {(TILE, False), (LARGE, False)}
 
 
 def test_the_tile_in_use_is_replaced_if_it_is_wrong_even_by_a_slower_one() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lone_conv import LoneConvs
 from gpu_backend.cuda.target import Target
@@ -80,8 +81,8 @@ def timer(driver: FakeDriver) -> Iterator[DeviceTileTimer]:
     assert driver.is_empty
 
 
-def compiled(recipe: KernelRecipe) -> bytes:
-    return recipe.digest.encode()
+def compiled(recipe: KernelRecipe) -> CompiledKernel:
+    return CompiledKernel(recipe.digest.encode(), 32, 0, 0)
 
 
 CONV = ConvShape("conv", 8, 16, 16, 1)
@@ -133,16 +134,20 @@ def test_a_tile_that_does_not_fit_is_an_error_when_it_is_timed_and_no_other_suff
         timer.time_us(CONV, too_large)
 
 
-def test_a_kernel_that_does_not_compile_is_an_error(driver: FakeDriver) -> None:
-    def refused(recipe: KernelRecipe) -> bytes:
+def test_a_kernel_that_does_not_compile_or_spills_is_an_error(driver: FakeDriver) -> None:
+    def refused(recipe: KernelRecipe) -> CompiledKernel:
         raise KernelError("no")
 
+    def spilling(recipe: KernelRecipe) -> CompiledKernel:
+        return CompiledKernel(b"code", 255, 8, 0)
+
     plan = build_synthesis_plan(MODEL.spec, "model", precision="fp16")
-    timer = DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), refused, L2_NBYTES)
-    timer.prepare(CONV, [tile_of(CONV)])
-    with pytest.raises(KernelError, match="no"):
-        timer.time_us(CONV, tile_of(CONV))
-    timer.close()
+    for compiler, why in ((refused, "no"), (spilling, "it spills 8 bytes")):
+        timer = DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), compiler, L2_NBYTES)
+        timer.prepare(CONV, [tile_of(CONV)])
+        with pytest.raises(KernelError, match=why):
+            timer.time_us(CONV, tile_of(CONV))
+        timer.close()
 
 
 def test_differences_are_judged_by_the_largest_number() -> None:

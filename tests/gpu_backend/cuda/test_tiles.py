@@ -16,7 +16,7 @@ from gpu_backend.cuda.tiles import (
     shipped_entries,
     tuned_path,
 )
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile, default_tile
+from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
@@ -166,12 +166,20 @@ def test_a_file_that_is_missing_or_too_large_is_empty(tmp_path: Path) -> None:
     assert read_entries(large) == {}
 
 
-def test_every_shipped_table_is_whole() -> None:
+SHARED_OF = {"sm_75": 65536, "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_120": 101376}
+
+
+def test_every_shipped_table_is_whole_and_its_tiles_fit() -> None:
     folder = Path(tiles.__file__).parent / "shipped_tiles"
     for path in folder.glob("*.json"):
         entries = shipped_entries(path.stem)
         assert len(entries) == len(json.loads(path.read_bytes())["tiles"]), path.name
         assert family_of(path.stem) == path.stem
+        architecture = "sm_90a" if path.stem == "sm_90" else path.stem
+        for shape, entry in entries.items():
+            pictures = 3 if shape.kind == "conv" else 0
+            geometry = ConvGeometry(shape, entry.tile, picture_channels=pictures)
+            assert geometry.fits(architecture, SHARED_OF.get(path.stem, SHARED)), (path.name, shape)
     assert shipped_entries("sm_1") == {}
 
 

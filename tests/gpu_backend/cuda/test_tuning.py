@@ -109,7 +109,7 @@ def test_tuning_on_a_gpu_finds_right_tiles(gpu: Gpu, batch: int, tmp_path: Path)
     search = TileTuning(model, batches=(batch,), table=tmp_path / "table.json")
     found = list(search.findings(budget_s=60))
     assert [finding.shape for finding in found] == list(search.shapes)
-    wrong = [(item.shape, refused) for item in found for refused in item.refused]
+    wrong = [(item.shape, refused) for item in found for refused in item.refused if refused.is_wrong]
     assert wrong == []
     slower = [(item.shape, item.before_us, item.time_us) for item in found if item.time_us > item.before_us]
     assert slower == []
