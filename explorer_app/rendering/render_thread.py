@@ -5,9 +5,10 @@ What it does next, in this order::
     close                 finish pictures that were saved, end everything else and go
     another device        that is wished for, or found, or whose kernels are compiled now: see device_work.py
     a model to open       make its renderer, then close the former one
-    other options         of the renderer, and a picture to compare in all its ways
+    other options         of the renderer
     an export's turn      if the last thing done was a preview: neither starves the other
     a preview request     the newest; older ones were replaced in the mailbox
+    a comparison          of a picture that rests, in all the ways there are
     an export's turn
     a thumbnail           only when no preview was asked for lately
 
@@ -18,7 +19,7 @@ A picture that is being rendered is given up, between two steps of the network::
 
     closing, another device or      any preview or thumbnail; closing also a frame of a sequence
     a model to open
-    a preview request               a thumbnail
+    a preview request               a thumbnail, or a comparison
     a moving preview request        a preview at rest: the hand does not wait for a full picture
     one at rest                     a preview at rest, unless the one before was given up as well
     its job is cancelled            a frame of an export
@@ -245,9 +246,6 @@ class RenderThread(QObject):
         return None if model is None else lambda: self._keeper.open(model, lambda: self._is_wanted(model))
 
     def _rendering_work(self) -> Callable[[], None] | None:
-        comparison = self._comparisons.take()
-        if comparison is not None:
-            return lambda: self._compare(comparison)
         turn = self._exports.turn()
         if turn is None or not self._was_preview:
             asked = self._requests.take()
@@ -255,6 +253,9 @@ class RenderThread(QObject):
                 self._was_preview = True
                 return lambda: self._render(asked)
         self._was_preview = False
+        comparison = self._comparisons.take()
+        if comparison is not None:
+            return lambda: self._compare(comparison)
         if turn is not None:
             return lambda: self._export(turn)
         if self._seconds_to_thumbnail() == 0.0:
@@ -296,9 +297,12 @@ class RenderThread(QObject):
 
     def _compare(self, request: RenderRequest) -> None:
         renderer = self._keeper.renderer
+        if renderer is None or request.model_id != renderer.facts.model_id:
+            return  # a late one, for a model that has gone
         try:
-            if renderer is not None:
-                self._news.tell(Compared(renderer.compare(request)))
+            self._news.tell(Compared(renderer.compare(request, abandoned=self._is_in_the_way)))
+        except CancelledError:
+            self._comparisons.put_back(request)
         except Exception as error:
             self._failed(error, CompareFailed(error))
 
@@ -327,6 +331,10 @@ class RenderThread(QObject):
         """Return whether something waits that no picture may hold up: the end, another device, or a model."""
         return self._state is not Lifecycle.RUNNING or self._is_model_ready() or self._device.is_waiting
 
+    def _is_in_the_way(self) -> bool:
+        """Return whether what nobody looks at holds up something else."""
+        return self._must_turn() or not self._requests.is_empty
+
     def _gives_way(self, asked: PreviewRequest) -> bool:
         if self._must_turn():
             return True
@@ -351,7 +359,7 @@ class RenderThread(QObject):
             request = order.request()
             if renderer is None or request.model_id != renderer.facts.model_id:
                 return
-            frame = renderer.render(request, abandoned=lambda: self._must_turn() or not self._requests.is_empty)
+            frame = renderer.render(request, abandoned=self._is_in_the_way)
             self._news.tell(ThumbnailMade(order.key, shrink(frame)))
         except CancelledError:
             self._orders.put_back(order)

@@ -136,8 +136,8 @@ class RendererLike(AnswersRequests, Protocol):
         """What it holds."""
         ...
 
-    def compare(self, request: RenderRequest) -> Comparison:
-        """Render a picture in every way there is, and tell times and differences."""
+    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Comparison:
+        """Render a picture in every way there is, and tell times and differences; `abandoned` as in `render`."""
         ...
 
     def close(self) -> None:

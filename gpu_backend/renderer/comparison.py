@@ -44,7 +44,14 @@ class Comparison:
 
 
 def compare_ways(
-    network: Network, key: PlanKey, ws: NDArray[np.float32], noise: Noise, *, has_graphs: bool, has_alpha: bool
+    network: Network,
+    key: PlanKey,
+    ws: NDArray[np.float32],
+    noise: Noise,
+    *,
+    has_graphs: bool,
+    has_alpha: bool,
+    abandoned: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Run a synthesis plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
 
@@ -52,10 +59,12 @@ def compare_ways(
     ------
     DeviceError
         If the device failed, or has no room for both kinds of kernels.
+    CancelledError
+        If `abandoned`, asked now and then, said yes.
     """
 
     def start(*, use_fused: bool = True, use_graph: bool = True) -> PendingRun:
-        return network.submit(key, ws, noise, use_fused=use_fused, use_graph=use_graph)
+        return network.submit(key, ws, noise, use_fused=use_fused, use_graph=use_graph, abandoned=abandoned)
 
     fused_ms, fused = _measure(network, start)
     no_graph_ms = _measure(network, lambda: start(use_graph=False))[0] if has_graphs else None

@@ -231,14 +231,15 @@ class Renderer:
         )
         return PendingFrame(network, run, departure)
 
-    def compare(self, request: RenderRequest) -> Comparison:
+    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Comparison:
         """Make the picture of a request in every way there is: with and without a graph, fused and plain.
 
-        Takes as long as the slowest of them a few times; on the CPU that may be seconds.
+        Takes as long as the slowest of them a few times; on the CPU that may be seconds, so `abandoned` is asked as in
+        `render`.
 
         Raises
         ------
-        RequestError, DeviceError
+        RequestError, DeviceError, CancelledError
             As `render`.
         """
         self._network.check_usable()
@@ -251,6 +252,7 @@ class Renderer:
                 request.noise,
                 has_graphs=self._device.id != CPU_ID,
                 has_alpha=self._model.spec.img_channels == 4,
+                abandoned=abandoned,
             )
         finally:
             if self._options.use_fused:

@@ -195,7 +195,10 @@ class FakeRenderer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return FakePending(self, request)
 
-    def compare(self, request: RenderRequest) -> Any:
+    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Any:
+        self._engine.gate.pass_through()
+        if abandoned is not None and abandoned():
+            raise CancelledError("Given up.")
         if self._engine.failing is not None:
             raise self._engine.failing
         return f"comparison of {request.model_id} on {self.device.name}"

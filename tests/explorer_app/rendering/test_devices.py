@@ -195,3 +195,27 @@ def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Desk]):
         count = len(desk.frames)
         desk.until(lambda count=count: len(desk.frames) > count)
     assert len(desk.of(MemoryChanged)) == 1
+
+
+def test_a_comparison_gives_way_to_the_hand_and_begins_again_when_it_rests(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gate.shut()
+    desk.thread.compare(request(1))
+    engine.gate.wait_for_knock()
+    desk.ask(2)
+    engine.gate.open()
+    desk.until(lambda: desk.of(Compared))
+    assert [seed_of(item) for item in engine.requests] == [2], "the picture came first"
+    assert len(desk.of(Compared)) == 1
+
+
+def test_a_comparison_under_way_keeps_nobody_from_closing(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.gate.shut()
+    desk.thread.compare(request(1))
+    engine.gate.wait_for_knock()
+    soon = threading.Timer(0.1, engine.gate.open)
+    soon.start()
+    desk.thread.close()
+    soon.join()
+    assert not [news for news in desk.thread.take_news() if isinstance(news, Compared)]
