@@ -19,7 +19,7 @@ A picture that is being rendered is given up, between two steps of the network::
 
     closing, another device or      any preview or thumbnail; closing also a frame of a sequence
     a model to open
-    a preview request               a thumbnail, or a comparison
+    a preview request               a thumbnail, or a comparison on the processor
     a moving preview request        a preview at rest: the hand does not wait for a full picture
     one at rest                     a preview at rest, unless the one before was given up as well
     its job is cancelled            a frame of an export
@@ -299,8 +299,10 @@ class RenderThread(QObject):
         renderer = self._keeper.renderer
         if renderer is None or request.model_id != renderer.facts.model_id:
             return  # a late one, for a model that has gone
+        # On a GPU it takes so short that the hand can wait, and so is done even while the picture never rests.
+        abandoned = self._must_turn if self._keeper.is_on_gpu else self._is_in_the_way
         try:
-            self._news.tell(Compared(renderer.compare(request, abandoned=self._is_in_the_way)))
+            self._news.tell(Compared(renderer.compare(request, abandoned=abandoned)))
         except CancelledError:
             self._comparisons.put_back(request)
         except Exception as error:

@@ -103,6 +103,7 @@ class Engine:
     gate: Gate = field(default_factory=Gate)
     requests: list[RenderRequest] = field(default_factory=list)
     given_up: list[RenderRequest] = field(default_factory=list)
+    comparisons_given_up: int = 0
     threads: set[str] = field(default_factory=set)
     made: list[FakeRenderer] = field(default_factory=list)
     failing: BaseException | None = None
@@ -198,6 +199,7 @@ class FakeRenderer:
     def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Any:
         self._engine.gate.pass_through()
         if abandoned is not None and abandoned():
+            self._engine.comparisons_given_up += 1
             raise CancelledError("Given up.")
         if self._engine.failing is not None:
             raise self._engine.failing
