@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself; a second call finds it done.
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu-test check bench package model clean
+.PHONY: run test gpu-test gpu-sanitize check bench package model clean
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
@@ -18,6 +18,11 @@ test:  ## all tests, without a display
 gpu-test:  ## the backend's tests on a GPU, none of which may be skipped for want of one; needs no window
 	@packaging/environment.sh test
 	@REQUIRE_GPU=1 $(PYTHON_IN_VENV) -m pytest -q tests/gpu_backend $(ARGS)
+
+gpu-sanitize:  ## small plans under compute-sanitizer, which comes with the CUDA toolkit: bad accesses, then races
+	@packaging/environment.sh test
+	@for tool in memcheck racecheck; do REQUIRE_GPU=1 compute-sanitizer --tool $$tool --error-exitcode 1 \
+		$(PYTHON_IN_VENV) -m pytest -q tests/gpu_backend/cuda/test_small_plan.py || exit 1; done
 
 check:  ## formatting, lint, types, layers
 	@packaging/environment.sh test

@@ -1,1 +1,1 @@
-"""The GPU executor: kernels compiled by NVRTC, a plan as one captured graph. The only package that speaks to the driver."""
+"""The GPU executor: kernels compiled by NVRTC, a plan as one captured graph. Only this package speaks to the driver."""

@@ -42,4 +42,5 @@ def pack_weight(weight: NDArray[np.float32], channels: int, depth: int, exponent
 def exchanged(group: NDArray[Any], row: NDArray[Any], depth: int) -> NDArray[Any]:
     """Return the place of a group of eight numbers in its row."""
     shift = {64: 0, 32: 1, 16: 2}[depth]
-    return group ^ ((row >> shift) & (depth // _GROUP - 1))
+    place: NDArray[Any] = group ^ ((row >> shift) & (depth // _GROUP - 1))
+    return place

@@ -1,0 +1,47 @@
+"""Small plans through every kind of kernel, a few frames of each: what compute-sanitizer watches (`make gpu-sanitize`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend.cpu.executor import CpuExecutor
+from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.probe import Gpu
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.networks import make_stylegan2
+
+pytestmark = pytest.mark.gpu
+
+WORST = {"fp16": 6, "fp32": 1}
+"""Of 255, at a pixel."""
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize(
+    ("architecture", "batch", "width"), [("skip", 1, 72), ("skip", 3, 20), ("resnet", 2, 40), ("orig", 1, 24)]
+)
+def test_a_small_plan_gives_the_picture_of_the_processor(
+    gpu: Gpu, architecture: str, batch: int, width: int, precision: Any
+) -> None:
+    model = make_stylegan2(
+        architecture=architecture, resolution=32, channel_base=2048, channel_max=width, conv_clamp=256.0
+    )
+    generator = np.random.default_rng(batch)
+    executor = CudaExecutor(model, gpu.index, precision)
+    bound = executor.bind(build_synthesis_plan(model.spec, "small", batch=batch, precision=precision))
+    processor = CpuExecutor(model.weights)
+    expected = processor.bind(build_synthesis_plan(model.spec, "small", batch=batch))
+    assert not executor.fallbacks
+    for source in ((0, 0, 0, 0), (1, 7, 0, 0)):
+        inputs = {
+            "ws": generator.standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32),
+            "noise_source": np.array(source, np.uint32),
+        }
+        pixels = bound.run(inputs)["pixels"].astype(np.int32)
+        apart = np.abs(pixels - expected.run(inputs)["pixels"].astype(np.int32))
+        assert apart.max() <= WORST[precision], f"{apart.max()} of 255 at worst, {apart.mean():.3f} on average"
+    executor.close()
+    processor.close()
