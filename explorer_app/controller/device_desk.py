@@ -99,7 +99,9 @@ class DeviceDesk(QObject):
         end = ", and the session is saved" if news.was_rendering else ""
         self._show(replace(self._state, compiling=None, problem=sentence))
         self._messages.warning(
-            f"{sentence.rstrip('.')} – {goes_on} goes on{end}.", details, Action("Try the GPU again", self.try_again)
+            f"{_without_our_advice(sentence)} – {goes_on} goes on{end}.",
+            f"{sentence}\n{details}".rstrip(),
+            Action("Try the GPU again", self.try_again),
         )
 
     def _show_renderer(self, device: DeviceLike) -> None:
@@ -110,6 +112,12 @@ class DeviceDesk(QObject):
         if state != self._state:
             self._state = state
             self.changed.emit()
+
+
+def _without_our_advice(sentence: str) -> str:
+    """Return an error's sentence without its full stop, and without advice that is being followed already."""
+    cause, _, advice = sentence.rstrip(".").partition("; ")
+    return f"{cause}; {advice}" if advice and "the CPU" not in advice else cause
 
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:

@@ -110,6 +110,16 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
     assert load_session(desk.state / "session.loom").position == Position(7.0, 0.0)
 
 
+def test_advice_that_is_followed_already_is_left_to_the_details(open_desk: Desk):
+    desk = open_desk
+    sentence = "The GPU stopped working; save the session and start the program again, or go on with the CPU."
+    desk.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
+    desk.walk(7.0)
+    desk.until(lambda: on(desk, "cpu"))
+    assert warning(desk).sentence == "The GPU stopped working – the CPU goes on, and the session is saved."
+    assert warning(desk).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
+
+
 def test_a_lost_gpu_is_tried_again_from_its_message(open_desk: Desk):
     desk = open_desk
     desk.engine.gpu_failing = LOST
