@@ -139,6 +139,12 @@ def describe(error: BaseException) -> tuple[str, str]:
     return f"Something went wrong inside Latent Loom ({type(error).__name__}); the details say where.", trace
 
 
+def without_cpu_advice(sentence: str) -> str:
+    """Return a sentence about a GPU without its full stop, and without the advice to use the CPU: that is being done."""
+    cause, _, advice = sentence.rstrip(".").partition("; ")
+    return f"{cause}; {advice}" if advice and "the CPU" not in advice else cause
+
+
 class MessageBridge(logging.Handler):
     """Carries log records of WARNING and above, and exceptions that nobody caught, into a MessageLog.
 

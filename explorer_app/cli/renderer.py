@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from explorer_app.cli.console import Console
+from explorer_app.messages import without_cpu_advice
 from explorer_app.rendering.backend import Backend, BackendLike
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from explorer_app.rendering.renderer_like import RendererLike
@@ -25,7 +26,7 @@ def start_renderer(
     except DeviceError as error:
         if choice.device != "auto":
             raise
-        console.warn(f"{error.sentence.rstrip('.')} – the CPU renders instead.")
+        console.warn(f"{without_cpu_advice(error.sentence)} – the CPU renders instead.")
         renderer = backend.make_renderer(model, PROCESSOR)
     facts = model.facts
     console.note(f"{facts.name}: {facts.family}, {facts.resolution} px, on {renderer.device.name}.")

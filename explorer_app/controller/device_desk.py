@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.device_state import Compiling, DeviceState
-from explorer_app.messages import Action, MessageLog, describe
+from explorer_app.messages import Action, MessageLog, describe, without_cpu_advice
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.news import (
     DeviceChanged,
@@ -99,7 +99,7 @@ class DeviceDesk(QObject):
         end = ", and the session is saved" if news.was_rendering else ""
         self._show(replace(self._state, compiling=None, problem=sentence))
         self._messages.warning(
-            f"{_without_our_advice(sentence)} – {goes_on} goes on{end}.",
+            f"{without_cpu_advice(sentence)} – {goes_on} goes on{end}.",
             f"{sentence}\n{details}".rstrip(),
             Action("Try the GPU again", self.try_again),
         )
@@ -112,12 +112,6 @@ class DeviceDesk(QObject):
         if state != self._state:
             self._state = state
             self.changed.emit()
-
-
-def _without_our_advice(sentence: str) -> str:
-    """Return an error's sentence without its full stop, and without advice that is being followed already."""
-    cause, _, advice = sentence.rstrip(".").partition("; ")
-    return f"{cause}; {advice}" if advice and "the CPU" not in advice else cause
 
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:
