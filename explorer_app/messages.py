@@ -140,7 +140,7 @@ def describe(error: BaseException) -> tuple[str, str]:
 
 
 def without_cpu_advice(sentence: str) -> str:
-    """Return a sentence about a GPU without its full stop, and without the advice to use the CPU: that is being done."""
+    """Return a sentence about a GPU without its full stop, and without advice to use the CPU: that is being done."""
     cause, _, advice = sentence.rstrip(".").partition("; ")
     return f"{cause}; {advice}" if advice and "the CPU" not in advice else cause
 
