@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         read_model as read_model,
         write_safetensors as write_safetensors,
     )
-    from gpu_backend.ops.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
+    from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
     from gpu_backend.recipe import (
         SEED_COUNT as SEED_COUNT,
         DirectionAmount as DirectionAmount,

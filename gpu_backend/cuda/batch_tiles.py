@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from gpu_backend.cuda.schedule import Region, Schedule
 from gpu_backend.cuda.staging import HeldInputs, region_nbytes
 from gpu_backend.cuda.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Plan
 

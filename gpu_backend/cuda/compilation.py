@@ -11,7 +11,7 @@ from gpu_backend.cuda.compiler import CompiledKernel, compile_kernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
 from gpu_backend.errors import CancelledError
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _ASKED_EVERY_S = 0.05
 

@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 FLAGS = ("-std=c++17", "-Xptxas=-v")
 """What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""

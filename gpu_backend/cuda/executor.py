@@ -31,7 +31,7 @@ from gpu_backend.cuda.tiles import tuned_folder
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Plan, Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 

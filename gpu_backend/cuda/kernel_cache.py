@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from gpu_backend.cuda.compiler import FLAGS, CompiledKernel, compiler_version
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import Disk, write_whole
 
 MOST_NBYTES = 256 << 20

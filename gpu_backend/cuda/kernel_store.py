@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.driver import Driver, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
 class KernelStore:

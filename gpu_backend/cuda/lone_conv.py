@@ -11,7 +11,7 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedul
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.model.model import Weights
-from gpu_backend.ops.conv_tile import ConvKind, ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape, ConvTile
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import write_whole
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-2}

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 AT_ONCE = 32
 """Tiles that are compiled together."""

@@ -24,8 +24,8 @@ from gpu_backend.cuda.driver import Driver, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X, Y
 from gpu_backend.cuda.schedule import Address, Constant, Region
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 LAUNCHES = 20
 """Launches of a graph."""

@@ -20,8 +20,8 @@ from gpu_backend.cuda.tile_timer import DeviceTileTimer
 from gpu_backend.cuda.tiles import Tuned, kernels_digest, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
-from gpu_backend.ops.conv_candidates import candidates
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 OpenTimer = Callable[[Gpu, LoneConvs], contextlib.AbstractContextManager[TileTimer]]

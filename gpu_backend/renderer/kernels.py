@@ -17,7 +17,7 @@ from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.probe import Gpu
-    from gpu_backend.ops.kernel import KernelRecipe
+    from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
 def compile_kernels(

@@ -18,7 +18,7 @@ from gpu_backend.cuda.arguments import pack_arguments
 from gpu_backend.cuda.compiler import CompiledKernel, compile_kernel
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Constant, Launch, Region
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _GUARD_NBYTES = 256
 _GUARD_BYTE = 0xA5

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
 

@@ -21,8 +21,8 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
 from gpu_backend.cuda.schedule import Constant, Launch, Region
 from gpu_backend.cuda.target import Target
-from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, default_tile
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, default_tile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"

@@ -18,7 +18,7 @@ from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.concat import Concat
 from gpu_backend.ops.fully_connected import FullyConnected
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
 from gpu_backend.plan.plan import BufferRole, Plan, Step
 

@@ -25,7 +25,7 @@ from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
 from gpu_backend.cuda.polyphase import compose
 from gpu_backend.cuda.schedule import Constant, Launch
 from gpu_backend.cuda.target import Target
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Weights
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import Styles
 from gpu_backend.plan.plan import Step
 

@@ -18,7 +18,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
 from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
 

@@ -7,7 +7,7 @@
 // DEPTH a step, and the taps. The pixels of a step, halo included, lie in shared memory once and serve all taps.
 //
 // Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
-// (gpu_backend/ops/conv_tile.py), KERNEL 1|3, ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
+// (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // part: types
 // part: tensor_core
 // part: activation

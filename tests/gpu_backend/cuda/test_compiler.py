@@ -79,7 +79,7 @@ def test_the_first_kernels_of_a_process_may_be_compiled_on_many_threads() -> Non
     code = (
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from gpu_backend.cuda.compiler import compile_kernel\n"
-        "from gpu_backend.ops.kernel import KernelRecipe\n"
+        "from gpu_backend.ops.kernels.recipe import KernelRecipe\n"
         "with ThreadPoolExecutor(8) as pool:\n"
         "    done = list(pool.map(lambda _: compile_kernel(KernelRecipe('empty'), 'sm_80'), range(8)))\n"
         "assert all(kernel.cubin == done[0].cubin for kernel in done)\n"

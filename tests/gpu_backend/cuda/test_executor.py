@@ -18,7 +18,7 @@ from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.probe import Probe
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.hand_schedule import (
     AREA,

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.kernel_cache import KernelCache, cache_folder, kernel_key
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.hand_kernels import hand_kernel
 
 _KERNEL = CompiledKernel(b"\x7fELF\n machine code", registers=40, spill_nbytes=0, shared_nbytes=128)

@@ -10,8 +10,8 @@ from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.model.model import Model
-from gpu_backend.ops.conv_candidates import candidates
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import make_stylegan2
 

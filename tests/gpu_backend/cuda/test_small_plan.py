@@ -1,4 +1,4 @@
-"""Small plans through every kind of kernel, a few frames of each: what compute-sanitizer watches (`make gpu-sanitize`)."""
+"""Small plans through every kind of kernel, a few frames each: what compute-sanitizer watches (`make gpu-sanitize`)."""
 
 from __future__ import annotations
 

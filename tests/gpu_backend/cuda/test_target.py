@@ -4,7 +4,7 @@ from pathlib import Path
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.target import Target, target_of
 from gpu_backend.cuda.tiles import TileTable, Tuned, save_entries, tuned_path
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 GPU = Gpu(0, "NVIDIA H200", "sm_90", "sm_90a", 150 << 30, 132, 232448, 50 << 20, "GPU-1")
 SHAPE = ConvShape("conv", 64, 512, 512, 1)

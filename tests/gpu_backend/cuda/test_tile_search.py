@@ -8,7 +8,7 @@ import pytest
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.tile_search import Refused, TileFinding, TileProgress, resembles, search
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)

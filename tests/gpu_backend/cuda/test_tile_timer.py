@@ -13,8 +13,8 @@ from gpu_backend.cuda.lone_conv import LoneConvs
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tile_timer import LAUNCHES, REPLAYS, DeviceTileTimer, difference
 from gpu_backend.cuda.tiles import TileTable
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.fake_gpu import FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2

@@ -16,7 +16,7 @@ from gpu_backend.cuda.tiles import (
     shipped_entries,
     tuned_path,
 )
-from gpu_backend.ops.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)

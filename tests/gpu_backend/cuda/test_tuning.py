@@ -16,7 +16,7 @@ from gpu_backend.cuda.tile_search import TileTimer
 from gpu_backend.cuda.tiles import Tuned, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tuning import TileTuning
 from gpu_backend.errors import DeviceError
-from gpu_backend.ops.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.networks import make_stylegan2
 

@@ -9,7 +9,7 @@ import torch
 from gpu_backend.cuda.launches.mapping import concat_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.ops.concat import Concat
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.concat import concat
 from tests.helpers.gpu import run_launches

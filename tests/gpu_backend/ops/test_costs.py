@@ -21,7 +21,7 @@ from gpu_backend.ops.upfirdn import doubling_phases, resampling_matrix, up_conv_
 
 
 def stems(package: object) -> set[str]:
-    return {module.name for module in pkgutil.iter_modules(package.__path__)}  # type: ignore[attr-defined]
+    return {module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg}  # type: ignore[attr-defined]
 
 
 def test_every_operation_has_a_reference_of_the_same_stem() -> None:

@@ -13,7 +13,7 @@ from gpu_backend.cuda.schedule import Region
 from gpu_backend.model.spec import Activation
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fully_connected import FullyConnected
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.fully_connected import fully_connected
 from tests.helpers.gpu import run_launches

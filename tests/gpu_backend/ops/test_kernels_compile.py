@@ -26,8 +26,8 @@ from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.model.stylegan2 import tensor_shapes
-from gpu_backend.ops.conv_tile import ConvTile
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.conv_tile import ConvTile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan

@@ -8,7 +8,7 @@ import torch
 
 from gpu_backend.cuda.launches.mapping import normalize_launch
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment

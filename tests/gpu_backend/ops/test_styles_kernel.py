@@ -13,7 +13,7 @@ from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Model
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.styles import styles

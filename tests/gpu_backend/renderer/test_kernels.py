@@ -7,7 +7,7 @@ import pytest
 import gpu_backend.device as device
 from gpu_backend import CancelledError, compile_kernels, kernels_ready
 from gpu_backend.cuda.probe import Gpu, Probe
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.renderer import kernels
 from tests.helpers.networks import make_stylegan2
 

@@ -12,7 +12,7 @@ from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.self_check import SelfCheckRecord
-from gpu_backend.ops.kernel import KernelRecipe
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
