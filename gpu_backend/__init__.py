@@ -117,7 +117,7 @@ _HOMES = {
     "latent.plane": ("plane_point", "plane_seed"),
     "layer_statistics": ("LayerStatistics",),
     "model": ("Model", "ModelFacts", "inspect_model", "read_model", "write_safetensors"),
-    "ops.conv_tile": ("ConvShape", "ConvTile"),
+    "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "recipe": (
         "SEED_COUNT",
         "DirectionAmount",

@@ -8,7 +8,7 @@ from collections import deque
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
 from gpu_backend import Frame, ModelFacts
 
-MIN_DRAFT_PX = 64
+MIN_DRAFT_PX = 32
 """Nobody recognises anything in a draft smaller than this."""
 
 _GAIN_OF_HALVING = 0.6
