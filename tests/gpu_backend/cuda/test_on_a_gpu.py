@@ -57,6 +57,10 @@ def make_x(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
 
 
+CAPTURES = {"events": 2, "cupti": 1}
+"""Graphs of a plan that was measured: events need one of their own."""
+
+
 def memory_used() -> int:
     """Bytes of the current GPU's memory that are not free."""
     import cuda.bindings.driver as driver
@@ -127,7 +131,10 @@ def test_each_kernel_is_timed_and_described(executor: CudaExecutor) -> None:
     assert pending.device_ms is not None
     assert 0 < pending.device_ms < 5
     total_us = sum(step.time_us for step in pending.steps)
-    assert total_us == pytest.approx(pending.device_ms * 1e3, rel=0.05)
+    if pending.timing_source == "cupti":
+        assert total_us < pending.device_ms * 1e3, "the gaps belong to no kernel"
+    else:
+        assert total_us == pytest.approx(pending.device_ms * 1e3, rel=0.05)
     for step in pending.steps:
         assert 0 < step.time_us < 1000
         facts = step.facts
@@ -136,20 +143,21 @@ def test_each_kernel_is_timed_and_described(executor: CudaExecutor) -> None:
         assert facts.spill_nbytes == 0
         assert 0 < facts.occupancy <= 1
         assert facts.waves > 0
-    assert bound.captures == 2
+    assert bound.captures == CAPTURES[pending.timing_source]
 
 
 def test_ten_thousand_runs_grow_nothing(executor: CudaExecutor) -> None:
     bound = executor.bind(PLAN)
     x = make_x(0)
     for _ in range(100):
-        bound.run({"x": x}, measure=True)
+        pending = bound.submit({"x": x}, measure=True)
+        pending.wait()
     before, pinned = memory_used(), bound.pinned_nbytes
     for number in range(10_000):
         bound.run({"noise_source": np.array([1, number, 0, 0], np.uint32)}, measure=number % 500 == 0)
     assert memory_used() <= before
     assert bound.pinned_nbytes == pinned
-    assert bound.captures == 2
+    assert bound.captures == CAPTURES[pending.timing_source]
 
 
 def test_closing_gives_the_memory_back(gpu: Gpu, executor: CudaExecutor) -> None:
