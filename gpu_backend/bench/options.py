@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,9 +101,14 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         threads=parsed.threads,
         budget_s=budget_s,
         out=parsed.out,
-        command=command,
+        command=command if parsed.out is None else _without_folders(command, parsed.out),
         commit=parsed.commit,
     )
+
+
+def _without_folders(command: str, out: Path) -> str:
+    """Return the command line with only the name of the folder that it writes into: reports are for other people too."""
+    return command.replace(shlex.quote(str(out)), shlex.quote(out.name))
 
 
 def _names_of(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:

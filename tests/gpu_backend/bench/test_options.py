@@ -19,6 +19,14 @@ def test_nothing_said_leaves_the_choice_open() -> None:
     assert options() == BenchOptions(command="bench")
 
 
+def test_the_record_names_no_folders_of_the_person() -> None:
+    parser = argparse.ArgumentParser()
+    add_bench_options(parser)
+    words = ["--quick", "--out", "/home/somebody/my results"]
+    command = "bench --quick --out '/home/somebody/my results'"
+    assert bench_options_of(parser.parse_args(words), command).command == "bench --quick --out 'my results'"
+
+
 def test_everything_gets_time_unless_told_otherwise() -> None:
     assert options("--all").budget_s > options().budget_s
     assert options("--all", "--budget-s", "60").budget_s == 60.0
