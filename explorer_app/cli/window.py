@@ -46,8 +46,7 @@ def run(words: Sequence[str], console: Console) -> int:
     options = parser().parse_args(words)
     if options.file is not None and not options.file.exists():
         raise UsageError(
-            f"FILE should be a model, a session, a picture or a command (render, inspect, convert, demo), "
-            f"but there is no {options.file}."
+            f"FILE should be a model, a session, a picture or a command (see --help), but there is no {options.file}."
         )
     if not _has_display():
         raise UsageError(

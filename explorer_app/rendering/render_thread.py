@@ -305,6 +305,8 @@ class RenderThread(QObject):
             self._news.tell(Compared(renderer.compare(request, abandoned=abandoned)))
         except CancelledError:
             self._comparisons.put_back(request)
+        except DeviceMemoryError as error:
+            self._news.tell(CompareFailed(error))  # two kinds of kernels take more memory than pictures do
         except Exception as error:
             self._failed(error, CompareFailed(error))
 

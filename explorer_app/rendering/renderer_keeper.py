@@ -105,7 +105,7 @@ class RendererKeeper:
         try:
             made = self._make(model)
         except Exception as error:
-            self._restore()
+            self._bring_back()
             self._tell(ModelRefused(model.facts.path, error))
             return
         try:
@@ -113,12 +113,12 @@ class RendererKeeper:
             opened = ModelOpened(renderer.facts, renderer.directions, renderer.device)
         except Exception as error:
             made.renderer.close()
-            self._restore()
+            self._bring_back()
             self._tell(ModelRefused(model.facts.path, error))
             return
         if not is_wanted():
             made.renderer.close()
-            self._restore()
+            self._bring_back()
             return
         self._compiler.cancel()
         self._model = model
@@ -231,6 +231,11 @@ class RendererKeeper:
         if self.renderer is not None:
             self._tell(DeviceChanged(self.renderer.device))
             self._tell_memory()
+
+    def _bring_back(self) -> None:
+        """Have the model that is open rendered again, if it made room for one that is not used after all."""
+        if self.renderer is None and self._model is not None:
+            self._replace(self._model)
 
     def _take_over(self, renderer: RendererLike) -> None:
         self._drop()

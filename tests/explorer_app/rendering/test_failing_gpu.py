@@ -9,6 +9,7 @@ import pytest
 
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.news import (
+    CompareFailed,
     DeviceChanged,
     DeviceFailed,
     ModelRefused,
@@ -114,22 +115,57 @@ def test_where_memory_is_short_the_former_model_makes_room_for_the_next(
     assert not desk.of(DeviceFailed)
 
 
-def test_a_former_model_that_made_room_for_nothing_is_rendered_by_the_processor(
-    start: Callable[..., Desk], engine: Engine, monkeypatch: Any
-):
-    desk = start()
+@pytest.fixture
+def with_room_for_one(engine: Engine, monkeypatch: Any) -> Callable[[Exception | None], None]:
+    """Have a GPU with room for one model at a time, and none for the other one."""
     make = engine.make_renderer
 
-    def refuse_the_other(model: Any, choice: DeviceChoice) -> Any:
-        if model is OTHER:
-            raise SHORT
-        return make(model, choice)
+    def refuse_the_other(then: Exception | None) -> None:
+        def make_renderer(model: Any, choice: DeviceChoice) -> Any:
+            if model is OTHER:
+                if all(renderer.closed for renderer in engine.made):
+                    engine.gpu_refusing = then
+                raise SHORT
+            return make(model, choice)
 
-    monkeypatch.setattr(engine, "make_renderer", refuse_the_other)
+        monkeypatch.setattr(engine, "make_renderer", make_renderer)
+
+    return refuse_the_other
+
+
+def test_a_former_model_that_made_room_for_nothing_comes_back(
+    start: Callable[..., Desk], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
+):
+    desk = start()
+    with_room_for_one(None)
+    desk.thread.open(OTHER)
+    desk.until(lambda: desk.of(ModelRefused))
+    desk.show(1)
+    assert engine.made_on == [("cuda:0", "fp16"), ("cuda:0", "fp16")]
+    assert not desk.of(DeviceFailed)
+
+
+def test_a_former_model_that_made_room_and_finds_none_is_rendered_by_the_processor(
+    start: Callable[..., Desk], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
+):
+    desk = start()
+    with_room_for_one(SHORT)
     desk.thread.open(OTHER)
     desk.until(lambda: desk.of(ModelRefused))
     desk.show(1)
     assert engine.made_on[-1] == ("cpu", "fp32")
+    assert [news.device.id for news in desk.of(DeviceChanged)] == ["cpu"], "the window is to know what renders"
+    assert [news.error for news in desk.of(DeviceFailed)] == [SHORT]
+
+
+def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(start: Callable[..., Desk], engine: Engine):
+    desk = start()
+    engine.failing = SHORT
+    desk.thread.compare(request(1))
+    desk.until(lambda: desk.of(CompareFailed))
+    engine.failing = None
+    desk.show(1)
+    assert desk.devices == ["cuda:0"]
 
 
 def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(start: Callable[..., Desk], engine: Engine):
