@@ -282,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][i], z);
-#if ACTIVATION <= 2 && __CUDA_ARCH__ >= 800
+#if ACTIVATION <= 2 && LEVEL >= 800
                         z = activated2(z, bound);
 #else
                         float low, high;

@@ -24,7 +24,7 @@
 
 #define ONES 0x3C003C00u
 
-#if ACTIVATION <= 2 && __CUDA_ARCH__ >= 800
+#if ACTIVATION <= 2 && LEVEL >= 800
 // Activation and clamp of two numbers, their gain already in them.
 __device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
 #if ACTIVATION == 1
@@ -41,7 +41,7 @@ __device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
 // Two numbers and their noise (a word of two) through activation and clamp. The usual activations are cheap for two numbers of
 // 16 bits at a time; the result is stored as such anyway.
 __device__ __forceinline__ unsigned activated(float low, float high, unsigned noise, float gain_after, unsigned bound) {
-#if ACTIVATION <= 2 && __CUDA_ARCH__ >= 800
+#if ACTIVATION <= 2 && LEVEL >= 800
     return activated2(multiply_add2(to_half2(low, high), ONES, noise), bound);
 #else
     float low_noise, high_noise;

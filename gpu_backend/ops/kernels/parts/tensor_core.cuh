@@ -7,7 +7,7 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
 
 // 16 bytes from global to shared memory; zeros where `wanted` is false (the address must still be a valid one).
 __device__ __forceinline__ void copy_async(unsigned target, const void* source, bool wanted) {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source), "r"(wanted ? 16 : 0) : "memory");
 #else
     uint4 value = make_uint4(0, 0, 0, 0);
@@ -17,7 +17,7 @@ __device__ __forceinline__ void copy_async(unsigned target, const void* source, 
 }
 
 __device__ __forceinline__ void commit_copies() {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     asm volatile("cp.async.commit_group;\n" ::: "memory");
 #endif
 }
@@ -25,7 +25,7 @@ __device__ __forceinline__ void commit_copies() {
 // Wait until at most LEFT of this thread's groups are under way.
 template <int LEFT>
 __device__ __forceinline__ void wait_copies() {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     asm volatile("cp.async.wait_group %0;\n" ::"n"(LEFT) : "memory");
 #endif
 }
@@ -39,7 +39,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&value)[4], unsigned add
 
 // sum (16 x 8) += a (16 x 16) * b (16 x 8)
 __device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])

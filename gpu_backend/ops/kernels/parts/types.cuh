@@ -1,6 +1,12 @@
 // Storage types and the way to and from float. Macro HALF: 1, activations are kept in fp16; 0, in fp32.
 // All arithmetic is fp32. NVRTC knows __half only from headers, so fp16 is its 16 bits and PTX converts.
 
+// What the GPU is known to have, 100 a step of compute capability. Given as a macro, it pretends to be an older one: so
+// tests run on one GPU what is meant for another.
+#ifndef LEVEL
+#define LEVEL __CUDA_ARCH__
+#endif
+
 typedef unsigned short half_bits;
 
 #if HALF
@@ -13,7 +19,7 @@ typedef float T;
 
 // v held within -bound .. bound. A number that is not one stays so (fminf would hide it), for the frame's flag to tell.
 __device__ __forceinline__ float bounded(float v, float bound) {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(-bound));
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(bound));
     return v;
@@ -39,7 +45,7 @@ __device__ __forceinline__ half_bits to_half(float v) {
 
 // Two numbers as one word, `low` first in memory; too large becomes the largest of its sign.
 __device__ __forceinline__ unsigned to_half2(float low, float high) {
-#if __CUDA_ARCH__ >= 800
+#if LEVEL >= 800
     unsigned word;
     asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
     return word;

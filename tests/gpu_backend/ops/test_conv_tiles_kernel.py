@@ -1,0 +1,118 @@
+"""Fused convolutions cut in every way there is, and as older GPUs run them, against the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import Weights
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
+from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import Tuned
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from tests.helpers.conv_cases import (
+    H200,
+    ConvCase,
+    Flavour,
+    check_case,
+    filter_taps,
+    problem_of,
+    site_of,
+    step_of,
+)
+from tests.helpers.gpu import target_of
+
+TOLERANCE = {True: 4e-3}
+WIDE = ConvCase(90, 70, 32, batch=2, rgb=3, noise="random", half=True)
+SMALL = ConvCase(72, 40, 8, batch=2, rgb=3, half=True)
+LEAST = ConvCase(40, 24, 4, batch=3, rgb=1, half=True)
+UP = ConvCase(72, 40, 64, batch=2, fir=filter_taps(4), noise="random", half=True)
+UP_LEAST = ConvCase(40, 24, 8, batch=2, fir=filter_taps(4), half=True)
+
+CUTS = (
+    (WIDE, ConvTile(8, 16, 64, 32, 2, 4, 2)),
+    (WIDE, ConvTile(8, 16, 128, 16, 3, 2, 4)),
+    (WIDE, ConvTile(8, 16, 64, 64, 2, 4, 2, split=2)),
+    (WIDE, ConvTile(8, 16, 64, 32, 3, 4, 2, walk=2, resident=True)),
+    (WIDE, ConvTile(8, 16, 64, 16, 3, 4, 2, walk=4)),
+    (WIDE, ConvTile(16, 16, 64, 32, 2, 8, 1, mma="wgmma")),
+    (WIDE, ConvTile(8, 16, 128, 16, 2, 4, 2, mma="wgmma", blocks=2)),
+    (WIDE, ConvTile(16, 32, 32, 32, 2, 8, 1, mma="wgmma")),
+    (WIDE, ConvTile(4, 32, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
+    (replace(WIDE, cin=60), ConvTile(8, 16, 64, 64, 1, 4, 1, mma="wgmma")),
+    (SMALL, ConvTile(8, 8, 64, 32, 2, 2, 2, split=3)),
+    (SMALL, ConvTile(8, 8, 64, 32, 2, 4, 1, split=2, mma="wgmma")),
+    (SMALL, ConvTile(8, 8, 32, 16, 2, 4, 2)),
+    (LEAST, ConvTile(4, 4, 64, 16, 2, 1, 4, split=3)),
+    (LEAST, ConvTile(4, 4, 16, 16, 2, 1, 1)),
+    (UP, ConvTile(8, 16, 32, 32, 2, 4, 2)),
+    (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma")),
+    (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma", walk=3)),
+    (UP, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
+    (UP, ConvTile(8, 14, 32, 16, 3, 4, 2, walk=5)),
+    (UP, ConvTile(6, 4, 64, 32, 2, 3, 2, split=3)),
+    (replace(UP, fir=filter_taps(1)), ConvTile(8, 16, 32, 16, 2, 4, 2, walk=2)),
+    (replace(UP, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, walk=2)),
+    (replace(UP, fir=filter_taps(6)), ConvTile(8, 13, 32, 16, 2, 4, 2, walk=3)),
+    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split=2)),
+)
+OLDER = (
+    (WIDE, ConvTile(8, 16, 32, 16, 2, 4, 1)),
+    (replace(WIDE, skip=filter_taps(4)), ConvTile(8, 16, 32, 16, 2, 4, 1, walk=2)),
+    (SMALL, ConvTile(8, 8, 32, 16, 2, 2, 2, split=3)),
+    (UP, ConvTile(6, 14, 16, 16, 2, 4, 1, walk=3)),
+    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split=2)),
+)
+
+
+def label(value: object) -> str:
+    """Name of a case or a tile among parameters."""
+    if not isinstance(value, ConvTile):
+        return str(value)
+    ways = f"{value.rows}x{value.columns}x{value.channels}-depth{value.depth}-{value.mma}-split{value.split}"
+    return f"{ways}-walk{value.walk}" + ("-resident" if value.resident else "")
+
+
+def cut(tile: ConvTile, *older: tuple[str, str]) -> Flavour:
+    """Fused kernels with this tile, and with these macros besides."""
+
+    def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
+        shape = ConvShape("up_conv" if work.is_up else "conv", work.side, work.cin, work.cout, site.batch)
+        table = replace(
+            target.tiles, tuned={shape: Tuned(tile, 1.0)}, shared_nbytes_per_block=target.shared_nbytes_per_block
+        )
+        geometry = conv_geometry(work, site, replace(target, tiles=table))
+        assert geometry.tile == tile, "the tile does not fit the case"
+        built = fused_conv(work, site, weights, geometry)
+        launches = tuple(
+            replace(launch, recipe=replace(launch.recipe, defines=(*older, *launch.recipe.defines)))
+            for launch in built.launches
+        )
+        return replace(built, launches=launches)
+
+    return Flavour(build, build, (1, 3), (3,), TOLERANCE)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("case", "tile"), CUTS, ids=label)
+def test_every_way_to_cut_a_convolution_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
+    if tile.mma == "wgmma" and gpu.compile_architecture != "sm_90a":
+        pytest.skip("this GPU has no wgmma")
+    check_case(cut(tile), case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("case", "tile"), OLDER, ids=label)
+def test_what_turing_runs_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
+    check_case(cut(tile, ("LEVEL", "750")), case, target_of(gpu))
+
+
+@pytest.mark.parametrize(("case", "tile"), CUTS + OLDER, ids=label)
+def test_the_ways_fit_their_cases_on_an_h200(case: ConvCase, tile: ConvTile) -> None:
+    flavour = cut(tile)
+    built = flavour.conv(ConvWork.of_step(step_of(case)), site_of(case), problem_of(case).weights, H200)
+    assert built.launches[0].block[0] == tile.threads
