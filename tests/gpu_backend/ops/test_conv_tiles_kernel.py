@@ -40,7 +40,7 @@ CUTS = (
     (WIDE, ConvTile(8, 16, 64, 32, 3, 4, 2, walk=2, resident=True)),
     (WIDE, ConvTile(8, 16, 64, 16, 3, 4, 2, walk=4)),
     (WIDE, ConvTile(16, 16, 64, 32, 2, 8, 1, mma="wgmma")),
-    (WIDE, ConvTile(8, 16, 128, 16, 2, 4, 2, mma="wgmma", blocks=2)),
+    (WIDE, ConvTile(8, 16, 128, 16, 2, 4, 2, mma="wgmma")),
     (WIDE, ConvTile(16, 32, 32, 32, 2, 8, 1, mma="wgmma")),
     (WIDE, ConvTile(4, 32, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
     (replace(WIDE, cin=60), ConvTile(8, 16, 64, 64, 1, 4, 1, mma="wgmma")),
