@@ -28,6 +28,9 @@ WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"
 """Regions that convolutions with a split share: each needs them only while it runs."""
 
+_MOST_NUMBERS = 2**31 - 1
+"""Of one picture's activations: within a picture the kernels count in 32 bits."""
+
 
 def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometry:
     """Return the tile that a convolution runs with on a GPU, on its shape.
@@ -39,22 +42,26 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     """
     if work.kernel not in (1, 3) or (work.is_up and work.kernel != 3):
         raise ValueError(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
+    if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
+        raise ValueError(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     shape = ConvShape("up_conv" if work.is_up else "conv", work.side, work.cin, work.cout, site.batch)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     if work.kernel == 3:
-        chosen = ConvGeometry(shape, target.tiles.choose(shape), work.kernel, taps, pictures)
-        if chosen.fits(target.architecture, target.shared_nbytes_per_block):
-            return chosen
-    tile = default_tile(
-        shape,
-        target.architecture,
-        target.multiprocessors,
-        kernel=work.kernel,
-        taps=taps,
-        shared_nbytes=target.shared_nbytes_per_block,
-    )
-    return ConvGeometry(shape, tile, work.kernel, taps, pictures)
+        tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
+    else:
+        tile = default_tile(
+            shape,
+            target.architecture,
+            target.multiprocessors,
+            kernel=work.kernel,
+            taps=taps,
+            shared_nbytes=target.shared_nbytes_per_block,
+        )
+    geometry = ConvGeometry(shape, tile, work.kernel, taps, pictures)
+    if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
+        raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
+    return geometry
 
 
 def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvGeometry) -> Built:

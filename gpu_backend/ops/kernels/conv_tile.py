@@ -239,7 +239,7 @@ def default_tile(
     Raises
     ------
     ValueError
-        If no tile fits, which `plain` kernels need not care about: an FIR filter too long for shared memory.
+        If no tile fits: an FIR filter too long for shared memory. The sentence says so, for people.
     """
     channels = 64 if shape.cout > 32 else 32 if shape.cout > 16 else 16
     found = []
@@ -255,7 +255,7 @@ def default_tile(
                     if geometry.fits(architecture, min(shared_nbytes, 65536)):
                         found.append(geometry)
     if not found:
-        raise ValueError(f"no tile of a fused convolution fits {shape} with {taps} taps")
+        raise ValueError(f"no fused kernel fits a block's shared memory with an FIR filter of {taps} taps")
     full = [geometry for geometry in found if geometry.blocks >= multiprocessors]
     most = max(found, key=lambda item: (min(item.blocks, multiprocessors), item.tile.threads))
     best = full[0] if full else most
