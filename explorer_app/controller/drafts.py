@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import deque
 
+import numpy as np
+
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
 from gpu_backend import Frame, ModelFacts
 
@@ -39,18 +41,23 @@ class DraftPolicy:
     def __init__(self, budget_ms: float = FRAME_BUDGET_MS) -> None:
         self._budget_ms = budget_ms
         self._times: dict[int, deque[float]] = {}
+        self._empty_px = 0
+        """The largest drafts in which nothing was to be seen."""
         self.expects_quick = False
         """Whether a full picture is expected to meet the budget as long as nobody has measured: on a GPU."""
 
     def clear(self, *, expects_quick: bool = False) -> None:
         """Forget the times: another model or device has others."""
         self._times.clear()
+        self._empty_px = 0
         self.expects_quick = expects_quick
 
     def frame_arrived(self, frame: Frame, facts: ModelFacts) -> None:
         """Take note of what a frame cost; measured steps slow a frame down, so those do not count."""
+        side = frame.request.resolution or facts.resolution
+        if not shows_something(frame):
+            self._empty_px = max(self._empty_px, side)
         if not frame.timings.steps:
-            side = frame.request.resolution or facts.resolution
             self._times.setdefault(side, deque(maxlen=_REMEMBERED)).append(frame.timings.total_ms)
 
     def resolution(self, facts: ModelFacts) -> int | None:
@@ -60,7 +67,8 @@ class DraftPolicy:
         take seconds.
         If nothing meets the budget it is the smallest draft worth looking at.
         """
-        drafts = sorted(side for side in facts.draft_resolutions if MIN_DRAFT_PX <= side < facts.resolution)
+        least = max(MIN_DRAFT_PX, self._empty_px + 1)
+        drafts = sorted(side for side in facts.draft_resolutions if least <= side < facts.resolution)
         if not drafts:
             return None
         sides = (facts.resolution, *reversed(drafts))
@@ -92,3 +100,14 @@ class DraftPolicy:
         if is_plan_in_it and self._budget_ms < times[0] <= _PLAN_BUDGETS * self._budget_ms:
             return None
         return sorted(times)[(len(times) - 1) // 2]
+
+
+def shows_something(frame: Frame) -> bool:
+    """Return whether a frame is worth looking at: some networks leave drafts in one colour until late layers.
+
+    A full picture always is, whatever it shows.
+    """
+    if not frame.is_draft:
+        return True
+    pixels = frame.pixels.view(np.uint32)  # four bytes at once: every draft is looked at
+    return bool((pixels != pixels[0, 0]).any())

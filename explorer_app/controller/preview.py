@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from explorer_app.controller.drafts import DraftPolicy
+from explorer_app.controller.drafts import DraftPolicy, shows_something
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve
@@ -155,9 +155,11 @@ class Preview(QObject):
         shown = self._renders.take_frame()
         if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
             return
+        self._policy.frame_arrived(shown.frame, self._facts)
+        if not shows_something(shown.frame):
+            return  # a larger draft is asked for next, or the full picture when the hand rests
         self._frame = shown.frame
         self._asked_s = shown.asked_s
-        self._policy.frame_arrived(shown.frame, self._facts)
         self.statistics.frame_arrived(shown.frame, self._clock())
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
         self.frame_changed.emit()

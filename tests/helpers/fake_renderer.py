@@ -1,4 +1,4 @@
-"""A renderer without a network: paints a flat colour, and waits where a test wants it to."""
+"""A renderer without a network: paints one colour with a speck, and waits where a test wants it to."""
 
 from __future__ import annotations
 
@@ -121,6 +121,8 @@ class Engine:
     """Raised when a renderer on a GPU is made."""
     gpu_missing: Exception | None = None
     """Raised when the kernels of a GPU are asked for: there is no such GPU."""
+    empty_px: int = 0
+    """The largest drafts that are all in one colour."""
 
     @property
     def made_on(self) -> list[tuple[str, str]]:
@@ -222,6 +224,8 @@ class FakeRenderer:
         side = request.resolution or self.facts.resolution
         pixels = np.full((side, side, 4), 255, np.uint8)
         pixels[..., 0] = int(request.blend[0][0].latent.point.seeds[0][0]) % 256
+        if side > engine.empty_px:
+            pixels[-1, -1, 1] = 0
         pixels.flags.writeable = False
         total_ms = engine.full_ms * (side / self.facts.resolution) ** 2
         steps = (StepTime("synthesis.b4.conv1", "modulated_conv", 750.0, 10, 10),) if request.measure_steps else ()

@@ -1,8 +1,9 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from explorer_app.controller.drafts import DraftPolicy
+from explorer_app.controller.drafts import DraftPolicy, shows_something
 from gpu_backend import Frame, FrameTimings, RenderRequest, StepTime
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.networks import make_stylegan2
@@ -13,7 +14,12 @@ FACTS = replace(make_stylegan2().facts, resolution=1024, draft_resolutions=(4, 8
 def frame(total_ms: float, resolution: int | None = None, measured: bool = False) -> Frame:
     steps = (StepTime("a", "b", 1.0, 0, 0),) if measured else ()
     pixels = fake_frame(RenderRequest("x")).pixels
-    return Frame(RenderRequest("x", resolution=resolution), pixels, FrameTimings(total_ms, 0, total_ms, steps))
+    timings = FrameTimings(total_ms, 0, total_ms, steps)
+    return Frame(RenderRequest("x", resolution=resolution), pixels, timings, is_draft=resolution is not None)
+
+
+def empty(item: Frame) -> Frame:
+    return replace(item, pixels=np.full_like(item.pixels, 128))
 
 
 def policy(*frames: Frame) -> DraftPolicy:
@@ -48,6 +54,23 @@ def test_a_draft_is_not_too_slow_because_its_first_picture_paid_for_its_plan():
 def test_a_draft_that_is_far_too_slow_is_not_tried_again():
     assert policy(frame(90.0), frame(400.0, 256)).resolution(FACTS) == 32
     assert policy(frame(400.0, 64)).resolution(FACTS) == 32
+
+
+def test_drafts_in_which_nothing_was_to_be_seen_are_not_chosen_again():
+    made = policy(frame(1e6), empty(frame(10.0, 32)), empty(frame(10.0, 64)))
+    assert made.resolution(FACTS) == 128
+    made.clear()
+    made.frame_arrived(frame(1e6), FACTS)
+    assert made.resolution(FACTS) == 32, "another model shows something earlier"
+
+
+def test_where_no_draft_shows_anything_pictures_are_full():
+    assert policy(frame(1e6), empty(frame(10.0, 512))).resolution(FACTS) is None
+
+
+def test_a_full_picture_in_one_colour_is_a_picture():
+    assert shows_something(empty(frame(10.0)))
+    assert not shows_something(empty(frame(10.0, 64)))
 
 
 def test_a_full_picture_within_the_budget_needs_no_draft():

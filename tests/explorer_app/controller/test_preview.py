@@ -25,6 +25,17 @@ def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(desk: 
     assert not desk.frames[-1].is_draft
 
 
+def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(desk: Desk):
+    desk.engine.full_ms = 5e3
+    desk.engine.empty_px = 32
+    desk.start()
+    desk.walk(0.5, release=False)
+    desk.until(lambda: desk.engine.requests[-1].resolution == 32)
+    desk.until(lambda: desk.walk(0.6, release=False) or desk.frames[-1].is_draft)
+    assert desk.frames[-1].request.resolution == 64
+    assert all(frame.request.resolution != 32 for frame in desk.frames)
+
+
 def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(desk: Desk):
     desk.engine.full_ms = 50.0
     desk.start()
