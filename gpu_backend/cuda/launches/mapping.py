@@ -38,7 +38,7 @@ def mapping_launches(plan: Plan, weights: Weights) -> Built:
 
     Raises
     ------
-    ValueError
+    DeviceError
         If a layer has more features than a block's shared memory holds.
     """
     batch = plan.key.batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.errors import DeviceError
 
 _SHARED_NBYTES = 47 * 1024
 """What every GPU gives a block unasked, with some left for the kernel's own."""
@@ -13,12 +14,15 @@ def rows_of_a_pass(columns: int, batch: int) -> int:
 
     Raises
     ------
-    ValueError
+    DeviceError
         If not even one vector fits.
     """
     most = _SHARED_NBYTES // shared_nbytes(columns, 1)
     if most == 0:
-        raise ValueError(f"the GPU takes up to {_SHARED_NBYTES // 4} features a layer, this network has {columns}")
+        raise DeviceError(
+            f"The GPU takes up to {_SHARED_NBYTES // 4} features a layer, but this network has {columns}; render on "
+            "the CPU."
+        )
     return max(size for size in (1, 2, 4, 8) if size == 1 or (size < 2 * batch and size <= most))
 
 

@@ -61,8 +61,10 @@ def styles_launch(
 
     Raises
     ------
+    DeviceError
+        If rows are too long for a block's shared memory.
     ValueError
-        If rows are too long for a block's shared memory, or a layer has both demodulation and a gain.
+        If a layer has both demodulation and a gain.
     """
     attributes: Styles = step.attributes
     _check(attributes)

@@ -10,6 +10,7 @@ import torch
 
 from gpu_backend.cuda.launches.mapping import mapping_launches
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass
+from gpu_backend.errors import DeviceError
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.reference.mapping import run_mapping
 from tests.helpers.gpu import run_launches
@@ -66,7 +67,7 @@ def test_a_pass_takes_what_shared_memory_holds(columns: int, batch: int, rows: i
 
 
 def test_rows_that_no_block_can_hold_are_refused() -> None:
-    with pytest.raises(ValueError, match="up to 12032 features"):
+    with pytest.raises(DeviceError, match="up to 12032 features a layer, but this network has 12033; render on the"):
         rows_of_a_pass(12033, 1)
 
 
