@@ -85,11 +85,12 @@ class TileTuning:
             build_synthesis_plan(model.spec, model.facts.model_id, batch=batch, precision="fp16") for batch in batches
         ]
         self._convs = LoneConvs(plans, model.weights, self._target)
+        self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
-        """What is searched for, in order."""
-        return self._convs.shapes
+        """What is searched for, in order; convolutions that plain kernels are left with have no tile to search for."""
+        return self._shapes
 
     def findings(
         self, *, budget_s: float = math.inf, progress: Callable[[TileProgress], None] = lambda progress: None
@@ -114,6 +115,13 @@ class TileTuning:
 
     def _in_use(self, shape: ConvShape) -> ConvTile:
         return self._target.tiles.choose(shape, taps=self._taps, picture_channels=self._picture_channels)
+
+    def _has_tile(self, shape: ConvShape) -> bool:
+        try:
+            self._in_use(shape)
+        except ValueError:
+            return False
+        return True
 
     def _candidates(self, shape: ConvShape) -> tuple[ConvTile, ...]:
         return candidates(
@@ -140,7 +148,7 @@ class TileTuning:
 def _gpu_of(device: str) -> Gpu:
     found = probe()
     if not found.gpus:
-        raise DeviceError(f"Tuning needs a GPU. {found.problem}")
+        raise DeviceError(f"{found.problem.rstrip('.')} – tuning needs a GPU.")
     if device in ("auto", "cuda"):
         return found.gpus[0]
     for gpu in found.gpus:

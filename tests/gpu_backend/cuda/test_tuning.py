@@ -78,6 +78,13 @@ def test_what_another_network_found_stays_in_the_table(tmp_path: Path) -> None:
     assert len(entries) == 1 + len(search.shapes) == 7
 
 
+def test_what_no_tile_fits_is_not_searched_for(tmp_path: Path) -> None:
+    model = make_stylegan2(fir=(1,) * 23)
+    search = TileTuning(model, table=tmp_path / "table.json", open_timer=open_timer)
+    assert [(shape.kind, shape.side) for shape in search.shapes] == [("conv", 4), ("conv", 8), ("conv", 16)]
+    assert [finding.shape for finding in search.findings()] == list(search.shapes)
+
+
 def test_stopping_early_keeps_what_was_found(tmp_path: Path) -> None:
     search = TileTuning(MODEL, table=tmp_path / "table.json", open_timer=open_timer)
     findings = search.findings()
@@ -98,7 +105,7 @@ def test_the_gpu_is_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceError, match=r"must be one of cuda:0 \(NVIDIA Fake\), cuda:1"):
         TileTuning(MODEL, "cuda:7", open_timer=open_timer)
     monkeypatch.setattr(tuning, "probe", lambda: Probe((), "There is no driver.", "", ""))
-    with pytest.raises(DeviceError, match=r"^Tuning needs a GPU\. There is no driver\.$"):
+    with pytest.raises(DeviceError, match=r"^There is no driver – tuning needs a GPU\.$"):
         TileTuning(MODEL, open_timer=open_timer)
 
 
