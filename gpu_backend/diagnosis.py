@@ -10,14 +10,20 @@ import os
 import platform
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
+
+if TYPE_CHECKING:
+    from gpu_backend.cuda.target import Target
+    from gpu_backend.cuda.tiles import TileTable
+    from gpu_backend.plan.plan import Plan
 
 PACKAGES = (
     "cuda-core",
@@ -34,7 +40,7 @@ KernelReadiness = Literal["ready", "not compiled yet", "falls back"]
 
 @dataclass(frozen=True, slots=True)
 class KernelDiagnosis:
-    """A kernel of a model on one GPU: what it is, and why if it falls back."""
+    """A kernel of a model on one GPU, or a layer without one: what it is, and why if it falls back."""
 
     title: str
     state: KernelReadiness
@@ -52,11 +58,11 @@ class GpuDiagnosis:
     architecture, compile_architecture
         What it is, and what kernels are compiled for.
     tiles
-        Where the tiles of a model's convolutions come from: origin -> how many.
+        Where the tiles of a model's convolutions come from: origin -> how many; "plain" for those without a tile.
     tuned_entries, shipped_entries
         Sizes of the two tables that were found.
     kernels
-        Of a model, fused and plain ones.
+        Of a model, fused and plain ones, and the layers that no fused kernel can do.
     """
 
     id: str
@@ -118,7 +124,7 @@ def diagnose(model: Model | None = None) -> Diagnosis:
     folder = cache_folder()
     sizes = _sizes(folder)
     return Diagnosis(
-        gpus=tuple(_gpu(gpu, model) for gpu in found.gpus),
+        gpus=tuple(_gpu(gpu, model, found.driver) for gpu in found.gpus),
         problem=found.problem,
         driver=found.driver,
         other_gpus=() if found.gpus else gpu_names(),
@@ -134,17 +140,19 @@ def diagnose(model: Model | None = None) -> Diagnosis:
     )
 
 
-def _gpu(gpu: Gpu, model: Model | None) -> GpuDiagnosis:
+def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder
 
-    table = target_of(gpu, tuned_folder()).tiles
+    target = target_of(gpu, tuned_folder())
+    table = target.tiles
     kernels: tuple[KernelDiagnosis, ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
     problem = ""
     if model is not None:
         try:
-            kernels, origins = _kernels(model, gpu), _origins(model, gpu)
+            kernels = (*_kernels(model, gpu, driver), *_left_to_plain(model, target))
+            origins = _origins(model, table)
         except DeviceError as error:
             problem = error.sentence
     return GpuDiagnosis(
@@ -164,34 +172,50 @@ def _gpu(gpu: Gpu, model: Model | None) -> GpuDiagnosis:
     )
 
 
-def _kernels(model: Model, gpu: Gpu) -> tuple[KernelDiagnosis, ...]:
-    from gpu_backend.cuda.compiler import compiler_version
-    from gpu_backend.cuda.kernel_cache import KernelCache, cache_folder, kernel_key
-    from gpu_backend.cuda.self_check import SelfCheckRecord
+def _kernels(model: Model, gpu: Gpu, driver: str) -> Iterator[KernelDiagnosis]:
+    from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
+    from gpu_backend.cuda.self_check import record_of
     from gpu_backend.renderer.kernels import recipes_of
 
     cache = KernelCache()
-    failures = SelfCheckRecord(cache_folder() / "self_check", gpu.uuid, probe().driver, compiler_version()).failures
-    found = []
+    failures = record_of(gpu, driver).failures
     for recipe in recipes_of(model, gpu, "fp16"):
         if recipe.digest in failures:
-            found.append(KernelDiagnosis(recipe.title, "falls back", failures[recipe.digest]))
+            yield KernelDiagnosis(recipe.title, "falls back", failures[recipe.digest])
         elif cache.has(kernel_key(recipe, gpu.compile_architecture)):
-            found.append(KernelDiagnosis(recipe.title, "ready"))
+            yield KernelDiagnosis(recipe.title, "ready")
         else:
-            found.append(KernelDiagnosis(recipe.title, "not compiled yet"))
-    return tuple(found)
+            yield KernelDiagnosis(recipe.title, "not compiled yet")
 
 
-def _origins(model: Model, gpu: Gpu) -> tuple[tuple[str, int], ...]:
+def _left_to_plain(model: Model, target: Target) -> Iterator[KernelDiagnosis]:
+    """Layers that no fused kernel can do, whether it works or not."""
+    from gpu_backend.cuda.lowering import lower
+
+    for launch in lower(_plan(model), model.weights, target).launches:
+        if launch.reason:
+            yield KernelDiagnosis(f"{launch.layer}, {launch.label}", "falls back", launch.reason)
+
+
+def _origins(model: Model, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.lone_conv import conv_steps
-    from gpu_backend.cuda.target import target_of
-    from gpu_backend.cuda.tiles import tuned_folder
+
+    spec = model.spec
+    counted: Counter[str] = Counter()
+    for shape in conv_steps([_plan(model)]):
+        try:
+            _, origin = table.explain(shape, taps=len(spec.resample_filter), picture_channels=spec.img_channels)
+        except ValueError:
+            counted["plain"] += 1
+        else:
+            counted[origin] += 1
+    return tuple(counted.items())
+
+
+def _plan(model: Model) -> Plan:
     from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
-    table = target_of(gpu, tuned_folder()).tiles
-    shapes = conv_steps([build_synthesis_plan(model.spec, model.facts.model_id, precision="fp16")])
-    return tuple(Counter(table.explain(shape)[1] for shape in shapes).items())
+    return build_synthesis_plan(model.spec, model.facts.model_id, precision="fp16")
 
 
 def _compiler() -> tuple[str, tuple[str, ...]]:

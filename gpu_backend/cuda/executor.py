@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.batch_tiles import target_of_batch
 from gpu_backend.cuda.bound_plan import CudaBoundPlan
 from gpu_backend.cuda.compilation import Compilation, compile_kernels
-from gpu_backend.cuda.compiler import compiler_version
 from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.cupti_timer import CuptiTimer, KernelRecords
 from gpu_backend.cuda.driver import Driver
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.cuda.kernel_store import KernelStore
 from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.occupancy import kernel_facts
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Schedule
-from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes
+from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, record_of
 from gpu_backend.cuda.step_timer import StepTimer
 from gpu_backend.cuda.target import Target, target_of
 from gpu_backend.cuda.tiles import tuned_folder
@@ -72,16 +70,15 @@ class CudaExecutor:
         lowered: Lower = lower,
     ) -> None:
         self._gpu = gpu or _gpu(index)
-        self._records = _kernel_records() if driver is None else None
-        self._driver = driver or _open_driver(self._gpu)
         self._model = model
         self._precision = precision
         self._target = target_of(self._gpu, tuned_folder())
         self._compile = compiled
         self._lower = lowered
-        self._record = record or SelfCheckRecord(
-            cache_folder() / "self_check", self._gpu.uuid, probe().driver, compiler_version()
-        )
+        self._record = record or record_of(self._gpu, probe().driver)
+        self._records = _kernel_records() if driver is None else None
+        # Last: if anything here fails, nothing of the driver's is left open.
+        self._driver = driver or _open_driver(self._gpu)
         self._constants = ConstantStore(self._driver)
         self._store = KernelStore(self._driver)
         self._failures: dict[str, str] = self._record.failures

@@ -19,6 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.compiler import compiler_version
+from gpu_backend.cuda.kernel_cache import cache_folder
+from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import write_whole
@@ -160,6 +163,17 @@ def relative_error(got: NDArray[np.float32], expected: NDArray[np.float32]) -> f
         return float("inf")
     difference, size = float(np.linalg.norm(got - expected)), float(np.linalg.norm(expected))
     return difference / size if size else difference
+
+
+def record_of(gpu: Gpu, driver: str) -> SelfCheckRecord:
+    """Return what was found on a GPU with a driver and the compiler that is installed, from the person's cache folder.
+
+    Raises
+    ------
+    KernelError
+        If there is no compiler.
+    """
+    return SelfCheckRecord(cache_folder() / "self_check", gpu.uuid, driver, compiler_version())
 
 
 class SelfCheckRecord:

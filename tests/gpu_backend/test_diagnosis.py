@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from gpu_backend import diagnosis
-from gpu_backend.cuda import nvml, self_check, tiles
+from gpu_backend.cuda import nvml, tiles
 from gpu_backend.cuda.compiler import CompiledKernel, compiler_version
 from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
 from gpu_backend.cuda.lone_conv import conv_steps
 from gpu_backend.cuda.probe import Probe
+from gpu_backend.cuda.self_check import record_of
 from gpu_backend.cuda.tiles import Tuned, save_entries, tuned_folder, tuned_path
 from gpu_backend.diagnosis import diagnose
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -60,9 +61,7 @@ def test_kernels_are_ready_when_they_lie_in_the_cache_and_fall_back_when_they_fa
     assert {kernel.state for kernel in found.kernels} == {"not compiled yet"}
 
     KernelCache().keep(kernel_key(recipes[0], "sm_80"), CompiledKernel(b"code", 32, 0, 0))
-    folder = diagnose().cache_folder
-    record = self_check.SelfCheckRecord(folder / "self_check", GPU.uuid, "580.1", compiler_version())
-    record.note({recipes[1]: "off by 3", recipes[2]: ""})
+    record_of(GPU, "580.1").note({recipes[1]: "off by 3", recipes[2]: ""})
     found = diagnose(MODEL).gpus[0]
     assert found.kernels[0].state == "ready"
     assert (found.kernels[1].state, found.kernels[1].reason) == ("falls back", "off by 3")
@@ -84,6 +83,15 @@ def test_the_tables_in_use_are_told() -> None:
     after = diagnose(MODEL).gpus[0]
     assert after.tuned_entries == 1
     assert dict(after.tiles)["tuned"] == 1
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_layers_that_no_fused_kernel_can_do_are_named_with_the_reason() -> None:
+    found = diagnose(make_stylegan2(fir=(1,) * 23)).gpus[0]
+    fallen = [(kernel.title, kernel.reason) for kernel in found.kernels if kernel.state == "falls back"]
+    reason = "no fused kernel fits a block's shared memory with an FIR filter of 23 taps"
+    assert fallen == [(f"synthesis.b{side}.conv0, plain_modulated_up_conv", reason) for side in (8, 16)]
+    assert dict(found.tiles)["plain"] == 2
 
 
 @pytest.mark.usefixtures("one_gpu")

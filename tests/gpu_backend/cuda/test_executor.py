@@ -92,6 +92,20 @@ def test_a_gpu_that_is_not_there_is_said(
         CudaExecutor(bench.model, 3)
 
 
+def test_where_something_is_missing_the_device_is_not_even_opened(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_compiler(*_: object) -> SelfCheckRecord:
+        raise KernelError("NVRTC was not found.")
+
+    opened: list[object] = []
+    monkeypatch.setattr(executor_module, "record_of", no_compiler)
+    monkeypatch.setattr(executor_module, "_open_driver", opened.append)
+    with pytest.raises(KernelError, match="NVRTC"):
+        CudaExecutor(bench.model, gpu=FAKE_GPU)
+    assert opened == []
+
+
 def test_a_plan_is_bound_and_runs(bench: Bench) -> None:
     executor = bench.open(hand_driver())
     assert (executor.device_name, executor.precision) == ("Fake GPU", "fp32")
