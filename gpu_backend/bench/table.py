@@ -9,6 +9,7 @@ from gpu_backend.bench.verdict import GPU, NETWORK, is_judged
 
 _LEFT = "<"
 _RIGHT = ">"
+_FEWER_PRODUCTS = "above 100%: convolutions here take fewer products (Winograd) than are counted, those of the plain way"
 
 
 def table(report: Report) -> str:
@@ -75,9 +76,14 @@ def _kernel_tables(report: Report) -> Iterator[str]:
         if on_gpu:
             head += ["registers", "spills", "occupancy", "waves", "state"]
         total = sum(cost.time_us for cost in costs)
-        yield f"kernels, batch {batch}: {total:.0f} us\n" + _grid(
+        text = f"kernels, batch {batch}: {total:.0f} us\n" + _grid(
             head, [_kernel(cost, on_gpu) for cost in costs], left=2
         )
+        yield f"{text}\n{_FEWER_PRODUCTS}" if not on_gpu and any(map(_is_above_roofline, costs)) else text
+
+
+def _is_above_roofline(cost: KernelCost) -> bool:
+    return cost.roofline_share is not None and cost.roofline_share > 1.0
 
 
 def _kernel(cost: KernelCost, on_gpu: bool) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu_backend.bench.report import OURS, Report
+from gpu_backend.bench.report import OURS, KernelCost, Report
 from gpu_backend.bench.table import number, rate, size, table
 from tests.gpu_backend.bench.made_up import RUN, made_up_report, measurement
 
@@ -45,6 +45,13 @@ def test_the_processor_gets_ratios_for_a_verdict() -> None:
     rows = (measurement(OURS, "fp32", 1, 10.0), measurement("eager", "fp32", 1, 25.0))
     text = table(Report(replace(RUN, device_kind="cpu", driver=""), rows))
     assert text.splitlines()[-1] == "latentloom is 2.50 times as fast as plain PyTorch (eager, fp32, batch 1)"
+
+
+@pytest.mark.parametrize(("share", "says_why"), [(0.9, False), (2.4, True)])
+def test_a_step_of_the_processor_above_its_roofline_is_explained(share: float, says_why: bool) -> None:
+    cost = KernelCost(1, "synthesis.b64.conv1", "modulated_conv", 40.0, 0.3, 10**9, 10**6, share)
+    text = table(Report(replace(RUN, device_kind="cpu", driver=""), (), kernels=(cost,)))
+    assert ("Winograd" in text) == says_why
 
 
 @pytest.mark.parametrize(("value", "text"), [(123.4, "123"), (12.34, "12.3"), (1.234, "1.23"), (0.1234, "0.123")])
