@@ -9,7 +9,7 @@ from gpu_backend.bench.verdict import GPU, NETWORK, is_judged
 
 _LEFT = "<"
 _RIGHT = ">"
-_FEWER_PRODUCTS = "above 100%: convolutions here take fewer products (Winograd) than are counted, those of the plain way"
+_FEWER_PRODUCTS = "above 100%: convolutions here take fewer products (Winograd) than the plain way, which is counted"
 
 
 def table(report: Report) -> str:
