@@ -30,6 +30,9 @@ _FOLDERS = {
     "XDG_STATE_HOME": "home/.local/state",
 }
 
+_CACHE_FOLDERS = ("LOCALAPPDATA", "XDG_CACHE_HOME")
+"""Those of them that a cache lies in."""
+
 _UNAVOIDABLE = "This plugin does not support "
 """Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
 
@@ -37,11 +40,21 @@ _THREAD_END_S = 5.0
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folders of a person who exists for one test only; made when something writes there."""
-    root = tmp_path_factory.getbasetemp() / "person"
+def own_folders(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Folders of a person who exists for one test only; made when something writes there.
+
+    Tests on a GPU that run side by side have one cache folder, since compiling takes most of their time. A test of the
+    cache itself takes another.
+    """
+    base = tmp_path_factory.getbasetemp()
+    root = base / "person"
     for name, folder in _FOLDERS.items():
         monkeypatch.setenv(name, str(root / folder))
+    if request.node.get_closest_marker("gpu") and "PYTEST_XDIST_WORKER" in os.environ:
+        for name in _CACHE_FOLDERS:
+            monkeypatch.setenv(name, str(base.parent / "gpu-cache"))
     return root
 
 

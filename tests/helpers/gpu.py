@@ -6,8 +6,8 @@ and regions that every run must leave zero are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda import target
 from gpu_backend.cuda.arguments import pack_arguments
-from gpu_backend.cuda.compiler import CompiledKernel, compile_kernel
+from gpu_backend.cuda.compilation import compile_kernels
+from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -65,11 +66,9 @@ def run_launches(
     from gpu_backend.cuda.gpu_driver import GpuDriver
 
     gpu = first_gpu()
+    compiled = _compiled((launch.recipe for launch in launches), gpu.compile_architecture)
     driver = GpuDriver(gpu.index)
-    kernels = {
-        recipe: driver.load(_compiled(recipe, gpu.compile_architecture).cubin, recipe.stem)
-        for recipe in dict.fromkeys(launch.recipe for launch in launches)
-    }
+    kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.items()}
     held: list[int] = []
 
     def place(content: NDArray[np.uint8]) -> int:
@@ -102,9 +101,23 @@ def run_launches(
         driver.close()
 
 
-@cache
-def _compiled(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
-    return compile_kernel(recipe, architecture)
+def used_on_device() -> int:
+    """Bytes of the current GPU's memory that somebody uses; 0 beside other test processes, whose use comes and goes."""
+    import cuda.bindings.driver as driver
+
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return 0
+    outcome, free, total = driver.cuMemGetInfo()
+    assert not int(outcome)
+    return int(total - free)
+
+
+def _compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Mapping[KernelRecipe, CompiledKernel]:
+    """Return kernels, by way of the cache that tests on a GPU share."""
+    done = compile_kernels(recipes, architecture)
+    for error in done.failures.values():
+        raise error
+    return done.kernels
 
 
 def _start(region: Region, given: NDArray[Any] | None) -> NDArray[np.uint8]:

@@ -114,7 +114,7 @@ def test_the_gpu_is_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tuning_on_a_gpu_finds_right_tiles(gpu: Gpu, batch: int, tmp_path: Path) -> None:
     model = make_stylegan2(resolution=64, channel_base=4096, channel_max=72)
     search = TileTuning(model, batches=(batch,), table=tmp_path / "table.json")
-    found = list(search.findings(budget_s=60))
+    found = list(search.findings(budget_s=20))
     assert [finding.shape for finding in found] == list(search.shapes)
     wrong = [(item.shape, refused) for item in found for refused in item.refused if refused.is_wrong]
     assert wrong == []

