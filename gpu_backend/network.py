@@ -5,7 +5,8 @@ Noise stays in a bound plan's buffers from run to run, so it is copied in only w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Network:
         self._is_closed = False
         try:
             for key in (self._mapping_key(1), self.synthesis_key(1)):
-                self._keep(key)
+                self._bound(key, keep=True)
         except BaseException:
             self.close()
             raise
@@ -104,12 +105,8 @@ class Network:
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""
         inputs = {"z": z, "c": labels} if self._spec.mapping.c_dim else {"z": z}
-        standing = self._fetch(self._mapping_key(z.shape[0]))
-        try:
-            run = standing.bound.submit(inputs, outputs=("w",))
-        except DeviceLostError as error:
-            self._lost = error
-            raise
+        key = self._mapping_key(z.shape[0])
+        run = self._start(key, lambda: self._fetch(key).bound.submit(inputs, outputs=("w",)))
         return np.array(self.finish(run)["w"])
 
     def submit(
@@ -138,28 +135,12 @@ class Network:
             standing.noise = noise
             return run
 
-        try:
-            return start()
-        except DeviceMemoryError:
-            self._shelf.clear_for(key)
-        except DeviceLostError as error:
-            self._lost = error
-            raise
-        try:
-            return start()
-        except DeviceMemoryError as error:
-            raise self._too_small(key, error) from error
-        except DeviceLostError as error:
-            self._lost = error
-            raise
+        return self._start(key, start)
 
     def finish(self, run: PendingRun) -> Outputs:
         """Wait for a run and return its outputs."""
-        try:
+        with self._remembering_loss():
             outputs = run.wait()
-        except DeviceLostError as error:
-            self._lost = error
-            raise
         self._waited_ms += run.waited_ms
         return outputs
 
@@ -168,13 +149,11 @@ class Network:
         key = self.synthesis_key(1)
         standing = self._fetch(key)
         inputs = self._inputs(key, standing, ws, noise)
-        try:
-            observed = standing.bound.observe(inputs)
-        except DeviceMemoryError as error:
-            raise self._too_small(key, error) from error
-        except DeviceLostError as error:
-            self._lost = error
-            raise
+        with self._remembering_loss():
+            try:
+                observed = standing.bound.observe(inputs)
+            except DeviceMemoryError as error:
+                raise self._too_small(key, error) from error
         standing.noise = noise
         return observed
 
@@ -201,19 +180,35 @@ class Network:
 
     def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> StandingPlan:
         self.check_usable()
-        try:
-            return self._shelf.fetch(key, use_fused=use_fused)
-        except DeviceMemoryError as error:
-            raise self._too_small(key, error) from error
-        except DeviceLostError as error:
-            self._lost = error
-            raise
+        with self._remembering_loss():
+            return self._bound(key, use_fused=use_fused)
 
-    def _keep(self, key: PlanKey) -> None:
+    def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> StandingPlan:
         try:
-            self._shelf.fetch(key, keep=True)
+            return self._shelf.fetch(key, use_fused=use_fused, keep=keep)
         except DeviceMemoryError as error:
             raise self._too_small(key, error) from error
+
+    def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
+        """Start a run of a plan; where the device has no room for it, once more after others made room."""
+        with self._remembering_loss():
+            try:
+                return start()
+            except DeviceMemoryError:
+                self._shelf.clear_for(key)
+            try:
+                return start()
+            except DeviceMemoryError as error:
+                raise self._too_small(key, error) from error
+
+    @contextlib.contextmanager
+    def _remembering_loss(self) -> Iterator[None]:
+        try:
+            yield
+        except DeviceLostError as error:
+            # A copy: the error itself would keep the frames that it went through.
+            self._lost = DeviceLostError(error.sentence, error.details)
+            raise
 
     def _too_small(self, key: PlanKey, error: DeviceMemoryError) -> DeviceMemoryError:
         name = self._executor.device_name

@@ -169,6 +169,13 @@ def test_a_run_that_finds_no_memory_is_tried_once_more(renderer: Renderer, execu
     assert executor.runs("synthesis")[-1].inputs == {"ws", "noise_source", "noise_gain"}
 
 
+def test_mapping_that_finds_no_memory_is_tried_once_more_too(renderer: Renderer, executor: FakeExecutor) -> None:
+    renderer.render(request_for(renderer, resolution=8))
+    executor.failing["submit"] = DeviceMemoryError("The fake GPU has too little memory.")
+    renderer.render(request_for(renderer, seed(77)))
+    assert [key.resolution for key in executor.standing()] == [0, 64]
+
+
 def test_what_has_no_room_at_all_is_said_in_one_sentence_and_the_rest_goes_on(
     renderer: Renderer, executor: FakeExecutor
 ) -> None:
