@@ -236,12 +236,9 @@ class CudaBoundPlan:
         self._taken = self._constants.take(schedule.constants)
         self._arguments = [pack_arguments(launch.arguments, self._places, self._taken) for launch in schedule.launches]
         for _ in range(_LANES):
-            lane = Lane(
-                driver.make_event(),
-                driver.make_event(),
-                driver.make_event(),
-                pinned_memory(driver, self._inputs.nbytes),
-            )
+            # Events last: memory comes back by itself if they fail.
+            staging = pinned_memory(driver, self._inputs.nbytes)
+            lane = Lane(driver.make_event(), driver.make_event(), driver.make_event(), staging)
             self._lanes.append(lane)
             self._free.append(lane)
 

@@ -174,7 +174,11 @@ class GpuDriver:
             executable = self._ask(cuda.cuGraphInstantiate(graph, 0), "making a graph")
         finally:
             self._quietly(lambda: cuda.cuGraphDestroy(graph))
-        self._ask(cuda.cuGraphUpload(executable, self._stream), "making a graph")
+        try:
+            self._ask(cuda.cuGraphUpload(executable, self._stream), "making a graph")
+        except DeviceError:
+            self.release_graph(executable)
+            raise
         return Graph(executable)
 
     def replay(self, graph: Graph) -> None:

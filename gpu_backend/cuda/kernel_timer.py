@@ -84,8 +84,12 @@ class EventTimer:
             return
         self._facts = self._make_facts()
         self._cost_ms = self._event_cost_ms()
-        self._events = [self._driver.make_event() for _ in range(len(self._launches) + 1)]
-        self._graph = self._driver.capture(self._work)
+        try:
+            self._events.extend(self._driver.make_event() for _ in range(len(self._launches) + 1))
+            self._graph = self._driver.capture(self._work)
+        except BaseException:
+            self.close()  # the next measured run begins anew
+            raise
         self._captures += 1
 
     def replay(self) -> None:
@@ -142,7 +146,7 @@ def kernel_times(intervals_ms: Sequence[float], cost_ms: float, total_ms: float 
 def measure_event_cost(driver: Driver, empty: LoadedKernel) -> float:
     """Return what an event between two kernels adds to the time between them, in ms."""
     count = _CALIBRATION_KERNELS
-    events = [driver.make_event() for _ in range(count + 1)]
+    events: list[Event] = []
     arguments = PackedArguments(())
 
     def launch() -> None:
@@ -174,6 +178,7 @@ def measure_event_cost(driver: Driver, empty: LoadedKernel) -> float:
             driver.release_graph(graph)
 
     try:
+        events.extend(driver.make_event() for _ in range(count + 1))
         return max(0.0, (median_ms(row_with_events) - median_ms(row)) / count)
     finally:
         for event in events:

@@ -52,13 +52,15 @@ class _Op:
 class FakeDriver:
     """Kernels by entry point. `memory_nbytes` is all that the device has; `refused` entry points do not load.
 
-    `lose_after` counts down with every piece of work that is done; at 0 the device is lost.
+    `lose_after` counts down with every piece of work that is done; at 0 the device is lost. `full_after` counts down
+    with everything that is made; at 0 there is no memory for it.
     """
 
     kernels: Mapping[str, FakeKernel] = field(default_factory=dict)
     memory_nbytes: int = 1 << 30
     refused: tuple[str, ...] = ()
     lose_after: int = -1
+    full_after: int = -1
 
     def __post_init__(self) -> None:
         self.clock_us = 0.0
@@ -106,7 +108,7 @@ class FakeDriver:
 
     def reserve(self, nbytes: int) -> int:
         """Memory full of garbage."""
-        self.enter()
+        self._need_memory()
         if sum(block.nbytes for block in self.device.values()) + nbytes > self.memory_nbytes:
             raise DeviceMemoryError("There is not enough memory.")
         return self._make(self.device, nbytes)
@@ -118,7 +120,7 @@ class FakeDriver:
 
     def reserve_pinned(self, nbytes: int) -> int:
         """Memory full of garbage."""
-        self.enter()
+        self._need_memory()
         return self._make(self.pinned, nbytes)
 
     def release_pinned(self, address: int) -> None:
@@ -185,7 +187,7 @@ class FakeDriver:
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """Collect work."""
-        self.enter()
+        self._need_memory()
         assert self._captured is None
         self._captured = []
         try:
@@ -210,7 +212,7 @@ class FakeDriver:
 
     def make_event(self) -> Event:
         """An event that has happened."""
-        self.enter()
+        self._need_memory()
         event = _FakeEvent()
         self.events.append(event)
         return Event(event)
@@ -249,6 +251,12 @@ class FakeDriver:
     def release_event(self, event: Event) -> None:
         """Forget it."""
         self.events = [kept for kept in self.events if kept is not event]
+
+    def _need_memory(self) -> None:
+        self.enter()
+        if self.full_after == 0:
+            raise DeviceMemoryError("There is not enough memory.")
+        self.full_after -= 1
 
     def _hand_over(self, run: Callable[[], None], time_us: float = 0.0) -> None:
         self.enter()

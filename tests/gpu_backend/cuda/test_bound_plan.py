@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -273,6 +274,28 @@ def test_a_plan_that_does_not_fit_leaves_nothing_behind() -> None:
     assert sum(block.nbytes for block in desk.driver.device.values()) == free
     x = make_x(0)
     assert np.array_equal(desk.bound.run({"x": x})["pixels"], expected_pixels(x))
+
+
+MADE_FOR_A_RUN = 160
+"""Memory, events and graphs of a plan and its first measured run, calibration included, and some more."""
+
+
+@pytest.mark.parametrize("after", [*range(20), *range(20, MADE_FOR_A_RUN, 7)])
+def test_memory_that_ends_anywhere_leaves_nothing_behind_and_what_worked_works(desk: Desk, after: int) -> None:
+    x = make_x(0)
+    desk.driver.full_after = after
+    with contextlib.suppress(DeviceMemoryError):
+        desk.bound.run({"x": x}, measure=True)
+        desk.bind().close()
+    desk.driver.full_after = -1
+    pending = desk.bound.submit({"x": x}, measure=True)
+    assert np.array_equal(pending.wait()["pixels"], expected_pixels(x))
+    assert len(pending.steps) == 2
+    assert desk.bound.captures == 2
+    desk.close()
+    del pending
+    gc.collect()
+    assert desk.driver.is_empty
 
 
 @pytest.mark.parametrize("after", range(0, 24, 3))

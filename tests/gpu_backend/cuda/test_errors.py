@@ -13,6 +13,7 @@ from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
         ("CUDA_ERROR_ILLEGAL_ADDRESS", DeviceLostError, "stopped working"),
         ("CUDA_ERROR_LAUNCH_FAILED", DeviceLostError, "save the session"),
         ("CUDA_ERROR_LAUNCH_TIMEOUT", DeviceLostError, "CPU"),
+        ("CUDA_ERROR_EXTERNAL_DEVICE", DeviceLostError, "stopped working"),
         ("CUDA_ERROR_NOT_SUPPORTED", DeviceError, "refused 3 MB of memory"),
     ],
 )
