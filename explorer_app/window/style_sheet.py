@@ -141,8 +141,8 @@ QHeaderView::section {
     background: transparent; color: $dim; border: none; border-bottom: 1px solid $line; padding: ${p2}px ${p4}px;
 }
 QHeaderView::section:hover { color: $strong; }
-QHeaderView::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; }
-QHeaderView::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; }
+QHeaderView::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
+QHeaderView::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
 QTableCornerButton::section { background: transparent; border: none; }
 
 QTabBar { background: transparent; }

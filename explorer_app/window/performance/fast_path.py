@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.performance.figure import milliseconds
+from explorer_app.window.performance.figure import milliseconds, short_milliseconds
 from explorer_app.window.performance.switch import Switch
 from gpu_backend import Comparison, RenderOptions
 
@@ -55,8 +55,8 @@ class FastPath(QWidget):
         left, right = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
         for column, (control, note, stretch, side) in enumerate(
             (
-                (self.graph, self.graph_times, 9, left),
-                (self.fused, self.fused_times, 11, left),
+                (self.graph, self.graph_times, 10, left),
+                (self.fused, self.fused_times, 10, left),
                 (self.compare, self.difference, 8, right),
             )
         ):
@@ -98,16 +98,13 @@ class FastPath(QWidget):
             self.difference.show_words("comparing…" if self._is_running else "not compared yet", "")
             self.difference.setToolTip("")
             return
-        graph_on, graph_off = _ms(comparison.graph_ms), _ms(comparison.no_graph_ms)
-        fused, reference = _ms(comparison.fused_ms), _ms(comparison.reference_ms)
         if self._has_graph:
-            self.graph_times.show_words(f"on {graph_on} · off {graph_off} ms", f"on {graph_on}, off {graph_off}")
+            self.graph_times.show_words(*_both(comparison.graph_ms, comparison.no_graph_ms))
         else:
             self.graph_times.show_words("no graph here", "")
+        fused, reference = comparison.fused_ms, comparison.reference_ms
         self.fused_times.show_words(
-            f"fused {fused} · reference {reference} ms",
-            f"on {fused} · off {reference} ms",
-            f"on {fused}, off {reference}",
+            f"fused {milliseconds(fused)} · reference {milliseconds(reference)} ms", *_both(fused, reference)
         )
         largest = f"{comparison.largest_difference} / 255"
         if self._is_running:
@@ -134,5 +131,9 @@ def _note(parent: QWidget) -> HintLabel:
     return label
 
 
-def _ms(value: float | None) -> str:
-    return "–" if value is None else milliseconds(value)
+def _both(on: float | None, off: float | None) -> tuple[str, ...]:
+    """Return how long it takes with and without, the fullest wording first."""
+    (full_on, full_off), (short_on, short_off) = (
+        ["–" if value is None else write(value) for value in (on, off)] for write in (milliseconds, short_milliseconds)
+    )
+    return f"on {full_on} · off {full_off} ms", f"on {full_on}, off {full_off}", f"on {short_on}, off {short_off}"

@@ -8,6 +8,12 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.window import fonts, theme
 
+_SPACE = 3
+"""Between number and unit."""
+
+_APART = 6
+"""At least so far from the next figure."""
+
 
 class Figure(QWidget):
     """Painted, so that a new number costs no layout and nothing beside it moves."""
@@ -17,6 +23,7 @@ class Figure(QWidget):
         self._caption = caption
         self._unit = unit
         self._value = "–"
+        self._short = ("", "")
         self.setToolTip(tip)
         self.setAccessibleName(f"{caption}: –")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -38,11 +45,12 @@ class Figure(QWidget):
             self.setToolTip(tip)
             self.show_value("–", caption)
 
-    def show_value(self, value: str, caption: str = "") -> None:
-        """Show a number, and another caption if there is one."""
-        if (value, caption or self._caption) == (self._value, self._caption):
+    def show_value(self, value: str, caption: str = "", *, short: tuple[str, str] = ("", "")) -> None:
+        """Show a number, and another caption if there is one; `short` has both for where these have no room."""
+        if (value, caption or self._caption, short) == (self._value, self._caption, self._short):
             return
         self._value = value
+        self._short = short
         self._caption = caption or self._caption
         self.setAccessibleName(f"{self._caption}: {value} {self._unit}".rstrip())
         self.update()
@@ -60,21 +68,36 @@ class Figure(QWidget):
         tokens = theme.current()
         painter = QPainter(self)
         figure, caption = fonts.figure(), fonts.caption()
-        width = QFontMetricsF(figure).horizontalAdvance(self._value)
+        value, words = self.fitting()
+        width = QFontMetricsF(figure).horizontalAdvance(value)
         line = QFontMetricsF(figure).ascent() + 1
         painter.setFont(figure)
         painter.setPen(QColor(tokens.strong))
-        painter.drawText(QPointF(0, line), self._value)
+        painter.drawText(QPointF(0, line), value)
         painter.setFont(caption)
         painter.setPen(QColor(tokens.dim))
-        if self._unit and self._value != "–":
-            painter.drawText(QPointF(width + theme.px(3), line), self._unit)
+        if self._unit and value != "–":
+            painter.drawText(QPointF(width + theme.px(_SPACE), line), self._unit)
         metrics = QFontMetricsF(caption)
-        painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), self._caption)
+        painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), words)
+
+    def fitting(self) -> tuple[str, str]:
+        """Return number and caption as they are painted: the short ones where the full ones would touch a neighbour."""
+        small = QFontMetricsF(fonts.caption())
+        number = QFontMetricsF(fonts.figure()).horizontalAdvance(self._value)
+        if self._unit:
+            number += theme.px(_SPACE) + small.horizontalAdvance(self._unit)
+        is_wide = max(number, small.horizontalAdvance(self._caption)) + theme.px(_APART) > self.width()
+        return self._short if is_wide and self._short[0] else (self._value, self._caption)
 
 
 def milliseconds(value: float) -> str:
-    """Return a time with three figures at most, so that it keeps its width: 0.42, 4.21, 42.1, 421."""
-    if value < 10:
+    """Return a time with three figures at most, so that it keeps its width: 0.421, 4.21, 42.1, 421."""
+    return f"{value:.3f}" if value < 0.9995 else short_milliseconds(value)
+
+
+def short_milliseconds(value: float) -> str:
+    """Return it with two decimals at most: 0.42, 4.21, 42.1, 421."""
+    if value < 9.995:
         return f"{value:.2f}"
-    return f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

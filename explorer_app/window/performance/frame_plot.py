@@ -14,7 +14,7 @@ from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, RING_SIZE
 from explorer_app.window import fonts, theme
 from explorer_app.window.plotting import pyqtgraph as _pg
 
-_MARKS_MS = (0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
+_MARKS_MS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
 """Where the dashed line may be: at the budget, or lower where frames take a small part of it."""
 
 _HEADROOM = 1.4
@@ -49,9 +49,10 @@ class FramePlot(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
-        self._line: Any = self._plot.plot([], [])
+        self._line: Any = self._plot.plot([], [], antialias=True)
         self._budget: Any = _pg.InfiniteLine(angle=0, movable=False)
         self._label: Any = _pg.TextItem("", anchor=(0, 1))
+        self._label.setZValue(1)
         self._plot.addItem(self._budget)
         self._plot.addItem(self._label)
         self._top = 0.0
@@ -90,8 +91,10 @@ class FramePlot(QWidget):
 
     def _colour(self) -> None:
         tokens = theme.current()
-        self._plot.setBackground(theme.mixed(tokens.panel, tokens.well, 0.45))
-        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1))
+        ground = theme.mixed(tokens.panel, tokens.well, 0.45)
+        self._plot.setBackground(ground)
+        self._label.fill = _pg.mkBrush(theme.alpha(ground.name(), 0.7))  # times go behind the words, not through them
+        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1.2))
         self._budget.setPen(_pg.mkPen(theme.mixed(tokens.panel, tokens.dim, 0.5), width=1, style=Qt.PenStyle.DashLine))
         self._label.setFont(fonts.caption())
         self._label.setColor(QColor(tokens.dim))

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, FrameStatistics
 from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.performance.figure import Figure, milliseconds
+from explorer_app.window.performance.figure import Figure, milliseconds, short_milliseconds
 from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
@@ -65,8 +65,12 @@ class Overview(QWidget):
             self._show_line(0.0, None)
             return
         p50, p95, p99 = statistics.percentiles_ms(50, 95, 99)
-        self.p50.show_value(milliseconds(p50))
-        self.p99.show_value(milliseconds(p99), f"p99 · p95 {milliseconds(p95)}")
+        self.p50.show_value(milliseconds(p50), short=(short_milliseconds(p50), self.p50.caption))
+        self.p99.show_value(
+            milliseconds(p99),
+            f"p99 · p95 {milliseconds(p95)}",
+            short=(short_milliseconds(p99), f"p99 · p95 {short_milliseconds(p95)}"),
+        )
         if self._has_graph:
             self._show_graph(statistics)
         else:
@@ -80,9 +84,12 @@ class Overview(QWidget):
             self.plot.show_times(statistics.frame_times_ms)
 
     def _show_graph(self, statistics: FrameStatistics) -> None:
-        gaps = "–" if statistics.idle_ms is None else milliseconds(statistics.idle_ms)
-        device = statistics.device_ms
-        self.third.show_value("–" if device is None else milliseconds(device), f"graph · gaps {gaps}")
+        device, gaps = statistics.device_ms, statistics.idle_ms
+        full, short = (
+            ("–" if device is None else write(device), f"graph · gaps {'–' if gaps is None else write(gaps)}")
+            for write in (milliseconds, short_milliseconds)
+        )
+        self.third.show_value(*full, short=short)
 
     def _show_line(self, latency_ms: float, host_ms: float | None) -> None:
         figure = f"{milliseconds(latency_ms)} ms" if latency_ms > 0 else "–"

@@ -15,7 +15,7 @@ from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window import fonts, theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.performance.kernel_state import SYMBOLS, state_of
-from explorer_app.window.performance.step_columns import microseconds, roofline_share
+from explorer_app.window.performance.step_columns import amount, microseconds, percent, roofline_share
 from explorer_app.window.plotting import pyqtgraph as _pg
 from gpu_backend import Roofline
 
@@ -28,19 +28,33 @@ _EMPTY = "Point at a kernel: its name and figures are told here."
 _LEAST_DECADES = 2
 """The view is at least so many powers of ten high, so that more than one is named."""
 
+_HEADROOM = 0.1
+"""Above the roof this part of the view's height is left for its name."""
+
 _TREMBLING = 0.015
 """Points that move by less of a decade, about a pixel, are left where they are."""
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
 
 _REACH_PX = 12
 """A point this near to the pointer is meant."""
 
 
-class _Decades(_pg.AxisItem):  # type: ignore[misc]
+class _Ratios(_pg.AxisItem):  # type: ignore[misc]
     """A logarithmic axis whose ticks are written out: 0.01, 1, 100."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Return what stands at each power of ten."""
         return [f"{10.0**value:g}" if -4 <= value <= 5 else f"1e{value:.0f}" for value in values]
+
+
+class _Rates(_pg.AxisItem):  # type: ignore[misc]
+    """A logarithmic axis whose ticks have prefixes: 100 M, 10 G, 1 T."""
+
+    def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        """Return what stands at each power of ten."""
+        powers = [max(0, min(17, round(value))) for value in values]
+        return [f"{10 ** (power % 3)} {_PREFIXES[power // 3]}" for power in powers]
 
 
 class RooflinePlot(QWidget):
@@ -65,11 +79,10 @@ class RooflinePlot(QWidget):
         """Which step each point is."""
         self._x = self._y = np.zeros(0)
         self._chosen = self._hovered = -1
-        self._scale = 1e12
         self._view: tuple[object, ...] = ()
         self._look: tuple[object, ...] = ()
         self._plot: Any = _pg.PlotWidget(
-            self, background=None, axisItems={side: _Decades(side) for side in ("left", "bottom")}
+            self, background=None, axisItems={"left": _Rates("left"), "bottom": _Ratios("bottom")}
         )
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._plot.setMenuEnabled(False)
@@ -94,7 +107,13 @@ class RooflinePlot(QWidget):
         self._ring: Any = _pg.ScatterPlotItem(pxMode=True)
         self._plot.addItem(self._points)
         self._plot.addItem(self._ring)
-        self._name_axis("bottom", "operations a byte")
+        self._bounds: tuple[Any, Any] = (_pg.TextItem("", anchor=(1, 1)), _pg.TextItem("", anchor=(1, 1)))
+        """What the device can do, over the line: bytes a second where it rises, operations where it is flat."""
+        for label in self._bounds:
+            label.setZValue(-1)
+            self._plot.addItem(label, ignoreBounds=True)
+        self._plot.setLabel("bottom", "operations a byte")
+        self._plot.setLabel("left", "FLOP/s")
         self._colour()
         self._tell()
 
@@ -102,7 +121,7 @@ class RooflinePlot(QWidget):
     def roof(self) -> tuple[list[float], list[float]]:
         """Operations a byte and operations a second along the line of what the device can do."""
         x, y = self._roof.getOriginalDataset()
-        return ([], []) if x is None else (list(x), [value * self._scale for value in y])
+        return ([], []) if x is None else (list(x), list(y))
 
     @property
     def points(self) -> list[int]:
@@ -122,11 +141,9 @@ class RooflinePlot(QWidget):
         self._places = counted
         fastest = max((steps[number].flop_per_s for number in counted), default=0.0)
         ceiling = roofline.matrix_flop_per_s if roofline is not None else fastest
-        self._scale = 1e12 if ceiling >= 1e12 else 1e9
-        self._name_axis("left", "TFLOP/s" if self._scale == 1e12 else "GFLOP/s")
         x = np.array([math.log10(steps[number].flops / steps[number].nbytes) for number in counted])
-        y = np.array([math.log10(steps[number].flop_per_s / self._scale) for number in counted])
-        look = (tuple(counted), tuple(state_of(steps[number]) for number in counted), self._scale, roofline)
+        y = np.array([math.log10(steps[number].flop_per_s) for number in counted])
+        look = (tuple(counted), tuple(state_of(steps[number]) for number in counted), roofline)
         is_calm = look == self._look and np.allclose(x, self._x, rtol=0, atol=_TREMBLING)
         if not (is_calm and np.allclose(y, self._y, rtol=0, atol=_TREMBLING)):
             self._look, self._x, self._y = look, x, y
@@ -149,29 +166,40 @@ class RooflinePlot(QWidget):
         if self._roofline is not None:
             xs.append(math.log10(self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s))
         if ceiling > 0:
-            ys.append(math.log10(ceiling / self._scale) + 0.1)
+            ys.append(math.log10(ceiling))
         if not xs or not ys:
             return
         left, right = math.floor(min(xs) - 0.05), math.ceil(max(xs) + 0.05)
-        low, high = math.floor(min(ys) - 0.05), math.ceil(max(ys) * 2) / 2 + 0.05
+        low, high = math.floor(min(ys) - 0.05), math.ceil(max(ys) * 2 + 0.2) / 2 + 0.05
         low = min(low, math.floor(high) - _LEAST_DECADES)
-        if (view := (left, right, low, high, self._roofline, self._scale)) == self._view:
+        if self._roofline is not None:
+            high = max(max(ys) + _HEADROOM * (max(ys) - low), high)
+        if (view := (left, right, low, high, self._roofline)) == self._view:
             return
         self._view = view
         self._plot.setXRange(left, right, padding=0)
         self._plot.setYRange(low, high, padding=0)
+        self._draw_roof(left, right, low)
+
+    def _draw_roof(self, left: float, right: float, low: float) -> None:
+        """Draw the line over a view that begins and ends at these powers of ten, and name its two parts."""
         if self._roofline is None:
             self._roof.setData([], [])
+            for label in self._bounds:
+                label.setVisible(False)
             return
-        bend = self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s
-        x = [10.0**left, bend, 10.0**right]
-        top = self._roofline.matrix_flop_per_s / self._scale
-        self._roof.setData(x, [x[0] * self._roofline.copy_bytes_per_s / self._scale, top, top])
-
-    def _name_axis(self, side: str, name: str) -> None:
-        axis = self._plot.getAxis(side)
-        if axis.labelText != name:
-            axis.setLabel(name, color=theme.current().dim)
+        copies, top = self._roofline.copy_bytes_per_s, self._roofline.matrix_flop_per_s
+        bend = math.log10(top / copies)
+        self._roof.setData([10.0**left, 10.0**bend, 10.0**right], [10.0**left * copies, top, top])
+        start = max(left, low - math.log10(copies))
+        middle = start + 0.6 * (bend - start)
+        bytes_label, flops_label = self._bounds
+        bytes_label.setVisible(bend - start > 0.25 * (right - left))
+        bytes_label.setPos(middle, math.log10(copies) + middle)
+        bytes_label.setText(f"{amount(copies)}B/s")
+        flops_label.setVisible(True)
+        flops_label.setPos(right, math.log10(top))
+        flops_label.setText(f"{amount(top)}FLOP/s")
 
     def _draw_points(self) -> None:
         tokens = theme.current()
@@ -211,6 +239,9 @@ class RooflinePlot(QWidget):
             axis.enableAutoSIPrefix(False)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # or its texts are laid out at every paint
             axis.setLabel(axis.labelText, color=tokens.dim)
+        for label in self._bounds:
+            label.setFont(fonts.caption())
+            label.setColor(QColor(tokens.dim))
         self._draw_points()
 
     # -- words and hand ---------------------------------------------------------------------------------------------
@@ -229,13 +260,14 @@ class RooflinePlot(QWidget):
             figures.append("counts no operations")
         share = roofline_share(step, self._roofline)
         if share is not None:
-            figures.append(f"{100 * share:.0f} % of its roofline")
+            figures.append(f"{percent(share)} of its roofline")
         state = state_of(step)
         if state and state != "fused":
             figures.insert(0, state)
         last = figures[-1]
         first = figures[0]
-        self.words.show_words(" · ".join([name, *figures]), f"{name} · {first} · {last}", f"{name} · {first}", name)
+        brief = f"{name.split(' · ')[0]} · {first} · {last}"
+        self.words.show_words(" · ".join([name, *figures]), f"{name} · {first} · {last}", brief, name)
 
     def _step_at(self, x: float, y: float) -> int:
         """Return the step whose point is nearest to a place in px, -1 if none is near."""

@@ -55,7 +55,6 @@ class StepCell(QStyledItemDelegate):
             if fraction is not None:
                 width = max(2, round(rect.width() * max(0.0, min(1.0, fraction))))
                 painter.fillRect(rect.x(), rect.y() + 4, width, rect.height() - 8, self._bars[column])
-            rect.setLeft(rect.left() + self._inset)
         if column == _KERNEL and (sign := self._steps.sign(row)) is not None:
             self._paint_sign(painter, rect, sign)
             rect.setLeft(rect.left() + self._icon + self._inset)
@@ -67,7 +66,7 @@ class StepCell(QStyledItemDelegate):
             painter.setPen(self._fallen)
         else:
             painter.setPen(self._dim if is_quiet else self._strong)
-        painter.drawText(rect, _LEFT if about.is_left or about.has_bar else _RIGHT, text)
+        painter.drawText(rect, _LEFT if about.is_left else _RIGHT, text)
 
     def _paint_sign(self, painter: QPainter, rect: QRect, sign: QIcon) -> None:
         below = (rect.height() - self._icon) // 2

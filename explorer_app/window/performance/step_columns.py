@@ -41,7 +41,7 @@ class Column:
     has_bar
         The cell shows the value, a part in 0..1, as a bar too.
     is_left
-        It is words, and begins at the left.
+        It is words, and begins at the left; numbers end at the right, so that their digits stand below each other.
     """
 
     key: str
@@ -93,13 +93,31 @@ def _rate(scale: float) -> Callable[[Value], str]:
         if not isinstance(value, int | float) or value <= 0:
             return "–"
         rate = value / scale
+        if rate < 0.005:
+            return "<0.01"
         return f"{rate:.2f}" if rate < 9.995 else f"{rate:.1f}" if rate < 99.95 else f"{rate:,.0f}"
 
     return text
 
 
-def _percent(value: Value) -> str:
-    return f"{100 * value:.0f} %" if isinstance(value, int | float) else "–"
+def percent(value: Value) -> str:
+    """Return a part in 0..1 in percent; what is there but rounds to nothing is told as less than one."""
+    if not isinstance(value, int | float):
+        return "–"
+    return "<1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+
+
+def amount(value: float) -> str:
+    """Return a number with three figures and a prefix: 768, 2.18 M, 760 T; a unit can follow."""
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= 0.9995 * size:
+            scaled = value / size
+            return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f} {prefix}"
+    return f"{value:.0f} "
+
+
+def _waves(value: Value) -> str:
+    return "<0.01" if isinstance(value, int | float) and 0 < value < 0.005 else _number(2)(value)
 
 
 def _words(value: Value) -> str:
@@ -139,10 +157,10 @@ COLUMNS: tuple[Column, ...] = (
         "Kernel",
         "kernel",
         "Which operation ran.",
-        "mod_up_conv",
+        "mod_conv__",
         1,
         lambda step, _: step.kernel,
-        lambda value: _words(value).replace("modulated_", "mod_"),
+        lambda value: _words(value).replace("modulated_up_", "up_").replace("modulated_", "mod_"),
         is_left=True,
     ),
     Column(
@@ -177,7 +195,7 @@ COLUMNS: tuple[Column, ...] = (
         "100 %",
         3,
         lambda step, _: step.share,
-        _percent,
+        percent,
         has_bar=True,
     ),
     Column(
@@ -189,7 +207,7 @@ COLUMNS: tuple[Column, ...] = (
         "100 %",
         6,
         _fact(lambda facts: facts.occupancy),
-        _percent,
+        percent,
     ),
     Column(
         "registers",
@@ -255,7 +273,7 @@ COLUMNS: tuple[Column, ...] = (
         "waves",
         12,
         _fact(lambda facts: facts.waves),
-        _number(2),
+        _waves,
     ),
     Column(
         "bandwidth",
@@ -288,7 +306,7 @@ COLUMNS: tuple[Column, ...] = (
         "roofline",
         4,
         roofline_share,
-        _percent,
+        percent,
         has_bar=True,
     ),
 )
@@ -329,8 +347,8 @@ def tooltip(step: StepCost, columns: Iterable[Column], roofline: Roofline | None
             continue
         unit = {"time": " µs", "shared": " KiB", "spills": " bytes", "bandwidth": "", "compute": ""}.get(column.key, "")
         lines.append(f"{column.name}: {column.text(value)}{unit}")
-    lines.append(f"Operations: {step.flops / 1e9:,.3f} G")
-    lines.append(f"Bytes: {step.nbytes / 1e6:,.3f} MB")
+    lines.append(f"Operations: {amount(step.flops).rstrip()}")
+    lines.append(f"Bytes: {amount(step.nbytes)}B")
     if roofline is not None:
         lines.append(f"At best: {microseconds(roofline_us(step, roofline))} µs")
     if step.facts is not None:

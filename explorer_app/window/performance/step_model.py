@@ -21,7 +21,7 @@ _KERNEL, _SHARE = (KEYS.index(key) for key in ("kernel", "share"))
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 _LEFT = int(_MIDDLE | Qt.AlignmentFlag.AlignLeft)
 _RIGHT = int(_MIDDLE | Qt.AlignmentFlag.AlignRight)
-_ALIGNMENTS = tuple(_LEFT if column.is_left or column.has_bar else _RIGHT for column in COLUMNS)
+_ALIGNMENTS = tuple(_LEFT if column.is_left else _RIGHT for column in COLUMNS)
 
 
 class StepModel(QAbstractTableModel):

@@ -64,8 +64,8 @@ def test_options_from_elsewhere_are_shown_without_asking(panel: FastPath) -> Non
 
 def test_both_times_and_the_largest_difference_stand_beside_each_other(panel: FastPath) -> None:
     panel.show_comparison(GPU)
-    assert panel.graph_times.text() == "on 0.47 · off 1.32 ms"
-    assert panel.fused_times.text() == "fused 0.47 · reference 9.81 ms"
+    assert panel.graph_times.text() == "on 0.472 · off 1.32 ms"
+    assert panel.fused_times.text() == "fused 0.472 · reference 9.81 ms"
     assert panel.difference.text() == "largest difference 1 / 255"
     assert "0.021 on average" in panel.difference.toolTip()
 

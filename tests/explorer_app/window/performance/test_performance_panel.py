@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.frame_statistics import FrameStatistics
-from explorer_app.window.performance.figure import milliseconds
+from explorer_app.window.performance.figure import milliseconds, short_milliseconds
 from explorer_app.window.performance.frame_plot import mark_for
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.performance.step_columns import KEYS
@@ -54,9 +54,10 @@ def test_without_a_gpu_figures_plot_latency_and_the_processors_steps_are_shown(
     panel.show_statistics(statistics)
     qtbot.waitUntil(lambda: panel.table.isVisible() and panel.overview.p50.value != "–")
     overview = panel.overview
-    assert overview.p50.value == milliseconds(statistics.p50_ms)
-    assert overview.p99.value == milliseconds(statistics.p99_ms)
-    assert milliseconds(statistics.p95_ms) in overview.p99.caption
+    p50, p95, p99 = (milliseconds(value) for value in statistics.percentiles_ms(50, 95, 99))
+    assert overview.p50.value == p50
+    assert overview.p99.value == p99
+    assert p95 in overview.p99.caption
     assert overview.third.caption == "frames / s"
     assert overview.dropped.value == "7"
     assert overview.latency.text() == f"gesture to screen {milliseconds(statistics.gesture_to_screen_ms)} ms"
@@ -70,10 +71,10 @@ def test_without_a_gpu_figures_plot_latency_and_the_processors_steps_are_shown(
 
 def test_on_a_gpu_the_graphs_time_and_its_gaps_are_told(gpu_panel: PerformancePanel) -> None:
     overview = gpu_panel.overview
-    assert (overview.third.value, overview.third.caption) == ("0.45", "graph · gaps 0.02")
-    assert overview.third.accessibleName() == "graph · gaps 0.02: 0.45 ms"
+    assert (overview.third.value, overview.third.caption) == ("0.450", "graph · gaps 0.020")
+    assert overview.third.accessibleName() == "graph · gaps 0.020: 0.450 ms"
     assert overview.latency.text() == "gesture to screen 4.00 ms"
-    assert overview.host.text() == "host work 0.10 ms a frame"
+    assert overview.host.text() == "host work 0.100 ms a frame"
     assert gpu_panel.fast_path.graph.isEnabled()
     assert not gpu_panel.table.isColumnHidden(KEYS.index("roofline"))
 
@@ -213,12 +214,35 @@ def test_compiling_moves_nothing(gpu_panel: PerformancePanel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.4213, "0.42"), (9.99, "9.99"), (22.44, "22.4"), (99.94, "99.9"), (421.4, "421")]
+    ("value", "text", "short"),
+    [
+        (0.0937, "0.094", "0.09"),
+        (0.4213, "0.421", "0.42"),
+        (0.9996, "1.00", "1.00"),
+        (9.99, "9.99", "9.99"),
+        (9.996, "10.0", "10.0"),
+        (22.44, "22.4", "22.4"),
+        (99.96, "100", "100"),
+        (421.4, "421", "421"),
+    ],
 )
-def test_times_have_three_figures_at_most(value: float, text: str) -> None:
-    assert milliseconds(value) == text
+def test_times_have_three_figures_at_most(value: float, text: str, short: str) -> None:
+    assert (milliseconds(value), short_milliseconds(value)) == (text, short)
 
 
-@pytest.mark.parametrize(("median_ms", "mark_ms"), [(0.3, 0.5), (1.05, 2.0), (5.0, 8.0), (21.0, 33.0), (200.0, 33.0)])
+def test_figures_leave_out_a_digit_before_they_touch_each_other(gpu_panel: PerformancePanel) -> None:
+    overview = gpu_panel.overview
+    gpu_panel.resize(326, 600)
+    QApplication.processEvents()
+    assert overview.third.fitting() == ("0.45", "graph · gaps 0.02")
+    gpu_panel.resize(700, 600)
+    QApplication.processEvents()
+    assert overview.third.fitting() == ("0.450", "graph · gaps 0.020")
+
+
+@pytest.mark.parametrize(
+    ("median_ms", "mark_ms"),
+    [(0.06, 0.1), (0.17, 0.25), (0.3, 0.5), (1.05, 2.0), (5.0, 8.0), (21.0, 33.0), (200.0, 33.0)],
+)
 def test_the_dashed_line_is_the_budget_or_nearer_where_frames_are_quick(median_ms: float, mark_ms: float) -> None:
     assert mark_for(median_ms) == mark_ms

@@ -76,6 +76,7 @@ def test_a_click_on_a_point_chooses_it_and_one_beside_chooses_nothing(plot: Roof
 def test_without_a_roofline_the_points_stand_alone(plot: RooflinePlot) -> None:
     plot.show_steps(costs(), None)
     assert plot.roof == ([], [])
+    assert not any(label.isVisible() for label in plot._bounds)
     assert len(plot.points) == 6
     plot.show_chosen(1)
     assert "roofline" not in plot.words.text()
@@ -90,6 +91,14 @@ def test_the_view_does_not_move_while_figures_tremble(plot: RooflinePlot) -> Non
 def test_states_are_told_apart_by_shape(plot: RooflinePlot) -> None:
     symbols = [str(point.symbol()) for point in plot._points.points()]
     assert symbols == ["o", "o", "t1", "o", "o", "o"]
+
+
+def test_the_line_says_what_the_device_can_do_and_its_axis_has_prefixes(plot: RooflinePlot) -> None:
+    copies, operations = plot._bounds
+    assert (copies.toPlainText(), operations.toPlainText()) == ("4.00 TB/s", "800 TFLOP/s")
+    view = plot._plot.getViewBox().sceneBoundingRect()
+    assert view.contains(operations.mapRectToScene(operations.boundingRect()).center())
+    assert plot._plot.getAxis("left").logTickStrings([8, 10, 12, 14], 1.0, 1.0) == ["100 M", "10 G", "1 T", "100 T"]
 
 
 def test_nothing_measured_is_an_empty_plot(plot: RooflinePlot) -> None:

@@ -12,6 +12,7 @@ from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.performance.step_columns import (
     COLUMNS,
     KEYS,
+    amount,
     columns_for,
     known_keys,
     microseconds,
@@ -71,6 +72,23 @@ def test_on_the_processor_columns_of_kernels_do_not_exist_and_rates_are_smaller(
 
 def test_a_step_without_operations_has_a_dash_for_its_rate() -> None:
     assert texts(replace(costs()[0], flops=0))["compute"] == "–"
+
+
+def test_what_is_there_but_small_is_never_told_as_nothing() -> None:
+    small = replace(costs()[0], kernel="modulated_up_conv", flops=192, nbytes=768)
+    small = replace(small, time_us=1.73, facts=replace(small.facts, waves=0.001) if small.facts else None)
+    shown = [column.text(column.value(small, ROOFLINE)) for column in COLUMNS]
+    told = [shown[KEYS.index(key)] for key in ("kernel", "waves", "compute", "roofline")]
+    assert told == ["up_conv", "<0.01", "<0.01", "<1 %"]
+    assert "Operations: 192\nBytes: 768 B\n" in tooltip(small, COLUMNS, ROOFLINE)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 "), (999, "999 "), (999.6, "1.00 k"), (49_408, "49.4 k"), (301_989_888, "302 M"), (4.198e12, "4.20 T")],
+)
+def test_amounts_have_three_figures_and_a_prefix(value: float, text: str) -> None:
+    assert amount(value) == text
 
 
 def test_every_column_explains_itself_in_a_sentence() -> None:
