@@ -10,7 +10,7 @@ from PySide6.QtCore import Slot
 
 from explorer_app.controller.state import ControllerState
 from explorer_app.exporting.chrome_trace import write_trace
-from explorer_app.rendering.device_choice import DeviceChoice, Precision
+from explorer_app.rendering.device_choice import Precision
 from explorer_app.rendering.news import (
     Compared,
     CompareFailed,
@@ -47,10 +47,6 @@ class EngineControl(ControllerState):
     def try_device_again(self) -> None:
         """Try the device that is wished for again, after it failed."""
         self._devices.try_again()
-
-    def choose(self, choice: DeviceChoice) -> None:
-        """Choose a device and a precision at once."""
-        self._devices.choose(choice)
 
     # -- in which way, and what it costs ----------------------------------------------------------------------------
 

@@ -141,21 +141,6 @@ class FrameStatistics:
         total = sum(self._gaps_s)
         return len(self._gaps_s) / total if total > 0 else 0.0
 
-    @property
-    def p50_ms(self) -> float:
-        """Median frame time; 0 before the first frame."""
-        return self.percentiles_ms(50)[0]
-
-    @property
-    def p95_ms(self) -> float:
-        """Nineteen frames of twenty take at most this long."""
-        return self.percentiles_ms(95)[0]
-
-    @property
-    def p99_ms(self) -> float:
-        """Ninety-nine frames of a hundred take at most this long."""
-        return self.percentiles_ms(99)[0]
-
     def percentiles_ms(self, *percents: float) -> tuple[float, ...]:
         """Return percentiles of the frame times, interpolated; 0 before the first frame."""
         if not self._frame_ms:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from explorer_app.rendering.news import (
-    ExportEnded,
-)
+from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.news import ExportEnded
 from gpu_backend import DeviceLostError
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
 from tests.helpers.render_desk import Desk, Job
@@ -46,6 +45,25 @@ def test_an_export_goes_on_with_the_processor_when_the_gpu_is_lost(start: Callab
     assert job.got == list(range(100, 108))
     assert desk.of(ExportEnded)[0].error is None
     assert desk.devices == ["cuda:0", "cpu"]
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "cpu"])
+def test_an_export_goes_on_where_it_was_on_another_device_that_is_chosen_meanwhile(
+    start: Callable[..., Desk], engine: Engine, device: str
+):
+    desk = start()
+    engine.gate.shut()
+    job = Job(*range(100, 108))
+    desk.thread.export(job)
+    engine.gate.wait_for_knock()
+    engine.gate.let_through(2)
+    desk.until(lambda: len(job.got) == 2)
+    desk.thread.use(DeviceChoice(device))
+    engine.gate.open()
+    desk.until(lambda: job.closed)
+    assert job.got == list(range(100, 108))
+    assert desk.devices == ["cuda:0", device]
+    assert desk.of(ExportEnded)[0].error is None
 
 
 def test_an_export_that_is_cancelled_leaves_nothing_in_flight(start: Callable[..., Desk], engine: Engine):
