@@ -108,17 +108,13 @@ def choose_gpu(device: str) -> Gpu | None:
     if device == CPU_ID:
         return None
     found = _probe()
-    if device == "auto":
-        return found.gpus[0] if found.gpus else None
     if not found.gpus:
+        if device == "auto":
+            return None
         raise DeviceError(f"A GPU was asked for, but there is none to use: {_after_colon(found.problem)}")
-    if device == "cuda":
-        return found.gpus[0]
-    for gpu in found.gpus:
-        if device == _id_of(gpu):
-            return gpu
-    there_are = ", ".join(f"{_id_of(gpu)} ({gpu.name})" for gpu in found.gpus)
-    raise DeviceError(f"The GPU must be one of {there_are}, but {device} was asked for.")
+    from gpu_backend.cuda.probe import gpu_called
+
+    return gpu_called(found.gpus, device)
 
 
 def make_executor(model: Model, device: str = "auto", precision: Precision = "fp16") -> tuple[Executor, DeviceFacts]:
@@ -203,7 +199,7 @@ def _gpu_facts(gpu: Gpu, driver: str, precision: Precision, reason: str) -> Devi
         name=gpu.name,
         precision=precision,
         reason=reason,
-        id=_id_of(gpu),
+        id=gpu.id,
         architecture=gpu.architecture,
         driver=driver,
         memory_nbytes=gpu.memory_nbytes,
@@ -218,10 +214,6 @@ def _roofline_of(gpu: Gpu, precision: Precision) -> Roofline | None:
     measured = measured_rates(gpu, precision)
     rates = measured or worked_out_rates(gpu, precision)
     return None if rates is None else Roofline(*rates, is_measured=measured is not None)
-
-
-def _id_of(gpu: Gpu) -> str:
-    return f"cuda:{gpu.index}"
 
 
 def _after_colon(sentence: str) -> str:

@@ -156,7 +156,7 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
         except DeviceError as error:
             problem = error.sentence
     return GpuDiagnosis(
-        id=f"cuda:{gpu.index}",
+        id=gpu.id,
         name=gpu.name,
         architecture=gpu.architecture,
         compile_architecture=gpu.compile_architecture,

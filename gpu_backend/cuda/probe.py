@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from gpu_backend.errors import DeviceError
 
 _NEEDED_CUDA = (13, 0)
 _NEEDED_DRIVER = "580"
@@ -56,6 +58,11 @@ class Gpu:
     clock_khz: int = 0
     memory_clock_khz: int = 0
     memory_bus_bits: int = 0
+
+    @property
+    def id(self) -> str:
+        """What it is chosen by: ``"cuda:0"``."""
+        return f"cuda:{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,28 @@ def _ask(system: System) -> Probe:
         return none(f"The NVIDIA {called} does not describe its GPUs ({error}); restart the computer.")
     gpus = tuple(gpu for gpu in (_usable(item, compiler[1]) for item in found) if gpu is not None)
     return Probe(gpus, "" if gpus else _why_unusable(found, nvrtc, called), driver, nvrtc)
+
+
+def gpu_called(gpus: Sequence[Gpu], name: str) -> Gpu:
+    """Return the GPU that a person's name for it stands for, of at least one.
+
+    Parameters
+    ----------
+    name
+        ``"cuda:1"``; ``"auto"`` and ``"cuda"`` are the first.
+
+    Raises
+    ------
+    DeviceError
+        If there is none of that name; the sentence lists those that are there.
+    """
+    if name in ("auto", "cuda"):
+        return gpus[0]
+    for gpu in gpus:
+        if name == gpu.id:
+            return gpu
+    there_are = ", ".join(f"{gpu.id} ({gpu.name})" for gpu in gpus)
+    raise DeviceError(f"The GPU must be one of {there_are}, but {name} was asked for.")
 
 
 def compile_capability(capability: tuple[int, int], known: tuple[int, ...]) -> tuple[int, int] | None:

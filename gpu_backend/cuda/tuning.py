@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.lone_conv import LoneConvs
-from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.target import target_of
 from gpu_backend.cuda.tile_search import TileFinding, TileProgress, TileTimer, search
 from gpu_backend.cuda.tile_timer import DeviceTileTimer
@@ -149,10 +149,4 @@ def _gpu_of(device: str) -> Gpu:
     found = probe()
     if not found.gpus:
         raise DeviceError(f"{found.problem.rstrip('.')} – tuning needs a GPU.")
-    if device in ("auto", "cuda"):
-        return found.gpus[0]
-    for gpu in found.gpus:
-        if device == f"cuda:{gpu.index}":
-            return gpu
-    there_are = ", ".join(f"cuda:{gpu.index} ({gpu.name})" for gpu in found.gpus)
-    raise DeviceError(f"The GPU to tune must be one of {there_are}, but {device} was asked for.")
+    return gpu_called(found.gpus, device)
