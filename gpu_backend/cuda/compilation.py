@@ -52,7 +52,7 @@ def compile_kernels(
     CancelledError
         If `abandoned` said yes.
     KernelError
-        If NVRTC is not there and a kernel is not in the cache.
+        If NVRTC is not there: what lies in the cache is known by its version.
     """
     cache = cache or KernelCache()
     wanted = tuple(dict.fromkeys(recipes))

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from gpu_backend.cuda import compilation
-from gpu_backend.cuda.compilation import compile_kernels, ready_count
-from gpu_backend.cuda.kernel_cache import KernelCache
+from gpu_backend.cuda.compilation import Compilation, compile_kernels, ready_count
+from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
 from gpu_backend.errors import CancelledError
 from tests.helpers.hand_kernels import hand_kernel
+from tests.helpers.own_process import run_alone
 
 _FILL = 'extern "C" __global__ void fill(float* y) { y[threadIdx.x] = VALUE; }'
 _RECIPES = tuple(hand_kernel("fill", _FILL, (("VALUE", str(value)),)) for value in range(4))
@@ -61,3 +64,25 @@ def test_the_same_kernel_asked_for_twice_is_one(cache: KernelCache) -> None:
     told: list[tuple[int, int]] = []
     compile_kernels((_RECIPES[0], _RECIPES[0]), "sm_80", cache=cache, progress=lambda *now: told.append(now))
     assert told[-1] == (1, 1)
+
+
+def _compile_on_many_threads(folder: str) -> None:
+    """Let threads ask for the same kernels at the same moment, in a process where nothing is imported yet."""
+    start = threading.Barrier(4)
+
+    def work() -> Compilation:
+        start.wait()
+        return compile_kernels(_RECIPES, "sm_80", threads=2, cache=KernelCache(Path(folder)))
+
+    with ThreadPoolExecutor(4) as team:
+        done = [future.result() for future in [team.submit(work) for _ in range(4)]]
+    assert all(compiled.kernels == done[0].kernels and not compiled.failures for compiled in done)
+
+
+def test_threads_and_processes_may_compile_the_same_kernels_at_once(cache: KernelCache) -> None:
+    name = "tests.gpu_backend.cuda.test_compilation:_compile_on_many_threads"
+    with ThreadPoolExecutor(2) as team:
+        for process in [team.submit(run_alone, name, str(cache.folder)) for _ in range(2)]:
+            process.result()
+    assert ready_count(_RECIPES, "sm_80", cache=cache) == len(list(cache.folder.iterdir())) == len(_RECIPES)
+    assert all(cache.read(kernel_key(recipe, "sm_80")) for recipe in _RECIPES)
