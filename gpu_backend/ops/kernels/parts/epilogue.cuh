@@ -28,12 +28,3 @@ __device__ __forceinline__ float noise_value(
 __device__ __forceinline__ float finish(float conv, float demod, float noise, float bias, float gain, float clamp) {
     return bounded(activate(conv * demod + (noise + bias)) * gain, clamp);
 }
-
-// One channel of U(skip) in sample b; `skip` is (batch, side / 2, side / 2, cout). `add_doubled` takes several at once.
-__device__ __forceinline__ float doubled_skip(
-    const T* skip, const float* taps, int b, int side, int cout, int row, int column, int channel) {
-    float sum[1] = {0.0f};
-    const size_t half_side = side >> 1;
-    add_doubled<1>(sum, skip + b * half_side * half_side * cout + channel, taps, side, cout, row, column);
-    return sum[0];
-}

@@ -27,14 +27,7 @@ __device__ __forceinline__ float2 normal_pair(unsigned r0, unsigned r1) {
     return make_float2(radius * cosine, radius * sine);
 }
 
-// Pixels 4 g .. 4 g + 3 of sample 0.
-__device__ __forceinline__ float4 noise_group(unsigned seed_low, unsigned seed_high, unsigned layer, unsigned group) {
-    const uint4 words = philox4x32(make_uint4(group, 0u, layer, 0u), seed_low, seed_high);
-    const float2 a = normal_pair(words.x, words.y), b = normal_pair(words.z, words.w);
-    return make_float4(a.x, a.y, b.x, b.y);
-}
-
-// One pixel of sample 0.
+// One pixel of sample 0. Four words make the pixels 4 g .. 4 g + 3, each pair of words two of them.
 __device__ __forceinline__ float noise_at(unsigned seed_low, unsigned seed_high, unsigned layer, unsigned pixel) {
     const uint4 words = philox4x32(make_uint4(pixel >> 2, 0u, layer, 0u), seed_low, seed_high);
     const float2 pair = (pixel & 2u) ? normal_pair(words.z, words.w) : normal_pair(words.x, words.y);
