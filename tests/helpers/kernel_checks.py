@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +13,16 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+EVERY = os.environ.get("EVERY_KERNEL") == "1"
+
+
+def dealt(recipes: Sequence[KernelRecipe], architecture: str) -> Sequence[KernelRecipe]:
+    """What of a kernel to compile for an architecture: the first, which is the heaviest, and its share of the others.
+
+    What plans ask for is compiled for each of them by ``test_kernels_compile.py``. ``EVERY_KERNEL=1`` deals all to all.
+    """
+    first, *others = recipes
+    return recipes if EVERY else [first, *others[ARCHITECTURES.index(architecture) :: len(ARCHITECTURES)]]
 
 
 def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int) -> None:

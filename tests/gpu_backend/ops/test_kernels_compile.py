@@ -8,7 +8,6 @@ the heaviest tiles first, and each of the other kernels is compiled for one of t
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,10 +30,10 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.kernel_checks import EVERY
 from tests.helpers.networks import NetworkOptions, make_spec
 
 KERNELS = Path(__file__).parents[3] / "gpu_backend" / "ops" / "kernels"
-EVERY = os.environ.get("EVERY_KERNEL") == "1"
 
 
 @dataclass(frozen=True)
