@@ -213,7 +213,7 @@ class CudaExecutor:
         try:
             fused = self._bind(self._loaded(plan, target, use_fused=True))
             plain = self._bind(self._loaded(plan, target, use_fused=False))
-            return check_kernels(fused, plain, self._check_inputs(plain.schedule), wanted)
+            return check_kernels(fused, plain, self._check_inputs(plain.schedule), wanted, self._record.note)
         except DeviceMemoryError:
             return {}
         finally:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.compiler import compiler_version
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
+from gpu_backend.errors import DeviceLostError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import write_whole
 
@@ -68,11 +70,27 @@ def doubtful_recipes(fused: Schedule, plain: Schedule) -> frozenset[KernelRecipe
 
 
 def check_kernels(
-    fused: Bench, plain: Bench, inputs: Mapping[str, NDArray[Any]], wanted: Collection[KernelRecipe]
+    fused: Bench,
+    plain: Bench,
+    inputs: Mapping[str, NDArray[Any]],
+    wanted: Collection[KernelRecipe],
+    note: Callable[[Mapping[KernelRecipe, str]], None] = lambda verdicts: None,
 ) -> dict[KernelRecipe, str]:
     """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
 
-    A verdict is empty for a kernel that is right, else one phrase that says where it was off, and how far.
+    A verdict is empty for a kernel that is right, else one phrase that says where it was off, and how far, or that it
+    does not start.
+
+    Parameters
+    ----------
+    note
+        Takes the verdict on a kernel that stops the GPU, which is lost for this process, so that the next one does
+        without that kernel.
+
+    Raises
+    ------
+    DeviceLostError
+        If the GPU failed.
     """
     for name, array in inputs.items():
         plain.write_region(name, array)
@@ -89,7 +107,6 @@ def check_kernels(
         for mine, other in shared:
             if mine.shape == other.shape and mine.role != "zeroed":
                 fused.write_region(mine.name, before[mine.name])
-        fused.launch(group.fused)
         written: dict[str, NDArray[Any]] = {}
         for index in group.plain:
             plain.launch(index)
@@ -98,7 +115,15 @@ def check_kernels(
                 after = plain.read_region(name)
                 if not np.array_equal(after.view(np.uint8), before[name].view(np.uint8)):
                     written[name] = after
-        verdicts[launch.recipe] = _compare(launch, fused, shared, written)
+        try:
+            # Last, with nothing else under way: what fails now fails by this kernel.
+            fused.launch(group.fused)
+            verdicts[launch.recipe] = _compare(launch, fused, shared, written)
+        except KernelError as error:
+            verdicts[launch.recipe] = error.phrase
+        except DeviceLostError:
+            note({launch.recipe: f"it stopped the GPU in its self-check in {launch.layer}"})
+            raise
     return verdicts
 
 

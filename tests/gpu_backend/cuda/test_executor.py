@@ -13,6 +13,7 @@ import pytest
 from gpu_backend.cuda import executor as executor_module
 from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.driver import LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.probe import Probe
@@ -179,6 +180,38 @@ def test_a_kernel_that_computes_something_wrong_is_named_and_gives_way(bench: Be
     bound = executor.bind(PLAN)
     assert labels(bound) == ["plain_scale", "paint"]
     assert bound.schedule.launches[0].reason == "its self-check was off by 10.0% in first"
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+
+
+class Unwilling(FakeDriver):
+    """Starts no kernel of the name "scale"."""
+
+    def launch(self, kernel: LoadedKernel, *arguments: Any) -> None:
+        if kernel.entry == "scale":
+            raise KernelError("The driver refuses it.", phrase="the driver refuses it (CUDA_ERROR_INVALID_VALUE)")
+        super().launch(kernel, *arguments)
+
+
+def test_a_kernel_that_does_not_start_is_named_and_gives_way(bench: Bench) -> None:
+    bound = bench.open(Unwilling(hand_driver().kernels)).bind(PLAN)
+    assert labels(bound) == ["plain_scale", "paint"]
+    assert bound.schedule.launches[0].reason == "the driver refuses it (CUDA_ERROR_INVALID_VALUE)"
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+
+
+def test_a_kernel_that_stops_the_gpu_does_so_once_and_gives_way_from_the_next_start_on(bench: Bench) -> None:
+    def stop(driver: FakeDriver, *_: object) -> None:
+        driver.lose_after = 0
+        raise DeviceLostError("The device was lost.")
+
+    kernels = {**hand_driver().kernels, "scale": FakeKernel(stop)}
+    executor = bench.open(FakeDriver(kernels))
+    with pytest.raises(DeviceLostError):
+        executor.bind(PLAN)
+    executor.close()
+    bound = bench.open(FakeDriver(kernels)).bind(PLAN)
+    assert labels(bound) == ["plain_scale", "paint"]
+    assert bound.schedule.launches[0].reason == "it stopped the GPU in its self-check in first"
     assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
 
 
