@@ -2,9 +2,10 @@
 
 A block computes bands of `rows` x `columns` positions of one picture for `channels` output channels, `walk` of them
 down a strip. Positions are output pixels of a convolution; of an up-convolution they are input pixels, each good for
-four pixels of output, the halo counted in its rows but not in its columns. In each band it goes through the input
-channels `depth` at a time, `stages` steps ahead of the arithmetic. `split` blocks share the channels of one band, the
-last to finish adding what the others found. `warps_m` x `warps_n` warps share positions and channels.
+four pixels of output, and its filter's halo widens every band by some columns and takes some rows of the whole walk. In
+each band it goes through the input channels `depth` at a time, what the next steps need being copied into `stages`
+places meanwhile. `split` blocks share the channels of one band, the last to finish adding what the others found.
+`warps_m` x `warps_n` warps share positions and channels.
 
 The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated_up_conv.cu``.
 """
@@ -94,7 +95,7 @@ class ConvGeometry:
 
     @property
     def halo(self) -> int:
-        """Rows (and columns) of positions that an up-convolution's filter needs besides those of its outputs."""
+        """Columns of a band, and rows of a walk, that an up-convolution's filter needs besides those of its outputs."""
         if self.shape.kind == "conv":
             return 0
         left = 1 + (self.taps + 1) // 2 - 2
@@ -134,7 +135,7 @@ class ConvGeometry:
 
     @property
     def segment(self) -> int:
-        """Rows whose outputs a block makes; an up-convolution's walk begins and ends with the halo."""
+        """Rows of positions whose outputs a block makes: of an up-convolution's walk all but the halo's."""
         return self.tile.walk * self.tile.rows - self.halo
 
     @property
