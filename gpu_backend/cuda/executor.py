@@ -82,6 +82,8 @@ class CudaExecutor:
         self._constants = ConstantStore(self._driver)
         self._store = KernelStore(self._driver)
         self._failures: dict[str, str] = self._record.failures
+        self._common: frozenset[KernelRecipe] = frozenset()
+        """Kernels that plain schedules have too, so that there is nothing to check them against."""
         self._bound: list[CudaBoundPlan] = []
         self._is_closed = False
 
@@ -201,11 +203,14 @@ class CudaExecutor:
 
     def _unchecked(self, plan: Plan, schedule: Schedule, target: Target) -> frozenset[KernelRecipe]:
         """Fused kernels of a schedule that were never checked on this GPU."""
-        unknown = [recipe for recipe in schedule.recipes if not self._record.knows(recipe)]
+        unknown = frozenset(recipe for recipe in schedule.recipes if not self._record.knows(recipe)) - self._common
         if not unknown:
             return frozenset()
         plain = self._lower(plan, self._model.weights, target, everything_plain=True)
-        return doubtful_recipes(schedule, plain) & frozenset(unknown)
+        doubtful = doubtful_recipes(schedule, plain)
+        # Lowering looks at every weight, which a draft that brings nothing new need not wait for.
+        self._common |= unknown - doubtful
+        return doubtful & unknown
 
     def _verdicts(self, plan: Plan, target: Target, wanted: frozenset[KernelRecipe]) -> dict[KernelRecipe, str]:
         """Run a plan both ways and judge kernels; nothing is judged where there is no room for both."""

@@ -15,7 +15,7 @@ from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.driver import LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.executor import CudaExecutor, Lower
 from gpu_backend.cuda.probe import Probe
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
@@ -47,7 +47,7 @@ class Bench:
         self.compiled: list[KernelRecipe] = []
         self.broken: set[KernelRecipe] = set()
 
-    def open(self, driver: FakeDriver) -> CudaExecutor:
+    def open(self, driver: FakeDriver, lowered: Lower = hand_lower) -> CudaExecutor:
         return CudaExecutor(
             self.model,
             precision="fp32",
@@ -55,7 +55,7 @@ class Bench:
             gpu=FAKE_GPU,
             record=SelfCheckRecord(self.folder, "driver"),
             compiled=self._compile,
-            lowered=hand_lower,
+            lowered=lowered,
         )
 
     def _compile(self, recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
@@ -222,6 +222,21 @@ def test_a_kernel_is_checked_once_for_all_times(bench: Bench) -> None:
     second = hand_driver()
     bench.open(second).bind(PLAN)
     assert second.launches == 0
+
+
+def test_a_plan_that_brings_no_new_kernel_is_not_lowered_the_plain_way_again(bench: Bench) -> None:
+    lowered: list[bool] = []
+
+    def lower(*arguments: Any, everything_plain: bool = False, **options: Any) -> Any:
+        lowered.append(everything_plain)
+        return hand_lower(*arguments, everything_plain=everything_plain, **options)
+
+    executor = bench.open(hand_driver(), lower)
+    executor.bind(PLAN)
+    assert True in lowered
+    lowered.clear()
+    executor.bind(PLAN)
+    assert lowered == [False]
 
 
 def test_a_wrong_kernel_is_remembered_as_wrong(bench: Bench) -> None:
