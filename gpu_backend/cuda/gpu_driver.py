@@ -230,10 +230,17 @@ class GpuDriver:
         return self._ask(answer, f"loading the kernel {entry}")
 
     def _quietly(self, free: Callable[[], Any]) -> None:
-        """Free something; what a lost device cannot free is gone with the process."""
+        """Free something; what a lost device cannot free is gone with the process.
+
+        The collector may come here in the middle of work for another GPU, which stays the thread's own.
+        """
         with contextlib.suppress(Exception):
-            cuda.cuCtxSetCurrent(self._context)
-            free()
+            is_ours = not int(cuda.cuCtxPushCurrent(self._context)[0])
+            try:
+                free()
+            finally:
+                if is_ours:
+                    cuda.cuCtxPopCurrent()
 
 
 def _megabytes(nbytes: int) -> str:

@@ -82,7 +82,18 @@ def test_a_kernel_that_is_refused_is_taken_off_again(bindings: Bindings) -> None
     bindings.failing["cuFuncLoad"] = "CUDA_ERROR_NO_BINARY_FOR_GPU"
     with pytest.raises(DeviceError, match="refuses the kernel styles"):
         driver.load(b"code", "styles")
-    assert bindings.calls[-1] == "cuModuleUnload"
+    assert bindings.calls[-2:] == ["cuModuleUnload", "cuCtxPopCurrent"]
+
+
+def test_freeing_leaves_the_thread_the_gpu_that_it_works_with(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    bindings.calls.clear()
+    driver.release_pinned(1)
+    assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost", "cuCtxPopCurrent"]
+    bindings.failing["cuCtxPushCurrent"] = "CUDA_ERROR_CONTEXT_IS_DESTROYED"
+    bindings.calls.clear()
+    driver.release_pinned(1)
+    assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost"], "nothing of others is taken off"
 
 
 def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindings) -> None:
@@ -92,7 +103,9 @@ def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindin
         driver.wait(driver.make_event())
     with pytest.raises(DeviceLostError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         driver.enter()
-    bindings.failing |= dict.fromkeys(("cuCtxSetCurrent", "cuMemFree", "cuStreamDestroy"), "CUDA_ERROR_ILLEGAL_ADDRESS")
+    bindings.failing |= dict.fromkeys(
+        ("cuCtxPushCurrent", "cuMemFree", "cuStreamDestroy"), "CUDA_ERROR_ILLEGAL_ADDRESS"
+    )
     driver.release(1)
     driver.close()
     driver.close()
