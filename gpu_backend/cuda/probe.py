@@ -24,6 +24,8 @@ _SUCCESS = "CUDA_SUCCESS"
 
 _Answer = TypeVar("_Answer")
 
+_asking = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -128,9 +130,14 @@ class System(Protocol):
         ...
 
 
-@functools.cache
 def probe() -> Probe:
-    """Return what this machine has. Asks the driver at the first call only."""
+    """Return what this machine has. Asks the driver at the first call only, however many threads call."""
+    with _asking:
+        return _probe_once()
+
+
+@functools.cache
+def _probe_once() -> Probe:
     from gpu_backend.cuda.installed_system import InstalledSystem
 
     return probe_system(InstalledSystem(), patience_s=_PATIENCE_S)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pytest
 
+from gpu_backend.cuda import probe as probe_module
 from gpu_backend.cuda.probe import FoundGpu, Probe, compile_capability, probe_system
 
 _KNOWN = (75, 80, 86, 89, 90, 100, 120)
@@ -120,6 +122,29 @@ def test_a_driver_that_never_answers_costs_a_wait_only() -> None:
     over.set()
     assert found.gpus == ()
     assert is_one_sentence(found.problem)
+
+
+def test_threads_that_ask_at_the_same_time_ask_the_driver_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, asked = threading.Barrier(4), []
+
+    def probe_slowly(system: object, *, patience_s: float) -> Probe:
+        asked.append(system)
+        threading.Event().wait(0.05)
+        return Probe((), "There is no driver.", "", "")
+
+    def ask() -> Probe:
+        at_once.wait()
+        return probe_module.probe()
+
+    monkeypatch.setattr(probe_module, "probe_system", probe_slowly)
+    probe_module._probe_once.cache_clear()
+    try:
+        with ThreadPoolExecutor(4) as team:
+            found = [future.result() for future in [team.submit(ask) for _ in range(4)]]
+    finally:
+        probe_module._probe_once.cache_clear()
+    assert len(asked) == 1
+    assert all(one is found[0] for one in found)
 
 
 @pytest.mark.parametrize(
