@@ -26,7 +26,8 @@ def bundled_model() -> Path:
         If the installation lacks it.
     """
     for place in _PLACES:
-        found = sorted(place.glob("*.safetensors"))
+        # Its named directions lie beside it, in a file of the same kind.
+        found = sorted(set(place.glob("*.safetensors")) - set(place.glob("*.directions.safetensors")))
         if found:
             return found[0]
     raise ModelFileError(

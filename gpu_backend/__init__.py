@@ -52,8 +52,12 @@ if TYPE_CHECKING:
     from gpu_backend.model import (
         Model as Model,
         ModelFacts as ModelFacts,
+        NamedDirections as NamedDirections,
+        direction_path as direction_path,
         inspect_model as inspect_model,
+        read_directions as read_directions,
         read_model as read_model,
+        write_directions as write_directions,
         write_safetensors as write_safetensors,
     )
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
@@ -116,7 +120,17 @@ _HOMES = {
     "latent.paths": ("PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
     "layer_statistics": ("LayerStatistics",),
-    "model": ("Model", "ModelFacts", "inspect_model", "read_model", "write_safetensors"),
+    "model": (
+        "Model",
+        "ModelFacts",
+        "NamedDirections",
+        "direction_path",
+        "inspect_model",
+        "read_directions",
+        "read_model",
+        "write_directions",
+        "write_safetensors",
+    ),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "recipe": (
         "SEED_COUNT",

@@ -62,7 +62,12 @@ def _fit_truncation(truncation: Truncation, facts: ModelFacts) -> Truncation:
 
 
 def _has_direction(slider: Slider, facts: ModelFacts) -> bool:
-    """Return whether the model has a slider's direction: an axis a dimension of w, and no more of SeFa's than those."""
+    """Return whether the model has a slider's direction.
+
+    It has the named ones of the file beside it, an axis for each dimension of w, and no more of SeFa's than those.
+    """
+    if slider.direction in facts.named_directions:
+        return True
     kind, _, number = slider.direction.partition("/")
     limit = {"axis": facts.w_dim, "sefa": min(facts.w_dim, SLIDER_COUNT)}.get(kind, 0)
     return number.isascii() and number.isdecimal() and int(number[:9]) < limit

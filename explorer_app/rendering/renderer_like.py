@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from gpu_backend import Frame, ModelFacts, RenderRequest
+from gpu_backend import Frame, ModelFacts, RenderRequest, RowRange
 
 if TYPE_CHECKING:
     from gpu_backend import Comparison, RenderOptions, Roofline
@@ -87,7 +87,17 @@ class DirectionsLike(Protocol):
 
     @property
     def reach(self) -> tuple[float, ...]:
-        """A sensible end of each one's slider."""
+        """A sensible end of each one's slider, counted from its centre."""
+        ...
+
+    @property
+    def rows(self) -> tuple[RowRange, ...]:
+        """The rows that each is for."""
+        ...
+
+    @property
+    def centre(self) -> tuple[float, ...]:
+        """The middle of each one's slider."""
         ...
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gpu_backend import Latent, Noise, Recipe, RowRange, Truncation
 
 SLIDER_COUNT = 24
-"""How many SeFa directions the sliders panel shows."""
+"""How many SeFa directions the sliders panel shows, after all named ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,9 @@ class Position:
 class Slider:
     """One direction's slider.
 
-    `direction` is a name from `Renderer.directions` (``"sefa/0"``) or ``"axis/17"``; `label` is what the person calls
-    it, empty for the default. Only sliders that differ from their default are kept in a session.
+    `direction` is a name from `Renderer.directions` (``"world/sun height"``, ``"sefa/0"``) or ``"axis/17"``; `label` is
+    what the person calls it, empty for the default. Only sliders that differ from their default are kept in a session.
+    A named direction that a session does not mention stands at 0 and acts on the rows that its file suggests.
     """
 
     direction: str

@@ -1,4 +1,4 @@
-"""Directions in w that a slider can push along: the model's own and the axes of w."""
+"""Directions in w that a slider can push along: named ones, those of the model's weights, and the axes of w."""
 
 from __future__ import annotations
 
@@ -9,28 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
-from gpu_backend.recipe import DirectionAmount
+from gpu_backend.recipe import DirectionAmount, RowRange
 
 _AXIS = "axis/"
+_SEFA = "sefa/"
+_LISTED = 8
+"""How many named directions an error repeats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Named unit vectors in w.
+    """Vectors in w with names.
 
     Attributes
     ----------
     names
-        ``"sefa/0"``, ``"sefa/1"`` and so on, the strongest first. ``"axis/17"`` exists too, without being listed.
+        Named ones first, ``"world/sun height"``; then ``"sefa/0"``, ``"sefa/1"`` and so on, the strongest first.
+        ``"axis/17"`` exists too, without being listed.
     vectors
-        (count, w_dim) float32, each of length 1.
+        (count, w_dim) float32: what an amount of 1 adds. Those of SeFa have length 1, named ones their own scale.
     reach
         A suggested slider end for each: that far changes the picture clearly and does not yet break it.
+    rows
+        The rows that each is for, as a suggestion: an amount says its rows itself. Left out, all rows.
+    centre
+        The middle of each one's slider, which goes from centre - reach to centre + reach. Left out, 0.
     """
 
     names: tuple[str, ...]
     vectors: NDArray[np.float32]
     reach: tuple[float, ...]
+    rows: tuple[RowRange, ...] = ()
+    centre: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            object.__setattr__(self, "rows", (RowRange(),) * len(self.names))
+        if not self.centre:
+            object.__setattr__(self, "centre", (0.0,) * len(self.names))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -63,10 +79,18 @@ def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: 
         return
     if item.name not in directions.names:
         raise RequestError(
-            f"The direction must be one of sefa/0..sefa/{len(directions) - 1} or axis/0..axis/{w_dim - 1}, "
+            f"The direction must be one of {_listed(directions)} or axis/0..axis/{w_dim - 1}, "
             f"but {item.name[:40]!r} came."
         )
     rows[first : last + 1] += item.amount * directions.vectors[directions.names.index(item.name)].astype(np.float64)
+
+
+def _listed(directions: Directions) -> str:
+    named = [repr(name) for name in directions.names if not name.startswith(_SEFA)]
+    count = len(directions) - len(named)
+    if len(named) > _LISTED:
+        named[_LISTED:] = [f"{len(named) - _LISTED} more named ones"]
+    return ", ".join([*named, f"sefa/0..sefa/{count - 1}"])
 
 
 def _axis(name: str, w_dim: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gpu_backend.model.direction_file import direction_path, read_directions, write_directions
 from gpu_backend.model.model import Model, ModelFacts, Weights
+from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.reading import inspect_model, read_model
 from gpu_backend.model.safetensors_file import write_safetensors
 from gpu_backend.model.spec import LayerSpec, MappingSpec, NetworkSpec
@@ -12,9 +14,13 @@ __all__ = [
     "MappingSpec",
     "Model",
     "ModelFacts",
+    "NamedDirections",
     "NetworkSpec",
     "Weights",
+    "direction_path",
     "inspect_model",
+    "read_directions",
     "read_model",
+    "write_directions",
     "write_safetensors",
 ]

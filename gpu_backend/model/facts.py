@@ -32,6 +32,7 @@ def facts_of(
     names_requested: Iterable[str] = (),
     ignored: Iterable[str] = (),
     warnings: Iterable[str] = (),
+    named_directions: Iterable[str] = (),
 ) -> ModelFacts:
     """Put together what a reader found; everything about the network follows from the spec."""
     clamps = [layer.conv_clamp for layer in spec.layers if layer.kind != "skip"]
@@ -60,4 +61,5 @@ def facts_of(
         names_requested=tuple(sorted(set(names_requested))),
         ignored=tuple(ignored),
         warnings=tuple(warnings),
+        named_directions=tuple(named_directions),
     )

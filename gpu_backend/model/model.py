@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.spec import NetworkSpec
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -35,6 +36,8 @@ class ModelFacts:
         Parts of the file that were left alone, a phrase each (``"D: the discriminator"``).
     warnings
         Sentences a person should know (``"The file was written in version 5 of its format, not 6."``).
+    named_directions
+        Names of the directions that lie in a file beside the model.
     """
 
     path: str
@@ -61,12 +64,14 @@ class ModelFacts:
     names_requested: tuple[str, ...]
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    named_directions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Spec, weights and facts of one file."""
+    """Spec, weights and facts of one file, and the directions that lie beside it; None where there are none."""
 
     spec: NetworkSpec
     weights: Weights
     facts: ModelFacts
+    directions: NamedDirections | None = None

@@ -1,7 +1,8 @@
-"""From a path to a model, in four steps.
+"""From a path to a model, in five steps.
 
 1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. decode the tensors and
-read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. put the facts together.
+read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. look for named directions
+beside it; 5. put the facts together.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from pathlib import Path
 
 from gpu_backend.errors import ModelFileError
 from gpu_backend.model.detection import HEAD_BYTES, find_model, kind_of_file
+from gpu_backend.model.direction_file import direction_path, read_directions
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, ModelFacts
+from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.particulars import Particulars
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import open_source
+from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.model.watch import Progress, Watch
 
 
@@ -62,6 +66,7 @@ def read_model(
             f"{path.name} was not opened: expected memory for its tensors, but there is too little.",
             known.text,
         ) from error
+    directions, warnings = _directions_beside(file, found.spec)
     facts = facts_of(
         found.spec,
         file,
@@ -69,11 +74,23 @@ def read_model(
         flavour=found.flavour,
         names_requested=found.requested,
         ignored=found.ignored,
-        warnings=found.warnings,
+        warnings=(*found.warnings, *warnings),
+        named_directions=() if directions is None else directions.names,
     )
-    return Model(found.spec, loaded.weights, facts)
+    return Model(found.spec, loaded.weights, facts, directions)
 
 
 def inspect_model(path: str | os.PathLike[str]) -> ModelFacts:
     """Read a model file as `read_model` does, tensors and all, and keep only the facts."""
     return read_model(path).facts
+
+
+def _directions_beside(file: FileFacts, spec: NetworkSpec) -> tuple[NamedDirections | None, tuple[str, ...]]:
+    """Return the named directions beside a model, or a warning that says why they are not used."""
+    path = direction_path(file.path)
+    if not path.exists():
+        return None, ()
+    try:
+        return read_directions(path, file.model_id, spec.w_dim, spec.num_ws), ()
+    except ModelFileError as error:
+        return None, (error.sentence,)

@@ -26,6 +26,7 @@ from safetensors import SafetensorError, safe_open
 
 from gpu_backend.errors import LoomError, ModelFileError
 from gpu_backend.model.assembly import GENERATOR, assemble
+from gpu_backend.model.direction_file import KEY as DIRECTIONS_KEY
 from gpu_backend.model.found import Found
 from gpu_backend.model.model import Model
 from gpu_backend.model.network_json import parse_json, settings_from_json, spec_to_json
@@ -66,6 +67,8 @@ def find_safetensors(source: FileSource) -> Found:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it cannot be iterated
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         types = {name: str(part.get_dtype()) for name, part in slices.items()}
+    if DIRECTIONS_KEY in metadata:
+        raise Unsupported("a network", "this file holds directions for one", "open the model that it lies beside")
     if KEY not in metadata:
         raise Unsupported(
             "a safetensors file written by Latent Loom",

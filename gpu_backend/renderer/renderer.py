@@ -15,7 +15,6 @@ from gpu_backend.frame import Frame
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
 from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
-from gpu_backend.latent.sefa import sefa_directions
 from gpu_backend.latent.truncation import truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
@@ -26,6 +25,7 @@ from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
+from gpu_backend.renderer.model_directions import model_directions
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import Departure, PendingFrame
 from gpu_backend.renderer.request_check import RequestCheck
@@ -100,13 +100,7 @@ class Renderer:
     ) -> None:
         self._model = model
         spec = model.spec
-        styled = [f"synthesis.{layer.name}.affine" for layer in spec.layers if layer.w_index >= 0]
-        directions = sefa_directions(
-            [model.weights[f"{name}.weight"] for name in styled],
-            [model.weights[f"{name}.bias"] for name in styled],
-            model.weights["mapping.w_avg"],
-        )
-        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], directions)
+        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], model_directions(model))
         is_given = executor is not None
         if executor is None:
             executor, self._device = make_executor(model, device, precision)
@@ -141,7 +135,7 @@ class Renderer:
 
     @property
     def directions(self) -> Directions:
-        """Directions that the model's own weights single out."""
+        """Named directions from the file beside the model, then those that its own weights single out."""
         return self._space.directions
 
     @property

@@ -31,6 +31,7 @@ from gpu_backend import (
     RenderOptions,
     RenderRequest,
     Roofline,
+    RowRange,
     StepTime,
 )
 
@@ -51,6 +52,8 @@ class FakeDirections:
     names: tuple[str, ...]
     reach: tuple[float, ...]
     vectors: NDArray[np.float32]
+    rows: tuple[RowRange, ...]
+    centre: tuple[float, ...]
 
 
 def facts(**changes: Any) -> ModelFacts:
@@ -89,6 +92,8 @@ def directions(count: int = 24, w_dim: int = 512) -> FakeDirections:
         tuple(f"sefa/{i}" for i in range(count)),
         tuple(6.0 - 0.15 * i for i in range(count)),
         np.eye(count, w_dim, dtype=np.float32),
+        (RowRange(),) * count,
+        (0.0,) * count,
     )
 
 

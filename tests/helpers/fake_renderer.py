@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from explorer_app.rendering.device_choice import DeviceChoice
-from gpu_backend import CancelledError, Frame, FrameTimings, Model, ModelFileError, RenderRequest, Roofline, StepTime
+from gpu_backend import (
+    CancelledError,
+    Frame,
+    FrameTimings,
+    Model,
+    ModelFileError,
+    RenderRequest,
+    Roofline,
+    RowRange,
+    StepTime,
+)
 from tests.helpers.networks import make_stylegan2
 
 
@@ -45,6 +55,8 @@ class FakeMemory:
 class FakeDirections:
     names: tuple[str, ...] = ("sefa/0", "sefa/1")
     reach: tuple[float, ...] = (5.0, 5.0)
+    rows: tuple[RowRange, ...] = (RowRange(), RowRange())
+    centre: tuple[float, ...] = (0.0, 0.0)
     vectors: Any = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer_app.session.session import Session
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, RowRange
 
 NO_KEYS = Qt.KeyboardModifier.NoModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -63,11 +64,21 @@ class FewDirections:
 
     names: tuple[str, ...]
     reach: tuple[float, ...]
+    rows: tuple[RowRange, ...]
+    centre: tuple[float, ...]
 
 
-def model_directions(count: int = 30, reach: float = 10.0) -> Any:
-    """Return so many directions, all of one reach."""
-    return FewDirections(tuple(f"sefa/{index}" for index in range(count)), (reach,) * count)
+def model_directions(
+    count: int = 30, reach: float = 10.0, named: Sequence[tuple[str, float, RowRange, float]] = ()
+) -> Any:
+    """Return so many directions, all of one reach, after named ones: name, reach, rows, centre."""
+    names, ends, rows, middles = zip(*named, strict=True) if named else ((), (), (), ())
+    return FewDirections(
+        names=(*names, *(f"sefa/{index}" for index in range(count))),
+        reach=(*ends, *(reach,) * count),
+        rows=(*rows, *(RowRange(),) * count),
+        centre=(*middles, *(0.0,) * count),
+    )
 
 
 @dataclass

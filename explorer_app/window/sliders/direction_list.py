@@ -1,20 +1,22 @@
-"""The first SeFa directions, a row each: star, name, slider, number, rows."""
+"""Named directions and the first of SeFa's, a row each: star, name, slider, number, rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from explorer_app.session.direction_names import default_name, shown_directions
 from explorer_app.session.edits import SetSlider
-from explorer_app.session.session import SLIDER_COUNT, Session, Slider
+from explorer_app.session.session import Session, Slider
 from explorer_app.window import icons, theme
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.sliders.row_range_picker import RowRangeButton
+from gpu_backend import RowRange
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
@@ -22,9 +24,14 @@ if TYPE_CHECKING:
 _TYPED_UP_TO = 999.0
 
 
-def default_name(index: int) -> str:
-    """Return what a direction is called until it is renamed."""
-    return f"Direction {index + 1}"
+@dataclass(frozen=True, slots=True)
+class DirectionRange:
+    """What a row is made for: a direction, the ends of its slider and the rows of w that it is for."""
+
+    direction: str
+    low: float
+    high: float
+    rows: RowRange
 
 
 class DirectionRow(SliderRow):
@@ -41,12 +48,12 @@ class DirectionRow(SliderRow):
     slider_set = Signal(object, bool, str)
     rows_asked = Signal()
 
-    def __init__(self, index: int, direction: str, reach: float) -> None:
-        snap = 0.5 if reach >= 5 else 0.1
+    def __init__(self, made_for: DirectionRange) -> None:
+        snap = 0.5 if made_for.high - made_for.low >= 10 else 0.1
         super().__init__(
-            default_name(index),
-            -reach,
-            reach,
+            default_name(made_for.direction),
+            made_for.low,
+            made_for.high,
             snap=snap,
             signed=True,
             beyond=_TYPED_UP_TO,
@@ -55,8 +62,8 @@ class DirectionRow(SliderRow):
             label_px=86,
             tip="how far to go along this direction.",
         )
-        self.index = index
-        self._slider = Slider(direction)
+        self._made_for = made_for
+        self._slider = self._own(Slider(made_for.direction))
         self._resolutions: Sequence[int] = ()
         self.star = QToolButton()
         theme.set_role(self.star, "flat")
@@ -82,10 +89,16 @@ class DirectionRow(SliderRow):
     @property
     def name(self) -> str:
         """What the person calls it."""
-        return self._slider.label or default_name(self.index)
+        return self._slider.label or default_name(self._slider.direction)
+
+    @property
+    def own_rows(self) -> RowRange:
+        """The rows that the direction is for until the person chooses others."""
+        return self._made_for.rows
 
     def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
-        """Show a slider without emitting."""
+        """Show a slider without emitting; one that was never touched acts on the direction's own rows."""
+        slider = self._own(slider)
         if slider == self._slider and resolutions == self._resolutions:
             self.show_amount(slider.amount)
             return
@@ -107,7 +120,13 @@ class DirectionRow(SliderRow):
         starred = not self._slider.starred
         self._set(replace(self._slider, starred=starred), True, "Star slider" if starred else "Take star away")
 
+    def _own(self, slider: Slider) -> Slider:
+        return replace(slider, rows=self._made_for.rows) if slider == Slider(slider.direction) else slider
+
     def _set(self, slider: Slider, final: bool, label: str) -> None:
+        untouched = Slider(slider.direction)
+        if replace(slider, rows=untouched.rows) == untouched and slider.rows == self._made_for.rows:
+            slider = untouched  # back where it began, so that the session need not keep it
         self.slider_set.emit(slider, final, label)
 
 
@@ -136,7 +155,7 @@ class DirectionList(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Directions")
         self.rows: list[DirectionRow] = []
-        self._made_for: tuple[tuple[str, float], ...] = ()
+        self._made_for: tuple[DirectionRange, ...] = ()
         self._order: list[int] = []
         self._pointed_at = False
         self._after: QWidget | None = None
@@ -153,18 +172,18 @@ class DirectionList(QScrollArea):
         return tuple(row.shown.direction for row in self.rows)
 
     def show_directions(self, directions: Directions | None) -> None:
-        """Make a row for each of a model's first directions."""
-        pairs = () if directions is None else tuple(zip(directions.names, directions.reach, strict=True))[:SLIDER_COUNT]
-        if pairs == self._made_for:
+        """Make a row for each of a model's named and first directions."""
+        ranges = () if directions is None else _ranges(directions)
+        if ranges == self._made_for:
             return
-        self._made_for = pairs
+        self._made_for = ranges
         self._pointed_at = False  # nobody knows the new rows' places yet
         for row in self.rows:
             row.hide()
             row.deleteLater()
         self.rows = []
-        for index, (name, reach) in enumerate(pairs):
-            row = DirectionRow(index, name, float(reach))
+        for index, made_for in enumerate(ranges):
+            row = DirectionRow(made_for)
             row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
             row.cancelled.connect(self.gesture_cancelled)
             row.rows_asked.connect(lambda row=row: self.rows_asked.emit(row))
@@ -225,3 +244,15 @@ class DirectionList(QScrollArea):
                 if last is not None:
                     QWidget.setTabOrder(last, widget)
                 last = widget
+
+
+def _ranges(directions: Directions) -> tuple[DirectionRange, ...]:
+    return tuple(
+        DirectionRange(
+            direction=directions.names[place],
+            low=directions.centre[place] - directions.reach[place],
+            high=directions.centre[place] + directions.reach[place],
+            rows=directions.rows[place],
+        )
+        for place in shown_directions(directions.names)
+    )

@@ -156,7 +156,10 @@ class SlidersPanel(QWidget):
 
     def _common_rows(self) -> RowRange | None:
         """Return the rows that all of the page's directions act on; None if they differ."""
-        ranges = [self._session.slider(name).rows for name in self._names()]
+        if self._page == 0:
+            ranges = [row.shown.rows for row in self.directions.rows]
+        else:
+            ranges = [self._session.slider(name).rows for name in self._names()]
         if not ranges:
             return self.axes.new_rows if self._page == 1 else RowRange()
         first = ranges[0]
@@ -182,14 +185,25 @@ class SlidersPanel(QWidget):
 
     def _rows_chosen(self, rows: RowRange) -> None:
         if self._chosen_for is not None:
+            is_for_some = self._chosen_for.own_rows != RowRange()
+            rows = self._written(rows) if is_for_some else rows
             self.edited.emit(SetRowRange(self._chosen_for.shown.direction, rows), True)
             return
         names = self._names()
         if self._page == 1:
             self.axes.new_rows = rows
+        elif any(row.own_rows != RowRange() for row in self.directions.rows):
+            rows = self._written(rows)
         if names:
             self.edited.emit(SetRowRanges(names, rows), True)
         self._show_rows()
+
+    def _written(self, rows: RowRange) -> RowRange:
+        """Return all rows with their last one named, for directions that are for some rows only.
+
+        Without it they would be the default, which a session does not keep, and the direction's own would return.
+        """
+        return RowRange(0, len(self._resolutions) - 1) if rows == RowRange() else rows
 
     def _go_to(self, text: str) -> None:
         digits = "".join(letter for letter in text if letter.isdigit())

@@ -47,6 +47,12 @@ def test_directions_and_ranges_that_it_lacks_go():
     assert "layer ranges were shortened" in fitted.changes
 
 
+def test_named_directions_stay_where_the_model_has_them():
+    facts = replace(FACTS, named_directions=("world/sun height",))
+    session = Session(model=HERE, sliders=(Slider("world/sun height", 1.0), Slider("world/haze", 1.0)))
+    assert [item.direction for item in adapt(session, facts).session.sliders] == ["world/sun height"]
+
+
 def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice():
     assert adapt(Session(model=HERE, classes=((7, 1.0),)), FACTS).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE), FACTS).session.classes == ()

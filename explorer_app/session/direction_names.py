@@ -1,0 +1,28 @@
+"""What directions are called until a person renames them, and which of them get a slider: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer_app.session.session import SLIDER_COUNT
+
+_SEFA = "sefa/"
+
+
+def default_name(direction: str) -> str:
+    """Return what a direction is called: "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``."""
+    kind, _, name = direction.partition("/")
+    if not (name.isascii() and name.isdecimal()):
+        return name[:1].upper() + name[1:]
+    number = int(name) + 1
+    if kind == "sefa":
+        return f"Direction {number}"
+    # Short names of sets are abbreviations: PCA.
+    return f"{kind.upper() if len(kind) <= 3 else kind.capitalize()} {number}"
+
+
+def shown_directions(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of the directions that get a slider: all named ones first, then the first of SeFa's."""
+    named = [place for place, name in enumerate(names) if not name.startswith(_SEFA)]
+    found = [place for place, name in enumerate(names) if name.startswith(_SEFA)]
+    return (*named, *found[:SLIDER_COUNT])

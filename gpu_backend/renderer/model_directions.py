@@ -1,0 +1,29 @@
+"""Every direction that a model has: named ones from the file beside it, then those of its own weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_backend.latent.directions import Directions
+from gpu_backend.latent.sefa import sefa_directions
+from gpu_backend.model import Model
+
+
+def model_directions(model: Model) -> Directions:
+    """Return named directions first, then SeFa's."""
+    styled = [f"synthesis.{layer.name}.affine" for layer in model.spec.layers if layer.w_index >= 0]
+    found = sefa_directions(
+        [model.weights[f"{name}.weight"] for name in styled],
+        [model.weights[f"{name}.bias"] for name in styled],
+        model.weights["mapping.w_avg"],
+    )
+    named = model.directions
+    if named is None:
+        return found
+    return Directions(
+        names=named.names + found.names,
+        vectors=np.concatenate([named.vectors, found.vectors]),
+        reach=named.reach + found.reach,
+        rows=named.rows + found.rows,
+        centre=named.centre + found.centre,
+    )

@@ -1,0 +1,90 @@
+"""Directions from the file beside a model, in the sliders panel."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+
+from explorer_app.session.edits import SetRowRange
+from explorer_app.session.session import Session, Slider
+from explorer_app.window.sliders.sliders_panel import SlidersPanel
+from gpu_backend import RowRange
+from tests.helpers.panels import Edits, double_click, drag, model_directions, model_facts
+
+NAMED = (
+    ("world/sun height", 3.0, RowRange(0, 4), 0.0),
+    ("world/haze", 2.0, RowRange(5, 9), 1.0),
+)
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = SlidersPanel()
+    qtbot.addWidget(panel)
+    for widget in panel.header_widgets():
+        qtbot.addWidget(widget)
+    panel.show_model(model_facts(), model_directions(named=NAMED))
+    panel.edits = Edits(panel)
+    panel.resize(322, 260)
+    panel.show()
+    return panel
+
+
+def handle(slider, amount):
+    return QPointF(slider._x_of(amount), slider.height() / 2)
+
+
+def test_named_ones_come_first_under_their_names(panel):
+    assert [row.name for row in panel.directions.rows[:3]] == ["Sun height", "Haze", "Direction 1"]
+    assert len(panel.directions.rows) == 2 + 24
+
+
+def test_each_has_its_own_range(panel):
+    sun, haze = (row.slider for row in panel.directions.rows[:2])
+    drag(sun, handle(sun, 0.0), QPointF(sun.width() + 50, 5))
+    drag(haze, handle(haze, 0.0), QPointF(-50, 5))
+    assert panel.edits.session.slider("world/sun height").amount == 3.0
+    assert panel.edits.session.slider("world/haze").amount == -1.0
+
+
+def test_moving_one_moves_the_rows_that_it_is_for(panel):
+    slider = panel.directions.rows[0].slider
+    drag(slider, handle(slider, 0.0), handle(slider, 2.0))
+    assert panel.edits.session.slider("world/sun height").rows == RowRange(0, 4)
+    assert panel.directions.rows[0].rows.rows == RowRange(0, 4)
+
+
+def test_one_back_where_it_began_is_not_kept(panel):
+    panel.edits.show(Session(sliders=(Slider("world/haze", 1.0, RowRange(5, 9)),)))
+    slider = panel.directions.rows[1].slider
+    double_click(slider, handle(slider, 2.0))
+    assert panel.edits.session.sliders == ()
+    assert panel.directions.rows[1].rows.rows == RowRange(5, 9)
+
+
+def test_rows_that_a_person_chose_stay(panel, qtbot):
+    qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.picker.named.segments["all"], Qt.MouseButton.LeftButton)
+    panel.picker.hide()
+    assert panel.edits.steps == [SetRowRange("world/sun height", RowRange(0, 13))]
+    assert panel.directions.rows[0].shown.rows == RowRange(0, 13)
+
+
+def test_all_rows_for_all_directions_reach_named_ones_too(panel, qtbot):
+    button = panel.header_widgets()[1]
+    assert button.text() == "mixed rows ▾"
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.picker.named.segments["all"], Qt.MouseButton.LeftButton)
+    panel.picker.hide()
+    assert button.text() == "rows 0–13 ▾"
+    assert all(row.shown.rows == RowRange(0, 13) for row in panel.directions.rows)
+
+
+def test_renaming_keeps_rows_and_an_empty_name_brings_the_own_one_back(panel):
+    row = panel.directions.rows[0]
+    row.renamed.emit("Morning")
+    assert panel.edits.session.sliders == (Slider("world/sun height", rows=RowRange(0, 4), label="Morning"),)
+    assert row.name == "Morning"
+    row.renamed.emit("")
+    assert row.name == "Sun height"
+    assert panel.edits.session.sliders == ()
