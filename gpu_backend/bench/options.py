@@ -107,7 +107,7 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
 
 
 def _without_folders(command: str, out: Path) -> str:
-    """Return the command line with only the name of the folder that it writes into: reports are for other people too."""
+    """Return the command line with only the name of the folder that it writes into: others read reports too."""
     return command.replace(shlex.quote(str(out)), shlex.quote(out.name))
 
 
