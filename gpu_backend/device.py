@@ -7,9 +7,12 @@ once; nothing else here or below is imported before it said yes.
 
 from __future__ import annotations
 
+import contextlib
+import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_backend.errors import DeviceError
@@ -164,6 +167,15 @@ def facts_of(executor: Executor) -> DeviceFacts:
     """Return what to say about an executor that somebody else made."""
     name = executor.device_name
     return DeviceFacts(name, executor.precision, f"{name}: it was asked for.", CPU_ID if name == "CPU" else "cuda:0")
+
+
+def processor_name() -> str:
+    """Return the processor's name as the system knows it; Python itself knows little on Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def _cuda_executor(model: Model, index: int, precision: Precision) -> Executor:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 
@@ -134,7 +134,7 @@ def diagnose(model: Model | None = None) -> Diagnosis:
         cache_folder=folder,
         cache_files=len(sizes),
         cache_nbytes=sum(sizes),
-        processor=_processor(),
+        processor=processor_name(),
         processors=os.cpu_count() or 1,
         memory_nbytes=_memory_nbytes(),
     )
@@ -244,15 +244,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
-
-
-def _processor() -> str:
-    """Return the processor's name; Python itself knows little on Linux."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _memory_nbytes() -> int:

@@ -37,16 +37,6 @@ def find_commit() -> str:
     return commit + "+" if commit and _git(root, "status", "--porcelain", "--untracked-files=no") else commit
 
 
-def find_processor() -> str:
-    """Return the processor's name as the system knows it."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text("utf-8", "replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
 def _git(root: Path, *words: str) -> str:
     try:
         done = subprocess.run(

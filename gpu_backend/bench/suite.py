@@ -19,12 +19,12 @@ from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.report import Ceiling, Gesture, KernelCost, Report, RunFacts, Skipped
-from gpu_backend.bench.run_facts import date_now, find_commit, find_processor, find_versions
+from gpu_backend.bench.run_facts import date_now, find_commit, find_versions
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.bench.verdict import judge
-from gpu_backend.device import DeviceFacts, keep_roofline, make_executor
+from gpu_backend.device import DeviceFacts, keep_roofline, make_executor, processor_name
 from gpu_backend.model import Model, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -189,7 +189,7 @@ class _Run:
             date=date_now(),
             command=self.options.command,
             commit=self.options.commit or find_commit(),
-            device=self.facts.name if self.on_gpu else find_processor(),
+            device=self.facts.name if self.on_gpu else processor_name(),
             device_kind="cuda" if self.on_gpu else "cpu",
             driver=self.facts.driver,
             reason=self.facts.reason,
