@@ -80,9 +80,15 @@ class DeviceState:
         if self.compiling is not None:
             total = self.compiling.total
             kernels = "a kernel is" if total == 1 else f"{total} kernels are"
-            name = f"{self.device.name} ({self.device.precision})" if self.is_on_gpu else "the CPU"
-            return f"Until {kernels} compiled for {self._wished_name}, {name} renders."
+            return f"Until {kernels} compiled for {self._wished_name}, {self.renders_meanwhile} renders."
         return self.problem or self.device.reason
+
+    @property
+    def renders_meanwhile(self) -> str:
+        """What renders while kernels are compiled for the GPU that is wished for, for a sentence."""
+        if self.device is None or not self.is_on_gpu:
+            return "the CPU"
+        return f"{self.device.name} ({self.device.precision})"
 
     @property
     def _wished_name(self) -> str:

@@ -29,6 +29,7 @@ class KernelLine(QWidget):
         self._steps: Sequence[StepCost] = ()
         self._source = "cpu"
         self._compiling = (0, 0)
+        self._meanwhile = ""
         self.sign = QLabel(self)
         self.sign.setAccessibleName("A kernel fell back")
         self.state = HintLabel("", self)
@@ -57,9 +58,10 @@ class KernelLine(QWidget):
         self.show_memory(None)
         self._tell()
 
-    def show_compiling(self, done: int, total: int) -> None:
-        """Say that kernels are being compiled, and how many are done; nothing of it if `total` is 0."""
+    def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
+        """Say that kernels are being compiled, how many are done and what renders; nothing of it if `total` is 0."""
         self._compiling = (done, total)
+        self._meanwhile = meanwhile
         self._tell()
 
     def show_steps(self, steps: Sequence[StepCost], source: str) -> None:
@@ -96,9 +98,11 @@ class KernelLine(QWidget):
         if total:
             self.bar.setRange(0, total)
             self.bar.setValue(done)
-            short = f"compiling {total} kernels: {done} of {total}"
-            self.state.show_words(f"{short}; the picture comes from the CPU", short, f"compiling {done} of {total}")
-            self.state.setToolTip("Kernels are compiled once and kept; until then the processor makes the picture.")
+            kernels = "1 kernel" if total == 1 else f"{total} kernels"
+            short = f"compiling {kernels}: {done} of {total}"
+            who = self._meanwhile
+            self.state.show_words(f"{short}; the picture comes from {who}", short, f"compiling {done} of {total}")
+            self.state.setToolTip(f"Kernels are compiled once and kept; until then {who} makes the picture.")
         else:
             self.state.show_words(*summaries(self._steps))
             tip = "\n".join(filter(None, (reasons(self._steps), _SOURCES[self._source] if self._steps else "")))

@@ -42,7 +42,10 @@ class PerformanceLink(QObject):
         self._panel.show_device(has_graph=state.is_on_gpu, roofline=roofline)
         self._panel.show_memory(state.memory if state.device is not None else None)
         compiling = state.compiling
-        self._panel.show_compiling(*((0, 0) if compiling is None else (compiling.done, compiling.total)))
+        if compiling is None:
+            self._panel.show_compiling(0, 0)
+        else:
+            self._panel.show_compiling(compiling.done, compiling.total, state.renders_meanwhile)
         self._panel.show_statistics(self._controller.statistics)
 
     @Slot()

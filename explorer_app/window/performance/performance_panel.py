@@ -136,9 +136,9 @@ class PerformancePanel(QWidget):
         """Show what memory the renderer takes."""
         self.kernels.show_memory(memory)
 
-    def show_compiling(self, done: int, total: int) -> None:
-        """Say how many of how many kernels are compiled; `total` 0 for none."""
-        self.kernels.show_compiling(done, total)
+    def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
+        """Say how many of how many kernels are compiled, and what renders meanwhile; `total` 0 for none."""
+        self.kernels.show_compiling(done, total, meanwhile)
 
     def show_columns(self, keys: str) -> None:
         """Show columns that were chosen once."""

@@ -48,6 +48,8 @@ def test_compiling_tells_how_far_it_is_and_that_the_picture_is_there(line: Kerne
     assert (line.bar.value(), line.bar.maximum()) == (9, 14)
     assert not line.sign.isVisible()
     assert line.sizeHint().height() == height
+    line.show_compiling(0, 1, "Loom 9000 (fp16)")
+    assert line.state.text() == "compiling 1 kernel: 0 of 1; the picture comes from Loom 9000 (fp16)"
     line.show_compiling(0, 0)
     assert not line.bar.isVisible()
     assert "fallback" in line.state.text()

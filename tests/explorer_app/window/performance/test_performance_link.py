@@ -55,6 +55,11 @@ def test_while_kernels_compile_the_panel_tells_how_many_are_done(
     assert "9 of 14" in window.performance.kernels.state.text()
     controller.show_devices(replace(controller.devices, compiling=None))
     assert "of 14" not in window.performance.kernels.state.text()
+    on_gpu(controller)
+    controller.show_devices(replace(controller.devices, compiling=Compiling(0, 14)))
+    device = controller.devices.device
+    assert device is not None
+    assert f"{device.name} ({device.precision})" in window.performance.kernels.state.toolTip(), "it goes on meanwhile"
 
 
 def test_switches_ask_the_controller_and_show_what_comparing_brought(
