@@ -111,6 +111,23 @@ class Ceiling:
 
 
 @dataclass(frozen=True, slots=True)
+class Compiling:
+    """How long a model's kernels take to be ready, on so many threads.
+
+    Attributes
+    ----------
+    cold_s, cached_s
+        With an empty cache, and with one that holds them.
+    """
+
+    precision: str
+    kernels: int
+    threads: int
+    cold_s: float
+    cached_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Gesture:
     """Pictures of a moving hand: from the request to the bytes on the host, one at a time.
 
@@ -160,6 +177,8 @@ class Report:
     gestures: tuple[Gesture, ...] = ()
     verdict: tuple[Judgement, ...] = ()
     method: tuple[str, ...] = ()
+    compiling: Compiling | None = None
+    """None on the processor, and in files that are older than this."""
     format: int = field(default=FORMAT)
 
     def find(self, who: str, precision: str, batch: int) -> Measurement | None:
@@ -198,7 +217,7 @@ def _read(kind: Any, value: Any) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = typing.get_type_hints(kind)
         names = [item.name for item in dataclasses.fields(kind)]
-        return kind(**{name: _read(hints[name], value[name]) for name in names})
+        return kind(**{name: _read(hints[name], value[name]) for name in names if name in value})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         return tuple(_read(arguments[0], item) for item in value)

@@ -12,13 +12,14 @@ import torch
 
 from gpu_backend.bench.cases import Choice, choose
 from gpu_backend.bench.ceiling import measured_ceiling
+from gpu_backend.bench.compiling import measure_compiling
 from gpu_backend.bench.gesture import measure_gesture
 from gpu_backend.bench.kernels import beside_ceiling, measure_kernels
 from gpu_backend.bench.options import BenchOptions
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
-from gpu_backend.bench.report import Ceiling, Gesture, KernelCost, Report, RunFacts, Skipped
+from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
 from gpu_backend.bench.run_facts import date_now, find_commit, find_versions
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
@@ -76,7 +77,7 @@ class _Run:
 
     def measure(self) -> Report:
         """Everything in its order; what is judged comes before what is not."""
-        gestures = self._gestures()
+        compiling, gestures = self._compiling(), self._gestures()
         try:
             kernels, ceiling = self._on_gpu() if self.on_gpu else self._on_processor()
         finally:
@@ -92,6 +93,7 @@ class _Run:
             kernels=kernels,
             ceiling=ceiling,
             gestures=gestures,
+            compiling=compiling,
             method=_method(self.effort, on_gpu=self.on_gpu),
         )
 
@@ -135,6 +137,17 @@ class _Run:
             return []
         device = torch.device(self.facts.id)
         return [Peer(case, self.model.spec, device) for case in self.choice.peers]
+
+    def _compiling(self) -> Compiling | None:
+        """Before anything else asks for kernels: the compiler itself is loaded here."""
+        if not (self.on_gpu and self.choice.ours):
+            return None
+        self.say("compiling")
+        try:
+            return measure_compiling(self.model, self.facts.id, cast("Precision", self.choice.ours[0]))
+        except Exception as error:
+            self.watch.skipped.append(Skipped("compiling", why(error)))
+            return None
 
     def _gestures(self) -> tuple[Gesture, ...]:
         """A drag in the first of our precisions."""

@@ -20,6 +20,7 @@ def table(report: Report) -> str:
         *_kernel_tables(report),
         _ceiling(report),
         *(_gesture(gesture) for gesture in report.gestures),
+        _compiling(report),
         _skipped(report),
         _verdict(report),
     ]
@@ -121,6 +122,14 @@ def _gesture(gesture: Gesture) -> str:
         f"host time a frame: {host}; processor time of all threads {number(gesture.cpu_ms)} ms; "
         f"the renderer holds {size(gesture.nbytes)}"
     )
+
+
+def _compiling(report: Report) -> str:
+    found = report.compiling
+    if found is None:
+        return ""
+    cold = f"{found.kernels} kernels compiled on {found.threads} threads in {number(found.cold_s)} s"
+    return f"{cold}, found in the cache in {number(found.cached_s)} s"
 
 
 def _skipped(report: Report) -> str:

@@ -7,6 +7,7 @@ from gpu_backend.bench.report import (
     NO_GRAPH,
     OURS,
     Ceiling,
+    Compiling,
     Gesture,
     KernelCost,
     Measurement,
@@ -76,5 +77,6 @@ def made_up_report() -> Report:
         ceiling=CEILING,
         gestures=(Gesture("fp16", 1000, 1.1, 3.5, 0.42, 0.09, 0.3, 6 * 10**8),),
         method=("Median of 50 runs.",),
+        compiling=Compiling("fp16", 25, 16, 6.5, 0.12),
     )
     return replace(report, verdict=judge(report))

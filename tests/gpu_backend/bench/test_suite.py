@@ -136,6 +136,8 @@ def test_a_run_on_a_gpu_measures_ours_with_and_without_the_graph(
     ours = {(row.who, row.precision, row.batch) for row in report.measurements if row.who in (OURS, NO_GRAPH)}
     assert ours == {(who, p, b) for who in (OURS, NO_GRAPH) for p in ("fp16", "fp32") for b in (1, 2)}, printed
     assert all(cost.state in ("fused", "plain", "fallback") for cost in report.kernels), printed
+    assert report.compiling is not None, printed
+    assert report.compiling.kernels > 5
     (gesture,) = report.gestures
     assert gesture.host_ms is not None
     assert gesture.device_ms is not None
