@@ -30,10 +30,21 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person may do about a message: words for a button, and what it calls on the window's thread."""
+    """What a person may do about a message, on the window's thread.
+
+    Attributes
+    ----------
+    words
+        What stands on its button.
+    call
+        What it does.
+    is_needed
+        Whether there is still something to do; once there is not, the message goes.
+    """
 
     words: str
     call: Callable[[], object]
+    is_needed: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class DeviceDesk(QObject):
         self._messages.warning(
             f"{without_cpu_advice(sentence)} – {goes_on} goes on{end}.",
             f"{sentence}\n{details}".rstrip(),
-            Action("Try the GPU again", self.try_again),
+            Action("Try the GPU again", self.try_again, lambda: self._state.can_try_again),
         )
 
     def _show_renderer(self, device: DeviceLike) -> None:

@@ -229,9 +229,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_session(self) -> None:
-        session = self._controller.session
         for panel in (self.canvas, self.latent, self.sliders, self.mix):
-            panel.show_session(session)
+            panel.show_session(self._controller.session)
 
     @Slot()
     def _show_frame(self) -> None:
@@ -264,6 +263,7 @@ class MainWindow(QMainWindow):
         self.model.show_devices(devices)
         self.top_bar.show_devices(devices)
         self.menuBar().setCornerWidget(self.top_bar)  # it measures the corner only then
+        self.message_view.close_needless()
         self._show_loading()
 
     @Slot()

@@ -61,6 +61,13 @@ class MessageView(QObject):
         for toast in self.toasts:
             self._remove(toast)
 
+    def close_needless(self) -> None:
+        """Take away what asks for something that is done meanwhile."""
+        for toast in self.toasts:
+            action = toast.message.action
+            if action is not None and not action.is_needed():
+                self._close_toast(toast)
+
     def _post(self, message: Message) -> None:
         """Take a message in on the thread that posts it, and hop."""
         if message.level > Level.NOTE:

@@ -129,7 +129,9 @@ def test_a_lost_gpu_is_tried_again_from_its_message(open_desk: Desk):
     assert action is not None
     assert action.words == "Try the GPU again"
     assert desk.controller.devices.can_try_again
+    assert action.is_needed()
     action.call()
+    assert not action.is_needed(), "it is being tried"
     desk.until(lambda: len(desk.said(Level.WARNING)) == 2)
     assert on(desk, "cpu"), "it is still lost"
     desk.engine.gpu_failing = None
@@ -138,6 +140,7 @@ def test_a_lost_gpu_is_tried_again_from_its_message(open_desk: Desk):
     desk.rest()
     assert desk.controller.devices.problem == ""
     assert not desk.controller.devices.can_try_again
+    assert not action.is_needed()
 
 
 def test_an_old_driver_is_told_once_and_the_processor_renders(desk: Desk):

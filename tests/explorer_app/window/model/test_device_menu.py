@@ -127,6 +127,21 @@ def test_what_is_said_while_kernels_are_compiled() -> None:
     assert device_words.engine_text(DeviceState()) == ""
 
 
+def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed_any_more(
+    make: Make, controller: FakeController, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = make(controller)
+    controller.show_devices(replace(BOTH, device=FakeDevice(), problem="The GPU stopped answering."))
+    again = Action("Try the GPU again", lambda: None, lambda: controller.devices.can_try_again)
+    messages.warning("The GPU stopped answering.", action=again)
+    messages.warning("Something else.", action=Action("Do it", lambda: None))
+    qtbot.waitUntil(lambda: len(window.message_view.toasts) == 2)
+    controller.show_devices(replace(controller.devices, memory=None))
+    assert len(window.message_view.toasts) == 2
+    controller.show_devices(BOTH)
+    assert [toast.message.sentence for toast in window.message_view.toasts] == ["Something else."]
+
+
 def test_the_footprint_is_told_in_one_line() -> None:
     assert device_words.memory_text(FakeMemory()) == "Holds 572 MB · weights 60 · plans 500 · pinned 12"
     assert device_words.memory_text(FakeMemory(pinned=0)) == "Holds 560 MB · weights 60 · plans 500"
