@@ -9,6 +9,7 @@ from gpu_backend.bench.verdict import GPU, NETWORK, is_judged
 
 _LEFT = "<"
 _RIGHT = ">"
+_NOT_ALONE = "other programs used the processor meanwhile, so figures may be far off: measure again without them"
 _FEWER_PRODUCTS = "above 100%: convolutions here take fewer products (Winograd) than the plain way, which is counted"
 
 
@@ -120,8 +121,13 @@ def _gesture(gesture: Gesture) -> str:
         f"gesture to frame on the host, {gesture.precision}, {gesture.frames} frames: "
         f"p50 {number(gesture.p50_ms)} ms, p99 {number(gesture.p99_ms)} ms{device}\n"
         f"host time a frame: {host}; processor time of all threads {number(gesture.cpu_ms)} ms; "
-        f"the renderer holds {size(gesture.nbytes)}"
+        f"the renderer holds {size(gesture.nbytes)}" + (f"\n{_NOT_ALONE}" if _waited(gesture) else "")
     )
+
+
+def _waited(gesture: Gesture) -> bool:
+    """Return whether frames on the processor took longer than all threads worked for them: they stood in line."""
+    return gesture.device_ms is None and gesture.host_ms is not None and gesture.host_ms > 1.15 * gesture.cpu_ms
 
 
 def _compiling(report: Report) -> str:

@@ -55,6 +55,16 @@ def test_a_step_of_the_processor_above_its_roofline_is_explained(share: float, s
     assert ("Winograd" in text) == says_why
 
 
+@pytest.mark.parametrize(
+    ("device_ms", "cpu_ms", "is_told"), [(None, 160.0, False), (None, 40.0, True), (0.5, 0.1, False)]
+)
+def test_a_processor_that_others_used_too_is_told(device_ms: float | None, cpu_ms: float, is_told: bool) -> None:
+    (gesture, *_) = made_up_report().gestures
+    gesture = replace(gesture, device_ms=device_ms, host_ms=85.0 if device_ms is None else 0.2, cpu_ms=cpu_ms)
+    text = table(Report(RUN, (), gestures=(gesture,)))
+    assert ("other programs" in text) == is_told
+
+
 @pytest.mark.parametrize(("value", "text"), [(123.4, "123"), (12.34, "12.3"), (1.234, "1.23"), (0.1234, "0.123")])
 def test_numbers_have_three_figures(value: float, text: str) -> None:
     assert number(value) == text
