@@ -1,0 +1,98 @@
+"""Augmentation of what the discriminator sees (Karras et al. 2020a), all pictures of a batch at once, on the device.
+
+Every transformation is applied to every picture by itself with chance p, as in section 2 and appendix B there:
+mirroring, translation by whole pixels, scaling and rotation; then brightness, contrast, saturation and hue. One
+warp and one colour matrix do it all, so the picture is sampled once. The warp is bilinear and reflects at the edges;
+where only mirroring and translation came up, pixels keep their values.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_TRANSLATION = 0.125
+_SCALE_STD = 0.2
+_BRIGHTNESS_STD = 0.2
+_CONTRAST_STD = 0.5
+_SATURATION_STD = 1.0
+
+
+def augmented(pictures: Tensor, p: Tensor) -> Tensor:
+    """Return changed pictures, (n, 3, R, R) float32; gradients pass, p is a number on the same device."""
+    batch, side, device = pictures.shape[0], pictures.shape[-1], pictures.device
+    grid = functional.affine_grid(_warps(batch, side, p, device), list(pictures.shape), align_corners=False)
+    warped = functional.grid_sample(pictures, grid, padding_mode="reflection", align_corners=False)
+    matrix, offset = _colours(batch, p, device)
+    return torch.einsum("nij,njhw->nihw", matrix, warped) + offset[:, :, None, None]
+
+
+def _warps(batch: int, side: int, p: Tensor, device: torch.device) -> Tensor:
+    """Return (n, 2, 3): where in the picture (-1 to 1) each pixel of the result comes from."""
+    flip = 1.0 - 2.0 * _chosen(batch, p * 0.5, device).float()
+    pixels = torch.round((torch.rand(batch, 2, device=device) * 2 - 1) * _TRANSLATION * side)
+    shift = _chosen(batch, p, device).float()[:, None] * pixels * (2.0 / side)
+    scale = _where(p, torch.exp2(torch.randn(batch, device=device) * _SCALE_STD), 1.0)
+    angle = _where(p, (torch.rand(batch, device=device) * 2 - 1) * math.pi, 0.0)
+    cos, sin = torch.cos(angle) / scale, torch.sin(angle) / scale
+    rows = torch.stack([torch.stack([flip * cos, -flip * sin], 1), torch.stack([sin, cos], 1)], 1)
+    return torch.cat([rows, shift[:, :, None]], 2)
+
+
+def _colours(batch: int, p: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return (n, 3, 3) and (n, 3): y = M x + b for a pixel's colour x.
+
+    Saturation scales, and hue turns, what is perpendicular to the grey axis v = (1, 1, 1) / sqrt(3).
+    """
+    axis = torch.full((3,), 1.0 / math.sqrt(3.0), device=device)
+    grey = torch.outer(axis, axis)
+    colourful = torch.eye(3, device=device) - grey
+    cross = torch.zeros(3, 3, device=device)
+    cross[0, 1], cross[0, 2], cross[1, 2] = -axis[2], axis[1], -axis[0]
+    cross = cross - cross.t()
+    brightness = _where(p, torch.randn(batch, device=device) * _BRIGHTNESS_STD, 0.0)
+    contrast = _where(p, torch.exp2(torch.randn(batch, device=device) * _CONTRAST_STD), 1.0)
+    saturation = _where(p, torch.exp2(torch.randn(batch, device=device) * _SATURATION_STD), 1.0)
+    hue = _where(p, (torch.rand(batch, device=device) * 2 - 1) * math.pi, 0.0)
+    along, across = (saturation * torch.cos(hue))[:, None, None], (saturation * torch.sin(hue))[:, None, None]
+    matrix = (grey + colourful * along + cross * across) * contrast[:, None, None]
+    return matrix, (brightness * contrast)[:, None].expand(-1, 3)
+
+
+def _chosen(batch: int, p: Tensor, device: torch.device) -> Tensor:
+    return torch.rand(batch, device=device) < p
+
+
+def _where(p: Tensor, drawn: Tensor, otherwise: float) -> Tensor:
+    return torch.where(_chosen(drawn.shape[0], p, drawn.device), drawn, otherwise)
+
+
+class AdaptiveChance:
+    """The chance p, led by how sure the discriminator is of real pictures (Karras et al. 2020a, section 3.1).
+
+    r = E[sign(D(real))]: above the target, the discriminator overfits and p grows; below, it shrinks. From 0 to 1 it
+    takes `kimg` thousand pictures.
+    """
+
+    EVERY = 4
+    """Steps between two changes."""
+
+    def __init__(self, target: float, kimg: float, device: torch.device) -> None:
+        self.target, self.kimg = target, kimg
+        self.p = torch.zeros([], device=device)
+        self.signs = torch.zeros(2, device=device)
+
+    def see(self, real_logits: Tensor) -> None:
+        """Take the logits of real pictures into account."""
+        signs = real_logits.detach().float().sign()
+        self.signs = self.signs + torch.stack([signs.sum(), torch.ones_like(signs).sum()])
+
+    def change(self, pictures: int, signs: Tensor) -> None:
+        """Move p after so many pictures; `signs` is the sum of signs and their number, over all processes."""
+        direction = (signs[0] / signs[1].clamp(min=1) - self.target).sign()
+        pace = pictures / max(self.kimg * 1000.0, 1e-8)
+        self.p = (self.p + direction * pace).clamp(0, 1)
+        self.signs = torch.zeros_like(self.signs)

@@ -1,0 +1,126 @@
+"""Pictures from a folder or a zip: decoded, cropped to a square and scaled by several threads, some batches ahead."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from gpu_backend.training.data.source import DataError, shuffled
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
+_MOST_THREADS = 16
+_AHEAD = 3
+"""Batches that are decoded before they are asked for."""
+
+
+class FileSource:
+    """Pictures by number, each read by one function.
+
+    Parameters
+    ----------
+    names
+        Of all pictures, in an order that is the same every time.
+    fetch
+        Name to the bytes or the path of a picture; called from several threads.
+    """
+
+    def __init__(self, name: str, names: Sequence[str], fetch: Callable[[str], Image.Image], resolution: int) -> None:
+        if not names:
+            raise DataError(f"Pictures ({', '.join(sorted(SUFFIXES))}) are needed to train on, but {name} has none.")
+        self._name, self._names, self._fetch, self._resolution = name, names, fetch, resolution
+        self._pool = ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="decode")
+
+    @property
+    def resolution(self) -> int:
+        """Side in pixels."""
+        return self._resolution
+
+    @property
+    def name(self) -> str:
+        """File name and number of pictures."""
+        return f"{self._name}, {len(self._names):,} pictures"
+
+    @property
+    def is_on_device(self) -> bool:
+        """No: they come from the disk."""
+        return False
+
+    def batches(self, size: int, seed: int, start: int) -> Iterator[Tensor]:
+        """Yield batches; an unreadable picture ends them with a DataError that names it."""
+        order = shuffled(len(self._names), seed, start)
+        waiting: deque[list[Future[NDArray[np.uint8]]]] = deque()
+        while True:
+            while len(waiting) < _AHEAD:
+                waiting.append([self._pool.submit(self._picture, index) for index in islice(order, size)])
+            pictures = np.stack([future.result() for future in waiting.popleft()])
+            yield torch.from_numpy(pictures).permute(0, 3, 1, 2)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _picture(self, index: int) -> NDArray[np.uint8]:
+        """Return (R, R, 3): the middle square, scaled."""
+        name = self._names[index]
+        try:
+            with self._fetch(name) as opened:
+                image = opened.convert("RGB")
+        except (OSError, UnidentifiedImageError, ValueError, zipfile.BadZipFile, Image.DecompressionBombError) as error:
+            raise DataError(
+                f"{name} of {self._name} should be a picture, but it cannot be read.", str(error)
+            ) from error
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        wanted = (self._resolution, self._resolution)
+        if image.size != wanted:
+            box = (left, top, left + side, top + side)
+            image = image.resize(wanted, Image.Resampling.LANCZOS, box=box)
+        return np.asarray(image)
+
+
+def folder_source(folder: Path, resolution: int) -> FileSource:
+    """Return the pictures of a folder and of the folders in it."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    return FileSource(folder.name or str(folder), names, lambda name: Image.open(folder / name), resolution)
+
+
+class ZipSource(FileSource):
+    """The pictures of a zip file, which stays open."""
+
+    def __init__(self, path: Path, resolution: int) -> None:
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DataError(f"A zip of pictures is needed, but {path.name} cannot be read as one.") from error
+        self._lock = Lock()
+        inside = (entry.filename for entry in self._zip.infolist() if not entry.is_dir())
+        names = sorted(name for name in inside if Path(name).suffix.lower() in SUFFIXES)
+        try:
+            super().__init__(path.name, names, self._open, resolution)
+        except DataError:
+            self._zip.close()
+            raise
+
+    def close(self) -> None:
+        """End the threads, then close the file."""
+        super().close()
+        self._zip.close()
+
+    def _open(self, name: str) -> Image.Image:
+        with self._lock:  # one position in one file
+            data = self._zip.read(name)
+        return Image.open(io.BytesIO(data))

@@ -1,0 +1,58 @@
+"""What every source of pictures can do, and the order in which a finite set is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from gpu_backend.errors import LoomError
+
+
+class DataError(LoomError):
+    """The pictures to train on are not there, or cannot be read."""
+
+
+class PictureSource(Protocol):
+    """Pictures in an endless order that depends on the seed only."""
+
+    @property
+    def resolution(self) -> int:
+        """Side of the pictures in pixels."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What this is, in a few words."""
+        ...
+
+    @property
+    def is_on_device(self) -> bool:
+        """Batches are made on the GPU and need neither a thread nor a copy."""
+        ...
+
+    def batches(self, size: int, seed: int, start: int) -> Iterator[Tensor]:
+        """Yield (size, 3, R, R) uint8 without end.
+
+        Parameters
+        ----------
+        start
+            Position of the first picture: ``batches(n, s, k * n)`` goes on where k batches of ``batches(n, s, 0)`` end.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back files and threads; may be called twice."""
+        ...
+
+
+def shuffled(count: int, seed: int, start: int) -> Iterator[int]:
+    """Yield indices below `count` without end: a new permutation every time all were shown."""
+    epoch, place = divmod(start, count)
+    while True:
+        order = np.random.Generator(np.random.PCG64([seed, epoch])).permutation(count)
+        for index in order[place:]:
+            yield int(index)
+        epoch, place = epoch + 1, 0

@@ -1,0 +1,59 @@
+"""Figures of the steps since the last look at them, kept on the device so that no step waits for the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from gpu_backend.errors import LoomError
+
+
+class DivergedError(LoomError):
+    """The training computed something that is no number."""
+
+
+class Figures:
+    """Numbers by name, averaged when they are looked at; anything but a finite number ends the training then.
+
+    Parameters
+    ----------
+    may_overflow
+        Names that may be infinite now and then: with fp16, the loss scale is found by letting gradients overflow.
+    """
+
+    def __init__(self, may_overflow: frozenset[str] = frozenset()) -> None:
+        self._pending: list[tuple[int, str, Tensor]] = []
+        self._sums: dict[str, tuple[float, int]] = {}
+        self._may_overflow = may_overflow
+
+    def add(self, step: int, name: str, value: Tensor) -> None:
+        """Note a value without waiting for it."""
+        self._pending.append((step, name, value.detach().float().reshape(())))
+
+    def check(self) -> None:
+        """Look at what was noted.
+
+        Raises
+        ------
+        DivergedError
+            With the step and the first figure of it that is no finite number.
+        """
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        values = torch.stack([value for _, _, value in pending]).tolist()
+        for (step, name, _), value in zip(pending, values, strict=True):
+            if math.isfinite(value):
+                total, count = self._sums.get(name, (0.0, 0))
+                self._sums[name] = (total + value, count + 1)
+            elif name not in self._may_overflow:
+                raise DivergedError(f"{name} became {value} in step {step}")
+
+    def means(self) -> Mapping[str, float]:
+        """Return the means since the last call, and begin anew. Raises DivergedError as `check` does."""
+        self.check()
+        sums, self._sums = self._sums, {}
+        return {name: total / count for name, (total, count) in sums.items()}

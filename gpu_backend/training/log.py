@@ -1,0 +1,66 @@
+"""The log: a CSV with a line a report, which a resume cuts back to its checkpoint."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu_backend.whole_file import write_whole
+
+COLUMNS = (
+    "step",
+    "kimg",
+    "seconds",
+    "images_per_s",
+    "loss_g",
+    "loss_d",
+    "r1",
+    "path",
+    "real_sign",
+    "augment_p",
+    "norm_g",
+    "norm_d",
+    "ema_beta",
+    "memory_gib",
+)
+"""`seconds` counts this run only; `real_sign` is E[sign(D(real))]; memory is the most that torch held on the GPU."""
+
+
+class TrainLog:
+    """A file that grows.
+
+    Parameters
+    ----------
+    step
+        Steps done: later lines, of a run that was resumed from before its end, are removed.
+    """
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        kept = [row for row in read_log(path) if row["step"] <= step]
+        lines = [",".join(COLUMNS), *(",".join(_text(row.get(name)) for name in COLUMNS) for row in kept)]
+        write_whole(path, ("\n".join(lines) + "\n").encode())
+
+    def add(self, row: Mapping[str, float]) -> None:
+        """Write a line; columns without a value stay empty."""
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            file.write(",".join(_text(row.get(name)) for name in COLUMNS) + "\n")
+
+
+def read_log(path: Path) -> list[dict[str, float]]:
+    """Return the lines of a log; none if there is no file. Empty fields, and lines cut short, are left out."""
+    if not path.exists():
+        return []
+    rows: list[dict[str, float]] = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            try:
+                rows.append({name: float(text) for name, text in line.items() if text and name in COLUMNS})
+            except ValueError:
+                continue
+    return [row for row in rows if "step" in row]
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"

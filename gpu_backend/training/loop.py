@@ -1,0 +1,258 @@
+"""A training from its first picture to its last: steps, reports, checkpoints and snapshots, and how it ends.
+
+The story::
+
+    options of a checkpoint, replaced by what is asked for now      options.py, checkpoint.py
+    source -> prefetch -> step, again and again                     data/, step.py
+    every 16 steps a look at the figures                            figures.py; a NaN ends it here
+    every few thousand pictures a line in the log                   log.py
+    now and then, and at the end, whatever ends it: a checkpoint, a snapshot, a sheet, plots
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpu_backend.errors import DeviceMemoryError, RequestError
+from gpu_backend.training import step as names
+from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
+from gpu_backend.training.data import PictureSource, open_source
+from gpu_backend.training.data.prefetch import Prefetch
+from gpu_backend.training.ema import ema_beta
+from gpu_backend.training.figures import DivergedError
+from gpu_backend.training.log import TrainLog
+from gpu_backend.training.options import TrainOptions, options_from
+from gpu_backend.training.plots import draw_plots, plots_problem
+from gpu_backend.training.processes import Processes, joined
+from gpu_backend.training.progress import TrainProgress
+from gpu_backend.training.sheet import grid_side, sample_sheet, sheet_of, write_sheet
+from gpu_backend.training.snapshot import write_snapshot
+from gpu_backend.training.step import Training
+from gpu_backend.training.stop import StopRequest, stop_signals
+
+_CHECK_STEPS = 16
+_SEED_STRIDE = 1_000_003
+
+
+@dataclass(frozen=True, slots=True)
+class TrainRequest:
+    """What to train and where to put it.
+
+    Attributes
+    ----------
+    given
+        Options of `TrainOptions` that were asked for; the rest comes from the checkpoint, or is as usual.
+    resume
+        A checkpoint, or a folder whose newest is meant; None begins anew.
+    """
+
+    out: Path
+    given: Mapping[str, Any] = field(default_factory=dict)
+    resume: Path | None = None
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a training ended: the pictures seen, whether it was stopped before its end, and the newest snapshot."""
+
+    pictures_seen: int
+    was_stopped: bool
+    snapshot: Path
+
+
+Say = Callable[[str], None]
+Open = Callable[[str, int, torch.device], PictureSource]
+
+
+def train(
+    request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open = open_source
+) -> Outcome:
+    """Train until enough pictures were shown or somebody asks to stop.
+
+    Parameters
+    ----------
+    say, progress
+        Hear notes and reports; only in the first of several processes.
+
+    Raises
+    ------
+    LoomError
+        If options, data, device, checkpoint or folder are not as they should be, or a number became none.
+    """
+    with joined(request.device) as processes, stop_signals() as asked:
+        saved: dict[str, Any] = {}
+        state: dict[str, Any] | None = None
+        if request.resume is not None:
+            path = find_checkpoint(request.resume)
+            saved, state = read_checkpoint(path, processes.device)
+            if processes.is_first:
+                say(f"Going on from {path.name}.")
+        elif checkpoints(request.out):
+            raise RequestError(
+                f"The folder {request.out} holds a training already; go on with --resume, or choose another folder."
+            )
+        options = options_from(saved, request.given).checked(processes.count)
+        differing = options.differing_sizes(options_from(saved, {})) if saved else ()
+        if differing:
+            raise RequestError(
+                f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
+            )
+        _make_folder(request.out)
+        with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
+            training = Training(options, processes)
+            if state is not None:
+                training.load_state(state)
+            if processes.is_first:
+                say(f"Training on {source.name} at {options.resolution} x {options.resolution}, {processes.device}.")
+            return _Loop(training, request.out, say, progress).run(source, asked)
+
+
+class _Loop:
+    """One call of `train`, once everything is open."""
+
+    def __init__(self, training: Training, out: Path, say: Say, progress: Callable[[TrainProgress], None]) -> None:
+        self.training, self.out, self._say, self._progress = training, out, say, progress
+        self.options: TrainOptions = training.options
+        self.processes: Processes = training.processes
+        self._log = TrainLog(out / "log.csv", training.step) if self.processes.is_first else None
+        self._began = self._reported = time.perf_counter()
+        self._reported_at = training.pictures_seen
+        self._saved_at = -1
+        self._snapshot = out
+        self._told_no_plots = False
+
+    def run(self, source: PictureSource, asked: StopRequest) -> Outcome:
+        training, processes = self.training, self.processes
+        if processes.is_first and not (self.out / "real.png").exists():
+            count = grid_side(source.resolution) ** 2
+            write_sheet(self.out / "real.png", sheet_of(next(source.batches(count, self.options.seed, 0))))
+        prefetch = Prefetch(
+            source,
+            training.share,
+            self.options.seed + processes.rank * _SEED_STRIDE,
+            training.pictures_seen // processes.count,
+            processes.device,
+        )
+        is_stopped = False
+        with contextlib.closing(prefetch):
+            try:
+                while not is_stopped and training.pictures_seen < self.options.kimg * 1000:
+                    training.run_step(next(prefetch))
+                    if training.step % _CHECK_STEPS == 0:
+                        training.figures.check()
+                    if self._is_due(self.options.log_kimg):
+                        self._report()
+                    if self._is_due(self.options.snapshot_kimg):
+                        self._save()
+                    # Processes ask each other rarely, since that makes them wait for their GPUs.
+                    if processes.count == 1 or training.step % _CHECK_STEPS == 0:
+                        is_stopped = processes.any(asked.is_asked)
+                self._save()
+            except DivergedError as error:
+                raise DivergedError(self._last_words(error.sentence)) from error
+            except torch.OutOfMemoryError as error:
+                raise DeviceMemoryError(
+                    f"Training {self.options.batch // processes.count} pictures a step needs more memory than the GPU "
+                    f"has free; compute them in more parts with --accumulate {self.options.accumulate * 2}.",
+                    str(error),
+                ) from error
+        return Outcome(training.pictures_seen, is_stopped, self._snapshot)
+
+    def _is_due(self, kimg: float) -> bool:
+        """Tell whether this step reached the next multiple of so many pictures."""
+        seen, every = self.training.pictures_seen, kimg * 1000
+        return seen // every > (seen - self.options.batch) // every
+
+    def _report(self) -> None:
+        training, options = self.training, self.options
+        means = training.figures.means()
+        now = time.perf_counter()
+        rate = (training.pictures_seen - self._reported_at) / max(now - self._reported, 1e-9)
+        self._reported, self._reported_at = now, training.pictures_seen
+        if self._log is None:
+            return
+        chance = float(training.chance.p)
+        columns = {
+            "step": training.step,
+            "kimg": training.pictures_seen / 1000,
+            "seconds": now - self._began,
+            "images_per_s": rate,
+            "augment_p": chance,
+            "ema_beta": ema_beta(options.batch, training.pictures_seen, options.ema_half_life, options.ema_ramp),
+        }
+        figures = {
+            "loss_g": names.G_LOSS,
+            "loss_d": names.D_LOSS,
+            "r1": names.R1,
+            "path": names.PATH,
+            "real_sign": names.SIGN,
+            "norm_g": names.G_NORM,
+            "norm_d": names.D_NORM,
+        }
+        columns |= {column: means[name] for column, name in figures.items() if name in means}
+        if training.device.type == "cuda":
+            columns["memory_gib"] = torch.cuda.max_memory_allocated(training.device) / 2**30
+        self._log.add(columns)
+        left = max(0.0, options.kimg * 1000 - training.pictures_seen) / rate
+        nan = float("nan")
+        self._progress(
+            TrainProgress(
+                step=training.step,
+                kimg=training.pictures_seen / 1000,
+                total_kimg=options.kimg,
+                images_per_s=rate,
+                left_s=left,
+                loss_g=columns.get("loss_g", nan),
+                loss_d=columns.get("loss_d", nan),
+                augment_p=chance,
+            )
+        )
+
+    def _save(self) -> None:
+        """Write everything, unless that was done after this very step; its time is not the next report's."""
+        training = self.training
+        training.figures.check()
+        if self._saved_at == training.step:
+            return
+        self._saved_at = training.step
+        began = time.perf_counter()
+        state = training.state()
+        if self.processes.is_first:
+            self._write(state)
+        self._reported += time.perf_counter() - began
+
+    def _write(self, state: dict[str, Any]) -> None:
+        training = self.training
+        write_checkpoint(self.out, self.options.to_json(), state)
+        self._snapshot = write_snapshot(self.out, training.ema, training.pictures_seen)
+        write_sheet(self.out / f"sheet-{training.pictures_seen:09d}.png", sample_sheet(training.ema, training.device))
+        problem = plots_problem()
+        if not problem:
+            draw_plots(self.out / "log.csv", self.out / "training.png")
+        elif not self._told_no_plots:
+            self._told_no_plots = True
+            self._say(f"skipped: plots: {problem}")
+
+    def _last_words(self, what: str) -> str:
+        good = checkpoints(self.out)
+        place = f"go on from {good[-1].name}" if good else "no checkpoint was written yet, so start again"
+        seen = self.training.pictures_seen / 1000
+        return (
+            f"Training stopped after {seen:,.1f} kimg because {what}; {place}, with a lower --learning-rate or a "
+            "larger --gamma."
+        )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"A folder to write to is wanted, but {folder} is none: {error.strerror}.") from None

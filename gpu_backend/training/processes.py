@@ -1,0 +1,100 @@
+"""Several processes, one GPU each, as torchrun starts them.
+
+Gradients are averaged by one all-reduce a backward pass. torch's DistributedDataParallel cannot be used: it hangs on
+hooks of a single backward pass, and the regularisers differentiate gradients inside of theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+from gpu_backend.errors import DeviceError
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Which process of how many this is, and on what it computes."""
+
+    rank: int
+    count: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """The one that writes files and says how far it is."""
+        return self.rank == 0
+
+    def average_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Replace every gradient by its mean over all processes."""
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if self.count == 1 or not gradients:
+            return
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        distributed.all_reduce(flat)
+        flat /= self.count
+        sizes = [gradient.numel() for gradient in gradients]
+        for gradient, part in zip(gradients, torch.split(flat, sizes), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Return the sum over all processes."""
+        if self.count > 1:
+            distributed.all_reduce(values)
+        return values
+
+    def any(self, is_so: bool) -> bool:
+        """Tell whether it is so in any process."""
+        if self.count == 1:
+            return is_so
+        return bool(self.sum(torch.tensor(float(is_so), device=self.device)).item() > 0)
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return the values of all processes in order."""
+        if self.count == 1:
+            return [value]
+        values: list[Any] = [None] * self.count
+        distributed.all_gather_object(values, value)
+        return values
+
+
+@contextmanager
+def joined(device: str = "auto") -> Iterator[Processes]:
+    """Join the other processes if torchrun started this one, and choose the device.
+
+    Raises
+    ------
+    DeviceError
+        If torch sees no such GPU.
+    """
+    count, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
+    chosen = _device(device, local)
+    if count == 1:
+        yield Processes(0, 1, chosen)
+        return
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    try:
+        yield Processes(distributed.get_rank(), count, chosen)
+    finally:
+        distributed.destroy_process_group()
+
+
+def _device(name: str, local: int) -> torch.device:
+    seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (name == "auto" and not seen):
+        return torch.device("cpu")
+    index = int(name.partition(":")[2]) if ":" in name else local
+    if index >= seen:
+        raise DeviceError(
+            f"Training on {name} needs a GPU that this torch can use, but it sees {seen}; "
+            "install torch with CUDA, or train with --device cpu."
+        )
+    return torch.device("cuda", index)

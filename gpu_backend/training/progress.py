@@ -1,0 +1,36 @@
+"""How far a training is, and what the last steps gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TrainProgress:
+    """One report. Losses are means since the report before; `augment_p` is 0 without augmentation."""
+
+    step: int
+    kimg: float
+    total_kimg: float
+    images_per_s: float
+    left_s: float
+    loss_g: float
+    loss_d: float
+    augment_p: float
+
+    def text(self) -> str:
+        """Return it on one line."""
+        p = f", augmentation {self.augment_p:.3f}" if self.augment_p else ""
+        return (
+            f"{self.kimg:,.1f} of {self.total_kimg:,.1f} kimg, {self.images_per_s:,.1f} images/s, "
+            f"{duration(self.left_s)} left; loss G {self.loss_g:.3f}, D {self.loss_d:.3f}{p}"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

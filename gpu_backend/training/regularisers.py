@@ -1,0 +1,70 @@
+"""Penalties on gradients: R1 (Mescheder et al. 2018, equation 9) and path length (Karras et al. 2020b, section 3.2).
+
+Both are lazy: they run every few steps, weighted by that number, and their optimiser keeps its pace by
+`lazy_correction` (Karras et al. 2020b, appendix B).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+_PATH_DECAY = 0.01
+
+
+def r1_penalty(pictures: Tensor, real_logits: Tensor, scale: float = 1.0) -> Tensor:
+    """Return the squared gradient of each logit with respect to its picture, (n,) float32.
+
+    The penalty of the loss is gamma / 2 times its mean.
+
+    Parameters
+    ----------
+    pictures
+        What the discriminator saw, a leaf that requires gradients.
+    scale
+        Factor on the way back only, so that half precision does not lose small gradients.
+    """
+    (gradient,) = torch.autograd.grad(real_logits.sum() * scale, pictures, create_graph=True)
+    return (gradient.float() / scale).square().sum((1, 2, 3))
+
+
+def path_lengths(pictures: Tensor, ws: Tensor, noise: Tensor, scale: float = 1.0) -> Tensor:
+    """Return the length of J^T y for every picture, (n,) float32: y is normal noise, J = d picture / d w.
+
+    Parameters
+    ----------
+    ws
+        (n, num_ws, w_dim), from which the pictures were made.
+    noise
+        Standard normal numbers of the pictures' shape; the division by their number of pixels is done here.
+    scale
+        As in `r1_penalty`.
+    """
+    side = math.sqrt(pictures.shape[2] * pictures.shape[3])
+    (gradient,) = torch.autograd.grad((pictures * noise).sum() * (scale / side), ws, create_graph=True)
+    return (gradient.float() / scale).square().sum(2).mean(1).sqrt()
+
+
+class PathLength:
+    """The running mean of path lengths, and the squared distance of a batch from it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.mean = torch.zeros([], device=device)
+
+    def penalty(self, lengths: Tensor) -> Tensor:
+        """Let the mean follow, and return mean (length - mean)^2."""
+        self.mean = self.mean.lerp(lengths.detach().mean(), _PATH_DECAY)
+        return (lengths - self.mean).square().mean()
+
+
+def lazy_correction(learning_rate: float, betas: tuple[float, float], every: int) -> tuple[float, tuple[float, float]]:
+    """Return learning rate and betas of an optimiser that makes (every + 1) steps where it made `every` before.
+
+    With c = every / (every + 1), the learning rate times c and betas to the power of c move as far, and forget as much.
+    """
+    if every <= 0:
+        return learning_rate, betas
+    c = every / (every + 1)
+    return learning_rate * c, (betas[0] ** c, betas[1] ** c)
