@@ -1,0 +1,1 @@
+"""How good pictures are, without anybody else's weights: a small CNN's features, and distances between sets of them."""

@@ -1,0 +1,112 @@
+"""The figures of a model: how far its pictures are from real ones, beside how far real ones are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gpu_backend.training.quality.frechet import frechet_distance, gaussian_of
+from gpu_backend.training.quality.generated import MapsAndDraws, generated_batches
+from gpu_backend.training.quality.precision_recall import NEIGHBOURS, precision_recall
+from gpu_backend.training.quality.reading import FeatureReader
+from gpu_backend.training.quality.world_source import World, world_batches
+
+Told = Callable[[str, int], None]
+"""Told what is being done, and how many pictures of it are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sets of pictures: the Frechet distance of their features, precision and recall of the second."""
+
+    frechet: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True, slots=True)
+class QualityFigures:
+    """Generated pictures against real ones, and other real ones against the same.
+
+    The second tells what the first would be for a perfect model: with finitely many pictures no distance is 0.
+    """
+
+    generated: Comparison
+    real: Comparison
+    count: int
+    seed: int
+    psi: float
+    resolution: int
+    neighbours: int = NEIGHBOURS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON-able data."""
+        return asdict(self)
+
+    def table(self) -> list[str]:
+        """Return it as lines of text."""
+        rows = (("generated against real", self.generated), ("real against real", self.real))
+        return [f"{'':<24}{'Frechet':>10}{'precision':>11}{'recall':>9}"] + [
+            f"{name:<24}{item.frechet:>10.3f}{item.precision:>11.3f}{item.recall:>9.3f}" for name, item in rows
+        ]
+
+
+def quality_of(
+    renderer: MapsAndDraws,
+    world: World,
+    reader: FeatureReader,
+    *,
+    count: int,
+    seed: int,
+    psi: float = 1.0,
+    batch: int = 64,
+    device: torch.device,
+    told: Told | None = None,
+) -> QualityFigures:
+    """Measure a model against a world. The same arguments give the same figures on a device.
+
+    Parameters
+    ----------
+    count
+        Pictures in each of the three sets.
+    seed
+        Latents are the seeds seed * count and so on; the real sets have seeds of their own.
+    """
+    resolution = renderer.facts.resolution
+
+    def real(number: int, name: str) -> NDArray[np.float64]:
+        pictures = (drawn for _, drawn in world_batches(world, count, batch, number, resolution, device))
+        return _features(reader, pictures, name, told)
+
+    reference, other = real(2 * seed + 1, "real"), real(2 * seed + 2, "more real")
+    made = _features(reader, generated_batches(renderer, count, batch, seed * count, psi), "generated", told)
+    return QualityFigures(
+        generated=compare(reference, made),
+        real=compare(reference, other),
+        count=count,
+        seed=seed,
+        psi=psi,
+        resolution=resolution,
+    )
+
+
+def compare(real: NDArray[np.float64], other: NDArray[np.float64]) -> Comparison:
+    """Compare features (n, d) with those of real pictures."""
+    shares = precision_recall(real, other)
+    return Comparison(frechet_distance(gaussian_of(real), gaussian_of(other)), shares.precision, shares.recall)
+
+
+def _features(reader: FeatureReader, pictures: Iterable[Any], name: str, told: Told | None) -> NDArray[np.float64]:
+    parts: list[NDArray[np.float64]] = []
+    done = 0
+    for batch in pictures:
+        parts.append(reader.features(batch))
+        done += len(batch)
+        if told is not None:
+            told(name, done)
+    return np.concatenate(parts)

@@ -1,0 +1,88 @@
+"""``python -m gpu_backend.training.quality.report MODEL --features FILE``: how good a model of the world is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpu_backend.errors import LoomError
+from gpu_backend.renderer import open_renderer
+from gpu_backend.training.quality.feature_file import read_features
+from gpu_backend.training.quality.figures import quality_of
+from gpu_backend.training.quality.precision_recall import NEIGHBOURS
+from gpu_backend.training.quality.reading import FeatureReader, torch_device
+from gpu_backend.training.quality.world_source import ProceduralWorld, World
+from gpu_backend.whole_file import write_whole
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
+    made = argparse.ArgumentParser(prog="python -m gpu_backend.training.quality.report", description=__doc__)
+    add = made.add_argument
+    add("model", type=Path, metavar="MODEL", help="the model file")
+    add("--features", type=Path, required=True, metavar="FILE", help="from train_features")
+    add("--count", type=int, default=10000, help="pictures in each set (default: 10000)")
+    add("--seed", type=int, default=0, help="another one gives other pictures (default: 0)")
+    add("--psi", type=float, default=1.0, help="truncation (default: 1, none)")
+    add("--batch", type=int, default=64, help="pictures at a time (default: 64)")
+    add("--device", default="auto", help="auto, cpu, cuda or cuda:1 (default: auto)")
+    add("--out", type=Path, metavar="FILE", help="write the figures there as JSON")
+    return made
+
+
+def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
+    """Measure, print a table, write JSON."""
+    made = parser()
+    options = made.parse_args(words)
+    if options.count <= NEIGHBOURS or options.batch < 1 or options.seed < 0:
+        made.error(f"--count is more than {NEIGHBOURS}, --batch at least 1, --seed at least 0")
+    try:
+        network, _ = read_features(options.features)
+        device = torch_device(options.device)
+        renderer = open_renderer(options.model, options.device)
+        try:
+            figures = quality_of(
+                renderer,
+                world or ProceduralWorld(),
+                FeatureReader(network, device),
+                count=options.count,
+                seed=options.seed,
+                psi=options.psi,
+                batch=options.batch,
+                device=device,
+                told=_Progress(options.count).tell,
+            )
+        finally:
+            renderer.close()
+        if options.out is not None:
+            said = {"model": renderer.facts.name, "sha256": renderer.facts.model_id, **figures.to_json()}
+            write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+    except LoomError as error:
+        sys.stderr.write(f"{made.prog}: {error.sentence}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"{made.prog}: {options.out} was not written: the system says {error.strerror}.\n")
+        return 2
+    sys.stdout.write("\n".join(figures.table()) + "\n")
+    return 0
+
+
+class _Progress:
+    """Writes a line at every tenth of a set."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._last = ("", -1)
+
+    def tell(self, name: str, done: int) -> None:
+        now = (name, 10 * done // self._count)
+        if now != self._last:
+            self._last = now
+            sys.stderr.write(f"{name}: {done} of {self._count}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(run())
