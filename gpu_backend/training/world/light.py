@@ -61,7 +61,7 @@ class Light:
         mist = (0.016 + 0.085 * setting.haze)[:, None] * rgb(*_MIST, like=height)
         day = smoothstep(-0.26, 0.10, height)
         night = smoothstep(0.04, 0.2, -height)
-        path = 1.0 / (torch.sin(height.clamp(min=0.0)) + 0.075)
+        path = 1.0 / (torch.sin(height.clamp(min=0.0) * 0.6) + 0.062)
         through = torch.exp(-(air * 1.15 + mist * 0.5) * path[:, None])
         shaded = 1.0 - 0.72 * setting.cloud_cover**2
         sun = 3.6 * smoothstep(-0.10, 0.06, height) * shaded

@@ -16,9 +16,10 @@ _COSINE, _SINE = math.cos(0.65), math.sin(0.65)
 
 
 def _mixed(key: torch.Tensor) -> torch.Tensor:
-    key = (key ^ (key >> 15)) * _SECOND
-    key = (key ^ (key >> 13)) * _THIRD
-    return key ^ (key >> 16)
+    # Shifts of signed integers carry the sign along: the masks drop it.
+    key = (key ^ (key >> 15 & 0x1FFFF)) * _SECOND
+    key = (key ^ (key >> 13 & 0x7FFFF)) * _THIRD
+    return key ^ (key >> 16 & 0xFFFF)
 
 
 def hashed(cell: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
@@ -71,7 +72,7 @@ def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: i
     along = _fade(right)
     low = a + (b - a) * along
     high = c + (d - c) * along
-    return (low + (high - low) * _fade(up)) * (1.7 * _UNIT)
+    return (low + (high - low) * _fade(up)) * (1.6 * _UNIT)
 
 
 def line_noise(x: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
@@ -131,7 +132,7 @@ def ridged(
     amplitude = torch.ones_like(gain)
     frequency = 1.0
     for octave in range(octaves):
-        fold = 1.0 - gradient_noise(x, y, keys, salt + octave).abs() * 1.5
+        fold = 1.0 - gradient_noise(x, y, keys, salt + octave).abs() * 1.3
         crest = fold * fold
         seen = (1.9 - footprint * (1.6 * frequency)).clamp(0.0, 1.0) if octave > 1 else 1.0
         # Octaves that are too fine to see leave their mean behind, so that far mountains do not sink.

@@ -106,7 +106,7 @@ def _developed(setting: Setting, light: torch.Tensor) -> torch.Tensor:
     """
     balance = torch.exp(setting.warmth[:, None] * rgb(0.22, 0.02, -0.26, light))
     adapted = 1.0 + 1.1 * smoothstep(0.15, -0.2, setting.sun_height)
-    light = light * balance * (torch.exp2(0.7 * setting.exposure) * 0.60 * adapted)[:, None]
+    light = light * balance * (torch.exp2(0.9 * setting.exposure) * 0.60 * adapted)[:, None]
     film = (light * (2.51 * light + 0.03)) / (light * (2.43 * light + 0.59) + 0.14)
     film = film.clamp(0.0, 1.0)
     return torch.where(film < 0.0031308, film * 12.92, 1.055 * film.clamp(min=1e-6) ** (1.0 / 2.4) - 0.055)

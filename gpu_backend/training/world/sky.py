@@ -93,10 +93,10 @@ def sky(setting: Setting, light: Light, view: View, across: torch.Tensor, up: to
     lit = (0.5 + 1.2 * (field - lit_field)).clamp(0.0, 1.2) * (1.0 - 0.45 * smoothstep(edge + 0.1, edge + 1.1, field))
     cosine = _toward(across, up, light.across, stood)
     rim = (1.0 - density) * density * (0.35 + 0.10 / (1.05 - cosine))
-    low_sun = torch.exp(-(light.air + light.mist * 0.3) * (light.path * 0.55)[:, None])
+    low_sun = torch.exp(-(light.air + light.mist * 0.3) * (light.path * 0.85)[:, None])
     sunlight = low_sun * (2.3 * light.day)[:, None] + rgb(0.05, 0.065, 0.10, across) * light.night[:, None]
     around = air(light, across * 0.0, up * 0.0 + 0.55)
-    body = sunlight * (0.06 + 0.40 * lit + rim)[:, None] + around * 0.62
+    body = sunlight * (0.06 + 0.42 * lit + rim)[:, None] + around * 0.55
     body = body * (1.0 - 0.30 * cover)[:, None]
     # Distance takes the clouds' contrast as it takes the mountains'.
     near = smoothstep(-0.02, 0.30 + 0.25 * setting.haze, up)

@@ -70,13 +70,15 @@ def _relief(setting: Setting, x: torch.Tensor, z: torch.Tensor, across: torch.Te
     focus = (chance(13) - 0.5) * 0.9
     valley = 0.40 + 0.60 * smoothstep(0.0, 0.55, (across - focus).abs())
     rise = smoothstep(5.5, 17.0, z) * (0.80 + 0.45 * smoothstep(18.0, 34.0, z))
-    gain = 0.32 + 0.15 * setting.ruggedness
+    gain = 0.32 + 0.12 * setting.ruggedness
     bend = gradient_noise(x * 0.13 + 4.0, z * 0.13, keys, 48) * 1.1
     scale = 0.105
-    crest = ridged(x * scale + bend * 0.35, z * scale + bend * 0.2, keys, 50, 8, footprint * scale, gain)
+    # Steps of distance are coarser than columns: octaves finer than those would stand up as pillars.
+    coarse = z * max(2.0 * pitch, 0.009) * scale
+    crest = ridged(x * scale + bend * 0.35, z * scale + bend * 0.2, keys, 50, 8, coarse, gain)
     smooth = 0.42 + 0.42 * fractal(x * 0.12, z * 0.12, keys, 60, 3)
     shape = smooth + (crest - smooth) * (0.15 + 0.85 * smoothstep(0.0, 0.7, setting.ruggedness))
-    tall = 3.0 + 14.0 * setting.mountain_height
+    tall = 2.2 + 17.0 * setting.mountain_height
     return bank + floor + hills * 0.6 + rise * valley * tall * shape.clamp(min=0.0)
 
 
@@ -189,7 +191,7 @@ def _materials(
     ground = rock + (grass - rock) * (alp * flat)[:, None]
     needles = rgb(0.028, 0.058, 0.030, x) * (1.0 - cold)[:, None] + rgb(0.07, 0.09, 0.10, x) * cold[:, None]
     crowns = needles + (leaves - needles) * (0.25 + 0.5 * setting.chance(15))[:, None]
-    crowns = crowns * (0.75 + 0.6 * tips.abs())[:, None]
+    crowns = crowns * (0.55 + 0.7 * tips.abs())[:, None]
     ground = ground + (crowns - ground) * wood[:, None]
     shore = smoothstep(0.10, 0.0, height - water) * smoothstep(1.5, 3.0, z)
     ground = ground + (rgb(0.26, 0.23, 0.18, x) - ground) * (shore * 0.6)[:, None]
