@@ -90,6 +90,11 @@ if TYPE_CHECKING:
         request_from_json as request_from_json,
         request_to_json as request_to_json,
     )
+    from gpu_backend.training.directions.command import run_directions as run_directions
+    from gpu_backend.training.directions.options import (
+        add_direction_options as add_direction_options,
+        direction_options_of as direction_options_of,
+    )
     from gpu_backend.whole_file import (
         Disk as Disk,
         remove_leftovers as remove_leftovers,
@@ -161,6 +166,8 @@ _HOMES = {
         "request_from_json",
         "request_to_json",
     ),
+    "training.directions.command": ("run_directions",),
+    "training.directions.options": ("add_direction_options", "direction_options_of"),
     "whole_file": ("Disk", "remove_leftovers", "write_whole"),
 }
 _HOME_OF = {name: f"gpu_backend.{home}" for home, names in _HOMES.items() for name in names}

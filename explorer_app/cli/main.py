@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import bench, convert, demo, doctor, inspection, render, tune, window
+from explorer_app.cli import bench, convert, demo, directions, doctor, inspection, render, tune, window
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
@@ -18,6 +18,7 @@ _COMMANDS = {
     "bench": bench.run,
     "doctor": doctor.run,
     "tune": tune.run,
+    "directions": directions.run,
 }
 
 EXIT_ERROR = 2

@@ -59,7 +59,7 @@ def read_features(path: str | os.PathLike[str]) -> tuple[FeatureNetwork, dict[st
         names = tuple(str(name) for name in said["names"])
         network = _empty(names, said["shape"])
         network.load_state_dict(tensors)
-        skill = {str(name): float(value) for name, value in said["skill"].items()}
+        skill = {name: float(said["skill"][name]) for name in names}  # in the order of the outputs
     except FileNotFoundError:
         raise ModelFileError(
             f"{path.name} was not opened: expected a network of features, but there is no file of that name; "

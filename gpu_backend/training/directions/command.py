@@ -1,0 +1,165 @@
+"""Making a direction file: options in, the file and a table of what was found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from gpu_backend.errors import RequestError
+from gpu_backend.model import (
+    Model,
+    NamedDirections,
+    direction_path,
+    read_directions,
+    read_model,
+    write_directions,
+)
+from gpu_backend.renderer import Renderer
+from gpu_backend.training.directions.components import pca_directions, sefa_by_rows
+from gpu_backend.training.directions.factor_search import FactorSearch, find_factor_directions, named
+from gpu_backend.training.directions.options import DirectionOptions
+from gpu_backend.training.directions.probe import Probe, ReadFactors
+from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
+
+Say = Callable[[str], None]
+_Item = TypeVar("_Item")
+
+
+def run_directions(options: DirectionOptions, note: Say, status: Say | None = None) -> list[str]:
+    """Find directions, write the file and return a table of them.
+
+    Parameters
+    ----------
+    note
+        Told what is done, in lines.
+    status
+        Told how many pictures were drawn so far.
+
+    Raises
+    ------
+    LoomError
+        If a file cannot be read or written, or nothing was found.
+    """
+    model = read_model(options.model)
+    path = options.out or direction_path(options.model)
+    facts = model.facts
+    kept = _kept(path, model) if options.add else None
+    if options.method == "sefa":
+        found = sefa_by_rows(model, options.count)
+    else:
+        renderer = Renderer(model, options.device)
+        try:
+            found = _found(renderer, options, note, status)
+        finally:
+            renderer.close()
+    write_directions(found if kept is None else _joined(kept, found), path, facts.model_id)
+    note(f"{path} holds {len(found)} directions of {facts.name} from method {options.method}.")
+    return table(found)
+
+
+def _found(renderer: MapsAndDraws, options: DirectionOptions, note: Say, status: Say | None) -> NamedDirections:
+    if options.method == "pca":
+        seeds = range(options.seed, options.seed + options.latents)
+        rows = rows_of_seeds(renderer, seeds, options.psi)
+        return pca_directions(rows[:, 0], rows.shape[1], options.count)
+    read, skill = _reader(options, note)
+    factors, read = _able(read, skill, options, note)
+    unknown = [name for name in options.factors if name not in factors]
+    if unknown:
+        raise RequestError(f"Factors to move should be among {', '.join(factors)}, but {unknown[0]!r} came.")
+    search = FactorSearch(
+        latents=options.latents,
+        probes=options.probes,
+        measured=options.measured,
+        psi=options.psi,
+        seed=options.seed,
+    )
+    say = status or (lambda text: None)
+    probe = Probe(renderer, read, lambda count: say(f"{count} pictures drawn"))
+    directions = find_factor_directions(renderer, probe, factors, search, options.factors or None, note)
+    if not directions:
+        raise RequestError("Directions move a factor, but in this model none was found that does.")
+    return named(directions, options.method)
+
+
+def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str, float]]:
+    """Return what reads factors off pictures, and its skill at each."""
+    from gpu_backend.training.directions.label_reader import fit_label_reader, train_label_reader
+    from gpu_backend.training.directions.labelled_pictures import read_labelled
+    from gpu_backend.training.quality.feature_file import read_features
+    from gpu_backend.training.quality.feature_training import FeatureTraining
+    from gpu_backend.training.quality.reading import FeatureReader, torch_device
+
+    device = torch_device(options.device)
+    network, skill = read_features(options.features) if options.features is not None else (None, {})
+    if options.labels is None:
+        assert network is not None  # the options say so
+        return FeatureReader(network, device).factors, skill
+    if network is not None:
+        return fit_label_reader(read_labelled(options.labels, network.shape.side), FeatureReader(network, device))
+    training = FeatureTraining(steps=options.steps, seed=options.seed)
+    labelled = read_labelled(options.labels, training.shape.side)
+    note(f"Training a network on {len(labelled.values)} labelled pictures")
+    return train_label_reader(
+        labelled, training, device, lambda step, error: note(f"step {step} of {training.steps}: error {error:.3f}")
+    )
+
+
+def _able(
+    read: ReadFactors, skill: dict[str, float], options: DirectionOptions, note: Say
+) -> tuple[tuple[str, ...], ReadFactors]:
+    """Leave out the factors that the network can hardly tell: their readings are noise."""
+    names = tuple(skill)
+    able = [place for place, name in enumerate(names) if skill[name] >= options.least_skill]
+    lost = [f"{name} ({skill[name]:.2f})" for name in names if skill[name] < options.least_skill]
+    if lost:
+        note(f"Left out, since the network explains too little of them: {', '.join(lost)}")
+    if not able:
+        raise RequestError(
+            f"Factors should be explained to {options.least_skill:g} at least, but none is; "
+            "train longer or lower --least-skill."
+        )
+    return tuple(names[place] for place in able), lambda pictures: read(pictures)[:, able]
+
+
+def _kept(path: Path, model: Model) -> NamedDirections | None:
+    """Return what a file holds already; None if there is none."""
+    if not path.exists():
+        return None
+    return read_directions(path, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
+
+
+def _joined(kept: NamedDirections, found: NamedDirections) -> NamedDirections:
+    """Return both, without what is kept of the sets that were found anew. Sets stay in their order."""
+    sets = {name.partition("/")[0] for name in found.names}
+    places = [place for place, name in enumerate(kept.names) if name.partition("/")[0] not in sets]
+    if not places:
+        return found
+    return replace(
+        found,
+        names=(*_at(kept.names, places), *found.names),
+        vectors=np.concatenate([kept.vectors[places], found.vectors]),
+        rows=(*_at(kept.rows, places), *found.rows),
+        reach=(*_at(kept.reach, places), *found.reach),
+        centre=(*_at(kept.centre, places), *found.centre),
+        measures=(*_at(kept.measures, places), *found.measures),
+    )
+
+
+def _at(items: Sequence[_Item], places: Sequence[int]) -> tuple[_Item, ...]:
+    return tuple(items[place] for place in places)
+
+
+def table(directions: NamedDirections) -> list[str]:
+    """Return directions as lines of text."""
+    lines = [f"{'direction':<32}{'rows':>7}{'from':>7}{'to':>6}  measured"]
+    columns = (directions.names, directions.rows, directions.reach, directions.centre, directions.measures)
+    for name, rows, reach, centre, measures in zip(*columns, strict=True):
+        told = ", ".join(f"{key} {value:.3g}" for key, value in measures.items())
+        span = f"{rows.first}-{rows.last}"
+        lines.append(f"{name:<32}{span:>7}{centre - reach:>7.3g}{centre + reach:>6.3g}  {told}".rstrip())
+    return lines

@@ -1,0 +1,71 @@
+"""Directions from w and the weights alone: principal components of w, and SeFa on groups of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.latent.sefa import sefa_directions
+from gpu_backend.model import Model, NamedDirections
+from gpu_backend.recipe import RowRange
+from gpu_backend.training.directions.row_ranges import row_groups
+
+_PCA_REACH = 3.0
+
+
+def pca_directions(w: NDArray[np.floating], num_ws: int, count: int) -> NamedDirections:
+    """Return the principal components of w (n, w_dim), ``pca/0`` the strongest (Harkonen et al. 2020, GANSpace).
+
+    One unit is one standard deviation of w along the component; its ``share`` is that of the variance. An eigenvector
+    has no sign of its own: the component with the largest magnitude is made positive.
+    """
+    centred = w.astype(np.float64) - w.astype(np.float64).mean(axis=0)
+    values, columns = np.linalg.eigh(centred.T @ centred / max(len(centred) - 1, 1))
+    values, vectors = np.maximum(values[::-1], 0.0), columns.T[::-1]
+    keep = min(count, int((values > 1e-12 * max(float(values[0]), 1e-30)).sum()))
+    peaks = vectors[np.arange(keep), np.abs(vectors[:keep]).argmax(axis=1)]
+    vectors = vectors[:keep] * np.where(peaks < 0.0, -1.0, 1.0)[:, None] * np.sqrt(values[:keep])[:, None]
+    return NamedDirections(
+        names=tuple(f"pca/{index}" for index in range(keep)),
+        vectors=vectors.astype(np.float32),
+        rows=(RowRange(0, num_ws - 1),) * keep,
+        reach=(_PCA_REACH,) * keep,
+        centre=(0.0,) * keep,
+        measures=tuple({"share": round(float(value / values.sum()), 6)} for value in values[:keep]),
+    )
+
+
+def sefa_by_rows(model: Model, count: int) -> NamedDirections:
+    """Return SeFa's directions of the coarse, the middle and the fine rows by themselves, `count` of each.
+
+    A model has those of all rows anyway. Here only the affines of a group are looked at, and only its rows are moved.
+    """
+    names: list[str] = []
+    rows: list[RowRange] = []
+    reach: list[float] = []
+    vectors = []
+    for group, where in row_groups(model.facts.row_resolutions).items():
+        inside = [layer for layer in model.spec.layers if layer.w_index >= 0 and _holds(where, layer.w_index)]
+        styled = [f"synthesis.{layer.name}.affine" for layer in inside]
+        found = sefa_directions(
+            [model.weights[f"{name}.weight"] for name in styled],
+            [model.weights[f"{name}.bias"] for name in styled],
+            model.weights["mapping.w_avg"],
+            count,
+        )
+        names += [f"{group}/{index}" for index in range(len(found))]
+        rows += [where] * len(found)
+        reach += found.reach
+        vectors.append(found.vectors)
+    return NamedDirections(
+        names=tuple(names),
+        vectors=np.concatenate(vectors),
+        rows=tuple(rows),
+        reach=tuple(reach),
+        centre=(0.0,) * len(names),
+        measures=({},) * len(names),
+    )
+
+
+def _holds(where: RowRange, row: int) -> bool:
+    return where.first <= row and (where.last is None or row <= where.last)
