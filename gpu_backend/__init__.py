@@ -90,11 +90,17 @@ if TYPE_CHECKING:
         request_from_json as request_from_json,
         request_to_json as request_to_json,
     )
+    from gpu_backend.training.arguments import (
+        add_train_options as add_train_options,
+        train_request_of as train_request_of,
+    )
+    from gpu_backend.training.command import run_training as run_training
     from gpu_backend.training.directions.command import run_directions as run_directions
     from gpu_backend.training.directions.options import (
         add_direction_options as add_direction_options,
         direction_options_of as direction_options_of,
     )
+    from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
         Disk as Disk,
         remove_leftovers as remove_leftovers,
@@ -166,8 +172,11 @@ _HOMES = {
         "request_from_json",
         "request_to_json",
     ),
+    "training.arguments": ("add_train_options", "train_request_of"),
+    "training.command": ("run_training",),
     "training.directions.command": ("run_directions",),
     "training.directions.options": ("add_direction_options", "direction_options_of"),
+    "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "remove_leftovers", "write_whole"),
 }
 _HOME_OF = {name: f"gpu_backend.{home}" for home, names in _HOMES.items() for name in names}

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import bench, convert, demo, directions, doctor, inspection, render, tune, window
+from explorer_app.cli import bench, convert, demo, directions, doctor, inspection, render, train, tune, window
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
@@ -17,6 +17,7 @@ _COMMANDS = {
     "demo": demo.run,
     "bench": bench.run,
     "doctor": doctor.run,
+    "train": train.run,
     "tune": tune.run,
     "directions": directions.run,
 }

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from gpu_backend.training.options import TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots, plots_problem
 from gpu_backend.training.processes import Processes, joined
 from gpu_backend.training.progress import TrainProgress
+from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.sheet import grid_side, sample_sheet, sheet_of, write_sheet
 from gpu_backend.training.snapshot import write_snapshot
 from gpu_backend.training.step import Training
@@ -41,40 +41,13 @@ _CHECK_STEPS = 16
 _SEED_STRIDE = 1_000_003
 
 
-@dataclass(frozen=True, slots=True)
-class TrainRequest:
-    """What to train and where to put it.
-
-    Attributes
-    ----------
-    given
-        Options of `TrainOptions` that were asked for; the rest comes from the checkpoint, or is as usual.
-    resume
-        A checkpoint, or a folder whose newest is meant; None begins anew.
-    """
-
-    out: Path
-    given: Mapping[str, Any] = field(default_factory=dict)
-    resume: Path | None = None
-    device: str = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a training ended: the pictures seen, whether it was stopped before its end, and the newest snapshot."""
-
-    pictures_seen: int
-    was_stopped: bool
-    snapshot: Path
-
-
 Say = Callable[[str], None]
 Open = Callable[[str, int, torch.device], PictureSource]
 
 
 def train(
     request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open = open_source
-) -> Outcome:
+) -> TrainOutcome:
     """Train until enough pictures were shown or somebody asks to stop.
 
     Parameters
@@ -129,7 +102,7 @@ class _Loop:
         self._snapshot = out
         self._told_no_plots = False
 
-    def run(self, source: PictureSource, asked: StopRequest) -> Outcome:
+    def run(self, source: PictureSource, asked: StopRequest) -> TrainOutcome:
         training, processes = self.training, self.processes
         if processes.is_first and not (self.out / "real.png").exists():
             count = grid_side(source.resolution) ** 2
@@ -164,7 +137,7 @@ class _Loop:
                     f"has free; compute them in more parts with --accumulate {self.options.accumulate * 2}.",
                     str(error),
                 ) from error
-        return Outcome(training.pictures_seen, is_stopped, self._snapshot)
+        return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
 
     def _is_due(self, kimg: float) -> bool:
         """Tell whether this step reached the next multiple of so many pictures."""

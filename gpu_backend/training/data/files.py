@@ -87,7 +87,7 @@ class FileSource:
         wanted = (self._resolution, self._resolution)
         if image.size != wanted:
             box = (left, top, left + side, top + side)
-            image = image.resize(wanted, Image.Resampling.LANCZOS, box=box)
+            image = image.crop(box).resize(wanted, Image.Resampling.LANCZOS)
         return np.asarray(image)
 
 

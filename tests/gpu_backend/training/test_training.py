@@ -17,9 +17,10 @@ from gpu_backend.training import loop
 from gpu_backend.training.checkpoint import CheckpointError, checkpoints, read_checkpoint
 from gpu_backend.training.figures import DivergedError
 from gpu_backend.training.log import read_log
-from gpu_backend.training.loop import Outcome, TrainRequest, train
+from gpu_backend.training.loop import train
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.progress import TrainProgress
+from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.step import Training
 from tests.gpu_backend.training.fake_source import SIZES, FakeSource
 
@@ -41,7 +42,7 @@ def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "plots_problem", lambda: "not here")
 
 
-def run(out: Path, kimg: float, resume: Path | None = None, at_batch: Any = None, **given: Any) -> Outcome:
+def run(out: Path, kimg: float, resume: Path | None = None, at_batch: Any = None, **given: Any) -> TrainOutcome:
     request = TrainRequest(out, {**SIZES, "kimg": kimg, **given}, resume, "cpu")
     return train(request, lambda _: None, lambda _: None, lambda _, side, __: FakeSource(side, at_batch))
 

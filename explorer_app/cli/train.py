@@ -1,0 +1,39 @@
+"""``latentloom train``: a StyleGAN2 from pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer_app.cli.arguments import Parser
+from explorer_app.cli.console import Console
+from explorer_app.cli.private_paths import without_home
+from gpu_backend import add_train_options, run_training, train_request_of
+
+_EXAMPLES = """examples:
+  latentloom train --out landscapes --kimg 2000
+  latentloom train --out cats --data cats.zip --resolution 128 --mirror --augment
+  latentloom train --out cats --resume --kimg 8000
+  torchrun --nproc-per-node 2 -m explorer_app train --out cats --data cats.zip --batch 64
+
+Ctrl-C saves and ends; --resume goes on as if nothing had happened. The explorer opens the snapshots,
+network-*.safetensors, while training goes on."""
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser(
+        "latentloom train", "Train a StyleGAN2 on a folder or zip of pictures, or on drawn landscapes.", _EXAMPLES
+    )
+    add_train_options(made)
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Train; being stopped by Ctrl-C is told like everywhere else, after saving."""
+    request = train_request_of(parser().parse_args(words))
+    outcome = run_training(request, console.note, console.progress)
+    console.note(f"{outcome.pictures_seen / 1000:,.1f} kimg; the network is {without_home(str(outcome.snapshot))}.")
+    if outcome.was_stopped:
+        console.note(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
+        raise KeyboardInterrupt
+    return 0

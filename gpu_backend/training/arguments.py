@@ -1,0 +1,141 @@
+"""The options of `latentloom train`; importing this loads no torch, so that --help is quick."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from gpu_backend.errors import RequestError
+from gpu_backend.training.options import TrainOptions
+from gpu_backend.training.request import TrainRequest
+
+_USUAL = TrainOptions()
+_PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+_OTHERS = ("out", "resume", "device")
+
+
+def add_train_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser; `train_request_of` reads what it gives.
+
+    Only what is asked for is in the result: a training that goes on keeps the rest as it was.
+    """
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="FOLDER", help="where checkpoints, snapshots, sheets and the log go")
+    add(
+        "--resume",
+        nargs="?",
+        type=Path,
+        const=True,
+        metavar="CHECKPOINT",
+        help="go on from a checkpoint, or from the newest in --out; options that are not given stay as they were",
+    )
+    add("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:N (default: auto)")
+
+    group = parser.add_argument_group("pictures")
+    _add(group, "--data", str, "FOLDER|ZIP|world", "pictures to learn from; world: landscapes drawn on the fly")
+    _add(group, "--resolution", _count, "N", "side of the pictures, a power of two; others are cropped and scaled")
+    _flag(group, "--mirror", "also show the pictures mirrored (x-flips)")
+    _add(group, "--seed", _whole, "N", "seed of the weights, the latents and the order of pictures")
+
+    group = parser.add_argument_group("network")
+    _add(group, "--channel-base", _count, "N", "channels at resolution R are N / R, up to --channel-max")
+    _add(group, "--channel-max", _count, "N", "the most channels at any resolution")
+    _add(group, "--z-dim", _count, "N", "width of the sampled latent z")
+    _add(group, "--w-dim", _count, "N", "width of the mapped latent w")
+    _add(group, "--mapping-layers", _count, "N", "depth of the mapping network")
+
+    group = parser.add_argument_group("training")
+    _add(group, "--kimg", _positive, "N", "train until so many thousand real pictures were shown")
+    _add(group, "--batch", _count, "N", "pictures a step, over all GPUs")
+    _add(group, "--accumulate", _count, "N", "compute each GPU's share of the batch in so many parts, to save memory")
+    _add(group, "--learning-rate", _positive, "X", "learning rate of both networks")
+    _add(group, "--gamma", _number, "X", "R1 regularisation weight", "0.0002 resolution^2 / batch")
+    _add(group, "--r1-every", _count, "N", "steps between two R1 penalties (lazy regularisation)")
+    _add(group, "--path-weight", _number, "X", "path-length regularisation weight, 0 for none")
+    _add(group, "--path-every", _count, "N", "steps between two path-length penalties")
+    _add(group, "--mixing", _number, "P", "style mixing probability")
+    _add(group, "--ema-kimg", _number, "N", "half-life of the moving average of the generator", "batch * 10 / 32")
+    _add(group, "--ema-ramp", _number, "X", "longest half-life as a share of the training so far, 0 for no ramp-up")
+
+    group = parser.add_argument_group("adaptive discriminator augmentation (ADA), for small sets of pictures")
+    _flag(group, "--augment", "change what the discriminator sees, as much as it overfits")
+    _add(group, "--augment-target", _number, "X", "mean sign of real logits to hold")
+    _add(group, "--augment-kimg", _positive, "N", "thousand pictures in which its chance may go from 0 to 1")
+
+    group = parser.add_argument_group("speed and reports")
+    _add(group, "--precision", _PRECISIONS, None, "what layers compute in", "bf16 on a GPU, fp32 on the processor")
+    _flag(group, "--compile", "compile both networks with torch.compile: a minute first, faster steps then")
+    _add(group, "--log-kimg", _positive, "N", "thousand pictures between two lines of the log")
+    _add(group, "--snapshot-kimg", _positive, "N", "thousand pictures between two checkpoints, snapshots and sheets")
+
+
+def train_request_of(parsed: argparse.Namespace) -> TrainRequest:
+    """Return the request of a parsed command line.
+
+    Raises
+    ------
+    RequestError
+        If an option is out of range.
+    """
+    given = {name: value for name, value in vars(parsed).items() if name not in _OTHERS}
+    if parsed.resume is None:  # otherwise the checkpoint has a say
+        TrainOptions(**given).checked()
+    if not _is_device(parsed.device):
+        raise RequestError(f"A device is auto, cpu, cuda or cuda:1, but {parsed.device[:40]!r} came.")
+    resume = parsed.out if parsed.resume is True else parsed.resume
+    return TrainRequest(parsed.out, given, resume, parsed.device)
+
+
+def _add(
+    group: argparse._ArgumentGroup, flag: str, kind: Any, metavar: str | None, text: str, usual: str | None = None
+) -> None:
+    """Add an option; `kind` reads its value, or lists the values there are."""
+    name = flag[2:].replace("-", "_")
+    default = getattr(_USUAL, name)
+    said = usual or (f"{default:g}" if isinstance(default, float) else str(default))
+    values: dict[str, Any] = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
+    group.add_argument(flag, default=argparse.SUPPRESS, metavar=metavar, help=f"{text} (default: {said})", **values)
+
+
+def _flag(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
+    """Add a switch that can also be turned off again when a training goes on."""
+    group.add_argument(
+        flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=f"{text} (default: no)"
+    )
+
+
+def _is_device(name: str) -> bool:
+    kind, colon, number = name.partition(":")
+    return (kind in ("auto", "cpu", "cuda") and not colon) or (kind == "cuda" and number.isascii() and number.isdigit())
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"a whole number is wanted, but {text[:40]!r} came")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    number = _whole(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a number of at least 1 is wanted, but 0 came")
+    return number
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"a number from 0 up is wanted, but {text[:40]!r} came")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = _number(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a number above 0 is wanted, but 0 came")
+    return number

@@ -1,0 +1,20 @@
+"""The command: train, and say how far it is. torch is loaded only when training begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu_backend.training.request import TrainOutcome, TrainRequest
+
+
+def run_training(request: TrainRequest, say: Callable[[str], None], progress: Callable[[str], None]) -> TrainOutcome:
+    """Train as asked; `say` hears notes, `progress` a line now and then.
+
+    Raises
+    ------
+    LoomError
+        If options, data, device, checkpoint or folder are not as they should be, or a number became none.
+    """
+    from gpu_backend.training.loop import train
+
+    return train(request, say, lambda report: progress(report.text()))
