@@ -21,8 +21,13 @@ def default_name(direction: str) -> str:
     return f"{kind.upper() if len(kind) <= 3 else kind.capitalize()} {number}"
 
 
+def is_named(direction: str) -> bool:
+    """Say whether somebody named a direction; those of SeFa are only counted."""
+    return not direction.startswith(_SEFA)
+
+
 def shown_directions(names: Sequence[str]) -> tuple[int, ...]:
     """Return the places of the directions that get a slider: all named ones first, then the first of SeFa's."""
-    named = [place for place, name in enumerate(names) if not name.startswith(_SEFA)]
-    found = [place for place, name in enumerate(names) if name.startswith(_SEFA)]
+    named = [place for place, name in enumerate(names) if is_named(name)]
+    found = [place for place, name in enumerate(names) if not is_named(name)]
     return (*named, *found[:SLIDER_COUNT])

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.direction_names import default_name, shown_directions
+from explorer_app.session.direction_names import default_name, is_named, shown_directions
 from explorer_app.session.edits import SetSlider
 from explorer_app.session.session import Session, Slider
 from explorer_app.window import icons, theme
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gpu_backend import Directions
 
 _TYPED_UP_TO = 999.0
+_LABEL_PX, _NAMED_PX = 86, 108
+"""Room for names: "Direction 24", and "Mountain height" where there are named ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class DirectionRow(SliderRow):
     slider_set = Signal(object, bool, str)
     rows_asked = Signal()
 
-    def __init__(self, made_for: DirectionRange) -> None:
+    def __init__(self, made_for: DirectionRange, label_px: int = _LABEL_PX) -> None:
         snap = 0.5 if made_for.high - made_for.low >= 10 else 0.1
         super().__init__(
             default_name(made_for.direction),
@@ -59,7 +61,7 @@ class DirectionRow(SliderRow):
             beyond=_TYPED_UP_TO,
             widest="−00.00",
             editable=True,
-            label_px=86,
+            label_px=label_px,
             tip="how far to go along this direction.",
         )
         self._made_for = made_for
@@ -182,8 +184,9 @@ class DirectionList(QScrollArea):
             row.hide()
             row.deleteLater()
         self.rows = []
+        label_px = _NAMED_PX if any(is_named(item.direction) for item in ranges) else _LABEL_PX
         for index, made_for in enumerate(ranges):
-            row = DirectionRow(made_for)
+            row = DirectionRow(made_for, label_px)
             row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
             row.cancelled.connect(self.gesture_cancelled)
             row.rows_asked.connect(lambda row=row: self.rows_asked.emit(row))

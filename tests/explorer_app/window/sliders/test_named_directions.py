@@ -88,3 +88,12 @@ def test_renaming_keeps_rows_and_an_empty_name_brings_the_own_one_back(panel):
     row.renamed.emit("")
     assert row.name == "Sun height"
     assert panel.edits.session.sliders == ()
+
+
+def test_a_name_of_two_words_fits_and_leaves_room_for_the_slider(panel):
+    panel.show_model(model_facts(), model_directions(named=(("world/mountain height", 3.0, RowRange(0, 4), 0.0),)))
+    panel.directions.widget().layout().activate()
+    row = panel.directions.rows[0]
+    row.layout().activate()
+    assert row.label.text() == "Mountain height"
+    assert row.slider.width() > 80
