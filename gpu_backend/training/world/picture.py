@@ -60,7 +60,7 @@ def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int) -> Scene:
     count, nowhere = factors.shape[0], torch.zeros_like(view.across[:, :1])
     looks = view.up.expand(count, samples, samples).contiguous()
     seen = look(land, skyline(land), looks)
-    horizon = air(light, view.across, nowhere + 0.035)
+    horizon = air(light, view.across, nowhere + 0.035, glow=0.12)
     ambient = 0.8 * air(light, nowhere, nowhere + 0.6) + 0.2 * horizon.mean(2, keepdim=True)
 
     # Sky and water are smooth: a quarter of the samples does.

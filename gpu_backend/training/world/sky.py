@@ -14,7 +14,7 @@ def _toward(across: torch.Tensor, up: torch.Tensor, light_across: torch.Tensor, 
     return dot * torch.rsqrt((across**2 + up**2 + 1.0) * (light_across**2 + light_up**2 + 1.0))
 
 
-def air(light: Light, across: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+def air(light: Light, across: torch.Tensor, up: torch.Tensor, glow: float = 1.0) -> torch.Tensor:
     """Colour of the clear sky, with the glow of what shines in it but without its disc.
 
     One scattering along the look (after Preetham 1999), with the sun's own path the shorter the higher one looks: that
@@ -24,6 +24,8 @@ def air(light: Light, across: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     ----------
     across, up : torch.Tensor
         Where one looks, in tangents; ``up`` from 0.
+    glow : float
+        How much of the halo close to the sun is there; little before land, which lies in front of most of it.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def air(light: Light, across: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     crossed = 1.0 / (sine + 0.10)
     path = light.path * (0.06 + 0.94 * torch.exp(-sine * 5.5))
     rayleigh = 0.75 * (1.0 + cosine**2)
-    forward = 0.30 + 0.10 / (1.06 - cosine) + 0.011 / (1.0025 - cosine)
+    forward = 0.30 + 0.10 / (1.06 - cosine) + glow * 0.011 / (1.0025 - cosine)
     scattered = (light.air * rayleigh[:, None] + light.mist * forward[:, None]) / depth
     seen = 1.0 - torch.exp(-depth * crossed[:, None])
     sunlight = torch.exp(-(light.air * 1.05 + light.mist * 0.35) * path[:, None])
@@ -44,7 +46,7 @@ def air(light: Light, across: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     # What was scattered twice lifts the darker half of the sky; at night it is all there is.
     twice = light.day[:, None] * 0.10 * rgb(0.5, 0.8, 1.25, sine) * (1.0 - 0.5 * sine[:, None])
     moon = _toward(across, up, light.across, light.moon_up)
-    halo = 0.006 / (1.004 - moon) + 0.05 / (1.12 - moon)
+    halo = glow * 0.006 / (1.004 - moon) + 0.05 / (1.12 - moon)
     dark = rgb(0.034, 0.066, 0.135, sine) * (0.75 + 0.9 * torch.exp(-sine * 4.0))[:, None]
     nightly = light.night[:, None] * (dark + halo[:, None] * rgb(0.055, 0.07, 0.095, sine))
     return (daylight + twice + nightly + 0.35 * dark) * light.tint

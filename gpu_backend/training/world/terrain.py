@@ -143,7 +143,7 @@ def vegetation(setting: Setting) -> tuple[torch.Tensor, torch.Tensor]:
             colour = colour + (rgb(*stop, like=season) - colour) * share
         return colour
 
-    meadow = through((0.44, 0.47, 0.51), (0.095, 0.185, 0.030), (0.125, 0.150, 0.030), (0.26, 0.135, 0.030))
+    meadow = through((0.40, 0.43, 0.47), (0.095, 0.185, 0.030), (0.125, 0.150, 0.030), (0.26, 0.135, 0.030))
     leaves = through((0.12, 0.11, 0.11), (0.085, 0.21, 0.03), (0.045, 0.115, 0.022), (0.42, 0.12, 0.018))
     return meadow, leaves
 
@@ -200,7 +200,7 @@ def _materials(
     high = smoothstep(-0.35, 0.35, height - line + 0.5 * patches + 0.5 * grain) * holds
     low = cold * (0.35 + 0.65 * holds) * smoothstep(0.0, 0.05, height - water)
     white = torch.maximum(high, low) * (1.0 - 0.72 * wood)
-    snow = rgb(0.74, 0.79, 0.86, x) * (0.92 + 0.10 * grain)[:, None]
+    snow = rgb(0.66, 0.71, 0.78, x) * (0.92 + 0.10 * grain)[:, None]
     return ground + (snow - ground) * white[:, None], white
 
 
