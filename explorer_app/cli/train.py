@@ -32,8 +32,10 @@ def run(words: Sequence[str], console: Console) -> int:
     """Train; being stopped by Ctrl-C is told like everywhere else, after saving."""
     request = train_request_of(parser().parse_args(words))
     outcome = run_training(request, console.note, console.progress)
-    console.note(f"{outcome.pictures_seen / 1000:,.1f} kimg; the network is {without_home(str(outcome.snapshot))}.")
+    if outcome.snapshot is not None:
+        console.note(f"{outcome.pictures_seen / 1000:,.1f} kimg; the network is {without_home(str(outcome.snapshot))}.")
     if outcome.was_stopped:
-        console.note(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
+        if outcome.snapshot is not None:
+            console.note(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
         raise KeyboardInterrupt
     return 0

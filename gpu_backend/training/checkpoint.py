@@ -48,8 +48,12 @@ def write_checkpoint(folder: Path, options: dict[str, Any], state: dict[str, Any
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the oldest first."""
-    return sorted(path for path in folder.glob("checkpoint-*.pt") if _NAME.fullmatch(path.name))
+    """Return the checkpoints of a folder, the one written last at the end.
+
+    That need not be the one with the most pictures: a training may have gone on from an older one.
+    """
+    found = (path for path in folder.glob("checkpoint-*.pt") if _NAME.fullmatch(path.name))
+    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
 def find_checkpoint(place: Path) -> Path:

@@ -99,7 +99,7 @@ class _Loop:
         self._began = self._reported = time.perf_counter()
         self._reported_at = training.pictures_seen
         self._saved_at = -1
-        self._snapshot = out
+        self._snapshot: Path | None = None
         self._told_no_plots = False
 
     def run(self, source: PictureSource, asked: StopRequest) -> TrainOutcome:

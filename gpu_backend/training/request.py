@@ -28,8 +28,11 @@ class TrainRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrainOutcome:
-    """How a training ended: the pictures seen, whether it was stopped before its end, and the newest snapshot."""
+    """How a training ended: the pictures seen, whether it was stopped before its end, and the newest snapshot.
+
+    Of several processes, only the first writes snapshots; the others have None.
+    """
 
     pictures_seen: int
     was_stopped: bool
-    snapshot: Path
+    snapshot: Path | None

@@ -14,7 +14,7 @@ from gpu_backend.latent.seeds import seed_to_z
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.whole_file import write_whole
 
-_SIDE_PX = 1024
+_SIDE_PX = 2048
 _MOST = 8
 _BATCH = 8
 

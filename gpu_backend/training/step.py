@@ -68,6 +68,8 @@ class Training:
             options.w_dim,
             options.mapping_layers,
         )
+        if self.device.type == "cuda":
+            torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
         torch.manual_seed(options.seed)
         self.generator = _placed(Generator(shape.spec()), self.device)
         self.discriminator = _placed(Discriminator(shape), self.device)

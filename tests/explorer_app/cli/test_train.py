@@ -1,9 +1,11 @@
 """``latentloom train`` hands its options to the trainer, and trains."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from explorer_app.cli import train
@@ -49,6 +51,17 @@ def test_a_slip_is_one_sentence(command: Command, asked: list[TrainRequest]) -> 
     assert asked == []
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other take most of the time of so small networks."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.random.fork_rng(devices=[]):
+        yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_folder_of_pictures_becomes_a_network(command: Command, tmp_path: Path) -> None:
     pictures = tmp_path / "pictures"
     pictures.mkdir()

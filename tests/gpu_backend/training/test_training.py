@@ -119,6 +119,7 @@ def test_an_older_checkpoint_cuts_the_log_back(tmp_path: Path) -> None:
     run(tmp_path, 0.024, tmp_path)
     run(tmp_path, 0.016, old)
     assert [row["step"] for row in read_log(tmp_path / "log.csv")] == [2, 4]
+    assert checkpoints(tmp_path)[-1].name == "checkpoint-000000016.pt", "the newest is the one written last"
 
 
 def test_ctrl_c_saves_after_the_step_at_hand(tmp_path: Path) -> None:
@@ -131,6 +132,7 @@ def test_ctrl_c_saves_after_the_step_at_hand(tmp_path: Path) -> None:
     outcome = run(tmp_path, 1.0, at_batch=interrupt)
     assert (outcome.was_stopped, outcome.pictures_seen) == (True, 16)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000016.pt"]
+    assert outcome.snapshot is not None
     assert outcome.snapshot.is_file()
     assert signal.getsignal(signal.SIGINT) is handler
 

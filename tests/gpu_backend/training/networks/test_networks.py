@@ -10,6 +10,8 @@ from gpu_backend.training.networks.discriminator import Discriminator, with_devi
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.networks.shape import NetworkShape
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE = NetworkShape(32, channel_base=256, channel_max=16, z_dim=12, w_dim=10)
 
 

@@ -16,6 +16,8 @@ from gpu_backend.training.networks.phases import (
     up_phases,
 )
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TAPS = (0.125, 0.375, 0.375, 0.125)
 
 
