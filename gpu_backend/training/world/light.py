@@ -6,6 +6,7 @@ import torch
 
 from gpu_backend.training.world.factors import Setting
 from gpu_backend.training.world.noise import smoothstep
+from gpu_backend.training.world.numbers import numbers
 
 # Optical depth of clear air at 680, 550 and 440 nm, towards the zenith (Rayleigh: the fourth power of the wavelength).
 _AIR = (0.040, 0.098, 0.235)
@@ -16,7 +17,7 @@ _MOONLIGHT = (0.34, 0.52, 0.92)
 
 def rgb(red: float, green: float, blue: float, like: torch.Tensor) -> torch.Tensor:
     """A linear colour as ``(1, 3, 1, 1)`` beside ``like``."""
-    return torch.tensor((red, green, blue), device=like.device, dtype=like.dtype)[None, :, None, None]
+    return numbers((red, green, blue), like.device)[None, :, None, None]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import torch
 from gpu_backend.training.world.factors import Setting
 from gpu_backend.training.world.light import Light, rgb
 from gpu_backend.training.world.noise import gradient_noise, hashed, line_noise, smoothstep
+from gpu_backend.training.world.numbers import numbers
 from gpu_backend.training.world.terrain import vegetation, winter
 from gpu_backend.training.world.view import EYE, View
 
@@ -54,7 +55,7 @@ def tree_row(
     colour = torch.zeros_like(rough)[:, None].expand(-1, 3, -1, -1)
     right, high, _ = light.slope
     # The trees in this place and on both sides of it, (n, 3, W, 1): all that does not change along a trunk.
-    beside = torch.tensor((-1.0, 1.0, 0.0), device=across.device)[None, :, None, None]
+    beside = numbers((-1.0, 1.0, 0.0), across.device)[None, :, None, None]
     mine, each = cell[:, None] + beside, keys[:, None]
     name = mine.to(torch.int32)
     centres = (mine + 0.5 - offset[:, None] + (hashed(name, each, salt + 4) - 0.5) * 0.8) * room
@@ -113,7 +114,7 @@ def grass(
         offset = 31.0 * setting.chance(salt)
         cell = torch.floor(across / room + offset)
         low = base - 0.022 * row
-        beside = torch.tensor((-2.0, 2.0, -1.0, 1.0, 0.0), device=across.device)[None, :, None, None]
+        beside = numbers((-2.0, 2.0, -1.0, 1.0, 0.0), across.device)[None, :, None, None]
         mine, each = cell[:, None] + beside, keys[:, None]
         name = mine.to(torch.int32)
         roots = (mine + hashed(name, each, salt + 1) - offset[:, None]) * room
