@@ -55,7 +55,9 @@ class PathLength:
 
     def penalty(self, lengths: Tensor) -> Tensor:
         """Let the mean follow, and return mean (length - mean)^2."""
-        self.mean = self.mean.lerp(lengths.detach().mean(), _PATH_DECAY)
+        followed = self.mean.lerp(lengths.detach().mean(), _PATH_DECAY)
+        # With fp16 a length may overflow; the loss scale is lowered then, and the mean must not keep it.
+        self.mean = torch.where(followed.isfinite(), followed, self.mean)
         return (lengths - self.mean).square().mean()
 
 

@@ -85,6 +85,7 @@ class Discriminator(nn.Module):
 
     def forward(self, pictures: Tensor, low: torch.dtype = torch.float32) -> Tensor:
         """(n, 3, R, R) float32 to (n,) float32; the last layers always run in float32."""
+        pictures = pictures.contiguous(memory_format=torch.channels_last)  # the layout of everything that follows
         x: Tensor = self.from_rgb(pictures, block_precision(low, self.use_half))
         for name in self.names:
             block = self.get_submodule(name)

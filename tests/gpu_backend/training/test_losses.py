@@ -45,6 +45,8 @@ def test_the_mean_path_length_follows_and_the_penalty_is_the_distance_from_it() 
     penalty = path.penalty(torch.tensor([1.0, 3.0]))
     assert path.mean.item() == pytest.approx(0.02)
     assert penalty.item() == pytest.approx((0.98**2 + 2.98**2) / 2)
+    path.penalty(torch.tensor([math.inf, 3.0]))
+    assert path.mean.item() == pytest.approx(0.02)
 
 
 def test_lazy_optimisers_are_slowed_by_the_rule_of_the_paper() -> None:
