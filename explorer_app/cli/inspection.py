@@ -49,6 +49,7 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
         ("Clamp", ["none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"]),
         ("Half precision", facts.fp16_layers),
         ("Noise inputs", facts.noise_layers),
+        ("Directions", facts.named_directions),
         ("Names asked for", facts.names_requested),
         ("Ignored", facts.ignored),
         ("Warnings", facts.warnings),

@@ -18,6 +18,7 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom demo      render a short loop of the bundled model
   latentloom bench     measure this renderer beside plain PyTorch
   latentloom train     train a network on pictures
+  latentloom directions  find named directions for a model
   latentloom tune      find out how a network runs best on this GPU
   latentloom doctor    say what the program finds on this machine
   each has its own --help; a file that is named like a command is opened as ./render"""

@@ -35,6 +35,7 @@ def test_components_of_w_lie_beside_the_model_and_are_found_there(command: Comma
     assert "pca/2" in outcome.out
     assert "share" in outcome.out
     assert read_model(model).facts.named_directions == ("pca/0", "pca/1", "pca/2")
+    assert "pca/1\n" in command("inspect", model).out
 
 
 def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, model: Path) -> None:
