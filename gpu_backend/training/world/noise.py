@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from gpu_backend.training.world.numbers import numbers
+
 # Odd multipliers of 32-bit hashes as signed integers (xxHash's primes); products wrap, which is what mixes.
 _FIRST = -1640531535
 _SECOND = -2048144777
@@ -13,6 +15,8 @@ _UNIT = 2.0**-31
 
 # Octaves are turned by this angle, so that their lattices never line up.
 _COSINE, _SINE = math.cos(0.65), math.sin(0.65)
+# Not 2: octaves of one lattice would meet in its zeros.
+_FINER = 2.03
 
 
 def _mixed(key: torch.Tensor) -> torch.Tensor:
@@ -55,10 +59,18 @@ def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: i
     salt : int
         Tells the noises of one seed apart.
     """
+    return _lattice(x, y, keys + _salted(salt))
+
+
+def _salted(salt: int) -> int:
+    return salt * _FOURTH & 0x7FFFFFFF
+
+
+def _lattice(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     floor_x, floor_y = x.floor(), y.floor()
     right, up = x - floor_x, y - floor_y
     left, down = right - 1.0, up - 1.0
-    column = floor_x.to(torch.int32) * _FIRST + (keys + (salt * _FOURTH & 0x7FFFFFFF))
+    column = floor_x.to(torch.int32) * _FIRST + keys
     row = floor_y.to(torch.int32) * _FOURTH
 
     def corner(key: torch.Tensor, dx: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
@@ -73,6 +85,24 @@ def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: i
     low = a + (b - a) * along
     high = c + (d - c) * along
     return (low + (high - low) * _fade(up)) * (1.6 * _UNIT)
+
+
+def _octaves(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: int, count: int) -> torch.Tensor:
+    """Noise at ``x``, ``y`` ``(n, W, H)`` in octaves, each turned, twice as fine and elsewhere; ``(n, count, W, H)``.
+
+    All octaves are one set of tensor operations: fewer to launch, or to compile.
+    """
+    cosines, sines, rights, ups = [1.0], [0.0], [0.0], [0.0]
+    for _ in range(count - 1):
+        cosine, sine, right, up = cosines[-1], sines[-1], rights[-1], ups[-1]
+        cosines.append((cosine * _COSINE - sine * _SINE) * _FINER)
+        sines.append((sine * _COSINE + cosine * _SINE) * _FINER)
+        rights.append((right * _COSINE - up * _SINE) * _FINER + 3.7)
+        ups.append((right * _SINE + up * _COSINE) * _FINER - 1.3)
+    turn, side, aside, above = (numbers(row, x.device)[:, None, None] for row in (cosines, sines, rights, ups))
+    salts = torch.cat([torch.full_like(keys[:1, :1, 0], _salted(salt + octave)) for octave in range(count)])
+    x, y = x[:, None], y[:, None]
+    return _lattice(x * turn - y * side + aside, x * side + y * turn + above, keys[:, None] + salts[:, :, None])
 
 
 def line_noise(x: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
@@ -99,16 +129,12 @@ def fractal(
     torch.Tensor
         About -1..1.
     """
-    total = torch.zeros_like(x)
-    weight, frequency = 1.0, 1.0
-    for octave in range(octaves):
-        value = gradient_noise(x, y, keys, salt + octave) * weight
-        if isinstance(footprint, torch.Tensor):
-            value = value * (1.8 - footprint * (2.6 * frequency)).clamp(0.0, 1.0)
-        total = total + value
-        x, y = (x * _COSINE - y * _SINE) * 2.03 + 3.7, (x * _SINE + y * _COSINE) * 2.03 - 1.3
-        weight, frequency = weight * gain, frequency * 2.03
-    return total
+    finer = numbers([_FINER**octave for octave in range(octaves)], x.device)[:, None, None]
+    weight = numbers([gain**octave for octave in range(octaves)], x.device)[:, None, None]
+    noise = _octaves(x, y, keys, salt, octaves) * weight
+    if isinstance(footprint, torch.Tensor):
+        noise = noise * (1.8 - footprint[:, None] * (2.6 * finer)).clamp(0.0, 1.0)
+    return noise.sum(1)
 
 
 def ridged(
@@ -131,14 +157,12 @@ def ridged(
     weight: torch.Tensor | float = 1.0
     amplitude = torch.ones_like(gain)
     frequency = 1.0
-    for octave in range(octaves):
-        fold = 1.0 - gradient_noise(x, y, keys, salt + octave).abs() * 1.3
-        crest = fold * fold
+    fold = 1.0 - _octaves(x, y, keys, salt, octaves).abs() * 1.3
+    for octave, crest in enumerate((fold * fold).unbind(1)):
         seen = (1.9 - footprint * (1.6 * frequency)).clamp(0.0, 1.0) if octave > 1 else 1.0
         # Octaves that are too fine to see leave their mean behind, so that far mountains do not sink.
         value = (0.45 + (crest - 0.45) * seen) * weight
         total = total + value * amplitude
         weight = (value * 1.7).clamp(0.0, 1.0)
-        x, y = (x * _COSINE - y * _SINE) * 2.03 + 5.1, (x * _SINE + y * _COSINE) * 2.03 + 9.2
-        amplitude, frequency = amplitude * gain, frequency * 2.03
+        amplitude, frequency = amplitude * gain, frequency * _FINER
     return total * 0.6
