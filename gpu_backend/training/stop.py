@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_AT_ONCE_S = 1.0
 
 
 class StopRequest:
@@ -14,12 +17,18 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.is_asked = False
+        self._asked_at = 0.0
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Note it; who asks twice does not want to wait."""
-        if self.is_asked and number == signal.SIGINT:
+        """Note it; a person who presses Ctrl-C again does not want to wait.
+
+        What comes at once again is no person: torchrun passes a Ctrl-C on that the terminal gave to all processes.
+        """
+        now = time.monotonic()
+        if self.is_asked and number == signal.SIGINT and now - self._asked_at > _AT_ONCE_S:
             raise KeyboardInterrupt
-        self.is_asked = True
+        if not self.is_asked:
+            self.is_asked, self._asked_at = True, now
 
 
 @contextmanager

@@ -1,0 +1,39 @@
+"""The first Ctrl-C is a request, one after a while an order."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from gpu_backend.training.stop import stop_signals
+
+
+def test_a_second_ctrl_c_counts_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with stop_signals() as asked:
+        assert not asked.is_asked
+        signal.raise_signal(signal.SIGINT)
+        assert asked.is_asked
+        now[0] += 0.2
+        signal.raise_signal(signal.SIGINT)
+        now[0] += 3.0
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[bool] = []
+
+    def work() -> None:
+        with stop_signals() as asked:
+            seen.append(asked.is_asked or signal.getsignal(signal.SIGINT) is not before)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False]
