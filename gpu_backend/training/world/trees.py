@@ -106,7 +106,7 @@ def grass(
     bottom = view.up[:, :, :1]
     lean = (setting.chance(90) - 0.5) * 0.9
     tilt = (setting.chance(91) - 0.5) * 0.10
-    base = bottom - 0.09 + setting.foreground * (0.145 + tilt * across + 0.05 * line_noise(across * 2.2, keys, 92))
+    base = bottom - 0.09 + setting.foreground * (0.185 + tilt * across + 0.05 * line_noise(across * 2.2, keys, 92))
     covered = torch.zeros_like(across * up)
     colour = torch.zeros_like(covered)[:, None].expand(-1, 3, -1, -1)
     for row, room in enumerate((0.017, 0.024, 0.033)):
