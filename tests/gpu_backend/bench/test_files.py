@@ -55,7 +55,6 @@ def test_a_folder_that_takes_no_files_is_told_in_a_sentence(tmp_path: Path) -> N
 
 
 def test_plots_are_drawn_of_what_there_is(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     written, problem = write_files(made_up_report(), tmp_path)
     assert problem == ""
     pictures = [path for path in written if path.suffix == ".png"]
@@ -66,7 +65,6 @@ def test_plots_are_drawn_of_what_there_is(tmp_path: Path) -> None:
 
 
 def test_plots_are_drawn_again_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
     written, _ = write_files(made_up_report(), tmp_path)
     for path in written:
         if path.suffix == ".png":

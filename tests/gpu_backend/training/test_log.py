@@ -25,7 +25,6 @@ def test_lines_are_read_back_and_a_line_cut_short_is_left_out(tmp_path: Path) ->
 def test_plots_need_two_lines_and_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
     assert "latentloom[bench]" in plots.plots_problem()
-    pytest.importorskip("matplotlib")
     log = TrainLog(tmp_path / "log.csv", 0)
     log.add({"step": 1, "kimg": 0.1, "loss_g": 1.0, "loss_d": 2.0, "r1": 0.1})
     assert not plots.draw_plots(log.path, tmp_path / "training.png")
