@@ -21,7 +21,7 @@ from bundled_model.scene import CLAMP, WIDTHS  # noqa: E402
 from gpu_backend.model.facts import FileFacts, facts_of  # noqa: E402
 from gpu_backend.model.model import Model  # noqa: E402
 from gpu_backend.model.safetensors_file import write_safetensors  # noqa: E402
-from gpu_backend.model.spec import MappingSpec, NetworkSpec  # noqa: E402
+from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec  # noqa: E402
 from gpu_backend.model.stylegan2 import num_ws_of, stylegan2_layers, tensor_shapes  # noqa: E402
 
 DEFAULT = ROOT / "assets" / "models" / "loom-hills-256.safetensors"
@@ -30,7 +30,7 @@ DEFAULT = ROOT / "assets" / "models" / "loom-hills-256.safetensors"
 def make_model(path: Path) -> None:
     """Write the model to `path`."""
     resolution = max(WIDTHS)
-    spec = NetworkSpec(
+    spec = StyleGAN2Spec(
         family="stylegan2",
         architecture="skip",
         resolution=resolution,

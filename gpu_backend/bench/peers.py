@@ -21,13 +21,13 @@ from torch import Tensor
 from gpu_backend.bench.contender import ROTATION, CannotRunError, Case
 from gpu_backend.bench.plain_stylegan2 import PlainPicture, plain_problem
 from gpu_backend.bench.torch_side import DTYPES, arithmetic, events_ms, precision_problem
-from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.spec import StyleGAN2Spec
 
 
 class Peer:
     """A contender: the plain network at a precision and a batch on torch's device."""
 
-    def __init__(self, case: Case, spec: NetworkSpec, device: torch.device) -> None:
+    def __init__(self, case: Case, spec: StyleGAN2Spec, device: torch.device) -> None:
         self._case = case
         self._spec = spec
         self._device = device

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.reference.to_display import to_display
 
@@ -21,7 +21,7 @@ _CLAMP = 256.0
 _USUAL_FILTER = (0.125, 0.375, 0.375, 0.125)
 
 
-def plain_problem(spec: NetworkSpec) -> str:
+def plain_problem(spec: StyleGAN2Spec) -> str:
     """Say why the plain network is not the one of a model; nothing if it is."""
     convs = [layer for layer in spec.layers if layer.kind in ("conv", "up_conv")]
     if spec.architecture != "skip":
@@ -70,7 +70,7 @@ class StyledConv(nn.Module):
 class PlainSynthesis(nn.Module):
     """w rows to a picture, with the sizes of a model for which `plain_problem` has nothing to say."""
 
-    def __init__(self, spec: NetworkSpec) -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         self.const = _frozen(torch.randn(1, spec.layers[0].in_channels, 4, 4))
         self.convs, self.rgbs = nn.ModuleList(), nn.ModuleList()
@@ -98,7 +98,7 @@ class PlainSynthesis(nn.Module):
 class PlainPicture(nn.Module):
     """w rows to the bytes that a window shows."""
 
-    def __init__(self, spec: NetworkSpec) -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         self.synthesis = PlainSynthesis(spec)
         self.display = ToDisplay(spec.img_channels, spec.resolution)

@@ -9,7 +9,7 @@ import numpy as np
 from gpu_backend.bench.shapes import Shape
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model
-from gpu_backend.model.spec import MappingSpec, NetworkSpec
+from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
 
 _MAPPING_LAYERS = 8
@@ -20,7 +20,7 @@ def random_model(shape: Shape, *, seed: int = 0) -> Model:
     channels = {side: min(shape.base // side, shape.maximum) for side in block_resolutions(shape.resolution)}
     w_dim = shape.w_dim
     mapping = MappingSpec(w_dim, 0, 0, (w_dim,) * _MAPPING_LAYERS)
-    spec = NetworkSpec(
+    spec = StyleGAN2Spec(
         family="stylegan2",
         architecture="skip",
         resolution=shape.resolution,

@@ -7,7 +7,7 @@ from gpu_backend.model.model import Model, ModelFacts, Weights
 from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.reading import inspect_model, read_model
 from gpu_backend.model.safetensors_file import write_safetensors
-from gpu_backend.model.spec import LayerSpec, MappingSpec, NetworkSpec
+from gpu_backend.model.spec import LayerSpec, MappingSpec, NetworkSpec, StyleGAN2Spec, StyleGAN3Spec
 
 __all__ = [
     "LayerSpec",
@@ -16,6 +16,8 @@ __all__ = [
     "ModelFacts",
     "NamedDirections",
     "NetworkSpec",
+    "StyleGAN2Spec",
+    "StyleGAN3Spec",
     "Weights",
     "direction_path",
     "inspect_model",

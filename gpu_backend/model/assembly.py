@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.spec import Activation, Architecture, LayerSpec, MappingSpec, NetworkSpec
+from gpu_backend.model.spec import Activation, Architecture, LayerSpec, MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -44,7 +44,7 @@ class Settings:
     layers: Mapping[str, LayerSettings]
 
 
-def assemble(shapes: Shapes, settings: Settings) -> NetworkSpec:
+def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
     """Work out the spec of a StyleGAN2 generator, and check every tensor's shape against it.
 
     Raises
@@ -59,7 +59,7 @@ def assemble(shapes: Shapes, settings: Settings) -> NetworkSpec:
         {size: _shape(shapes, f"synthesis.b{size}.conv1.weight", 4)[0] for size in resolutions},
         _shape(shapes, f"synthesis.b{resolutions[-1]}.torgb.weight", 4)[0],
     )
-    spec = NetworkSpec(
+    spec = StyleGAN2Spec(
         family="stylegan2",
         architecture=find_architecture(shapes, resolutions),
         resolution=resolutions[-1],

@@ -15,7 +15,7 @@ from gpu_backend.model.assembly import GENERATOR, LayerSettings, Settings, find_
 from gpu_backend.model.modules import Modules
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.spec import ACTIVATION_GAINS, Activation, NetworkSpec
+from gpu_backend.model.spec import ACTIVATION_GAINS, Activation, StyleGAN2Spec
 
 ADA = "StyleGAN2-ADA"
 STYLEGAN3_REPOSITORY = "StyleGAN3 repository"
@@ -125,7 +125,7 @@ def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Se
     return Settings(_activation(activation, "mapping.fc0"), float(rate), taps, layers)
 
 
-def check_attributes(modules: Modules, spec: NetworkSpec) -> None:
+def check_attributes(modules: Modules, spec: StyleGAN2Spec) -> None:
     """Check what the modules say about themselves against what their tensors are.
 
     Raises
@@ -143,7 +143,7 @@ def check_attributes(modules: Modules, spec: NetworkSpec) -> None:
             raise Refusal(f"{where} to be {_value(expected)}, as its tensors are", f"it is {_value(came)}")
 
 
-def _expected(spec: NetworkSpec) -> Iterator[tuple[str, str, object]]:
+def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
     """Yield (module path, attribute, value) for every attribute that follows from the spec."""
     mapping = spec.mapping
     own: dict[str, object] = {

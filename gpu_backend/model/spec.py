@@ -8,6 +8,7 @@ from typing import Literal
 
 Architecture = Literal["skip", "resnet", "orig"]
 LayerKind = Literal["conv", "up_conv", "to_rgb", "skip"]
+FilteredLayerKind = Literal["conv", "to_rgb"]
 Activation = Literal["linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish"]
 
 ACTIVATION_GAINS: dict[Activation, float] = {
@@ -85,7 +86,7 @@ class LayerSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSpec:
+class StyleGAN2Spec:
     """A StyleGAN2 generator.
 
     `resample_filter` holds the one-dimensional FIR taps (sum 1); the filter applied is their outer product.
@@ -106,6 +107,11 @@ class NetworkSpec:
         return self.mapping.w_dim
 
     @property
+    def has_transform(self) -> bool:
+        """Whether the picture can be moved, turned and scaled inside the network."""
+        return False
+
+    @property
     def noise_layers(self) -> tuple[str, ...]:
         """Names of the layers that take noise, in execution order."""
         return tuple(layer.name for layer in self.layers if layer.has_noise)
@@ -116,3 +122,137 @@ class NetworkSpec:
         if self.architecture != "skip":
             return ()
         return tuple(layer.resolution for layer in self.layers[:-1] if layer.kind == "to_rgb")
+
+
+@dataclass(frozen=True, slots=True)
+class FourierSpec:
+    """The input of a StyleGAN3 network: sines whose place and turn the first row of w decides.
+
+    Attributes
+    ----------
+    size
+        Side of the grid in samples, margins included.
+    sampling_rate
+        Samples across the picture; frequencies at half of it are gone.
+    bandwidth
+        Frequencies up to this one, in cycles across the picture, keep their full amplitude.
+    """
+
+    channels: int
+    size: int
+    sampling_rate: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredLayerSpec:
+    """One layer of a StyleGAN3 synthesis network, in execution order.
+
+    Attributes
+    ----------
+    name
+        The official module name without ``synthesis.``: ``"L3_52_512"``.
+    kind
+        ``conv`` with a filtered activation, ``to_rgb`` 1 x 1 without demodulation and filters.
+    w_index
+        Row of w that styles it.
+    in_size, out_size
+        Sides in samples, margins included.
+    in_rate, out_rate, rate
+        Samples across the picture at the input, at the output, and where the activation is applied.
+    up_taps, down_taps
+        Taps of the filters before and after the activation, 1 for none.
+    is_radial
+        The filter after the activation is two-dimensional and the same in all directions.
+    conv_clamp, use_fp16
+        As in LayerSpec.
+    """
+
+    name: str
+    kind: FilteredLayerKind
+    w_index: int
+    in_channels: int
+    out_channels: int
+    kernel: int
+    in_size: int
+    out_size: int
+    in_rate: int
+    out_rate: int
+    rate: int
+    up_taps: int
+    down_taps: int
+    is_radial: bool = False
+    conv_clamp: float | None = None
+    use_fp16: bool = False
+
+    @property
+    def up(self) -> int:
+        """How many times as many samples an axis has where the activation is applied, as at the input."""
+        return self.rate // self.in_rate
+
+    @property
+    def down(self) -> int:
+        """How many times as many samples an axis has where the activation is applied, as at the output."""
+        return self.rate // self.out_rate
+
+    @property
+    def conv_size(self) -> int:
+        """Side of the convolution's output, which keeps every sample that the kernel touches."""
+        return self.in_size + self.kernel - 1
+
+    @property
+    def pads(self) -> tuple[int, int]:
+        """Samples to add before and after each upsampled axis; fewer than 0 are cut off.
+
+        So many that the filters give `out_size` samples, and so shared out that their middles stay where they were.
+        """
+        inside = (self.out_size - 1) * self.down + 1 + self.up_taps + self.down_taps - 2
+        total = inside - self.conv_size * self.up
+        low = (total + self.up) // 2
+        return low, total - low
+
+
+@dataclass(frozen=True, slots=True)
+class StyleGAN3Spec:
+    """A StyleGAN3 generator. `output_scale` multiplies the picture."""
+
+    family: Literal["stylegan3"]
+    resolution: int
+    img_channels: int
+    num_ws: int
+    mapping: MappingSpec
+    input: FourierSpec
+    layers: tuple[FilteredLayerSpec, ...]
+    output_scale: float = 0.25
+
+    @property
+    def architecture(self) -> str:
+        """``"T"`` (keeps up with translation), ``"R"`` (with rotation too), else ``"mixed"``."""
+        inner = [(layer.kernel, layer.is_radial) for layer in self.layers if layer.kind == "conv"]
+        if all(kernel == 1 for kernel, _ in inner) and any(is_radial for _, is_radial in inner):
+            return "R"
+        return "T" if all(part == (3, False) for part in inner) else "mixed"
+
+    @property
+    def w_dim(self) -> int:
+        """Width of w."""
+        return self.mapping.w_dim
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether the picture can be moved, turned and scaled inside the network."""
+        return True
+
+    @property
+    def noise_layers(self) -> tuple[str, ...]:
+        """There are none."""
+        return ()
+
+    @property
+    def draft_resolutions(self) -> tuple[int, ...]:
+        """There are none: pictures come out of the last layer alone."""
+        return ()
+
+
+NetworkSpec = StyleGAN2Spec
+"""What a network is; its `family` tells which."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from gpu_backend.model.spec import Activation, Architecture, LayerSpec, NetworkSpec
+from gpu_backend.model.spec import Activation, Architecture, LayerSpec, StyleGAN2Spec
 
 BUFFER_SUFFIXES = (".noise_const", ".w_avg")
 """Endings of the tensors that are stored with the parameters but are none."""
@@ -109,7 +109,7 @@ def stylegan2_layers(
     return tuple(layers)
 
 
-def tensor_shapes(spec: NetworkSpec) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(spec: StyleGAN2Spec) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor that a network of this spec has; resample filters live in the spec instead."""
     mapping = spec.mapping
     shapes: dict[str, tuple[int, ...]] = {"mapping.w_avg": (mapping.w_dim,)}
@@ -138,7 +138,7 @@ def tensor_shapes(spec: NetworkSpec) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def parameter_count(spec: NetworkSpec) -> int:
+def parameter_count(spec: StyleGAN2Spec) -> int:
     """Trained numbers of the network: noise images and w_avg are not among them."""
     return sum(math.prod(shape) for name, shape in tensor_shapes(spec).items() if not name.endswith(BUFFER_SUFFIXES))
 

@@ -18,14 +18,14 @@ A plan for fp16 keeps the activations of all convolutions in half precision; sum
 single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.
 
 The resolution of the key below that of the model is an early exit: the layers above are left out. Only the skip
-architecture has pictures to leave with (`NetworkSpec.draft_resolutions`).
+architecture has pictures to leave with (`StyleGAN2Spec.draft_resolutions`).
 """
 
 from __future__ import annotations
 
 import math
 
-from gpu_backend.model.spec import LayerSpec, NetworkSpec
+from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
 from gpu_backend.ops.add import Add
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.constant import Constant
@@ -39,7 +39,7 @@ from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 
-def layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
+def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
     """Layers that a plan of this resolution runs, in execution order.
 
     Raises
@@ -55,13 +55,13 @@ def layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[LayerSp
     return tuple(layer for layer in spec.layers if layer.resolution <= resolution)
 
 
-def noise_layers_of(spec: NetworkSpec, resolution: int | None = None) -> tuple[str, ...]:
+def noise_layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[str, ...]:
     """Names of the noise layers of a plan of this resolution, in the order of ``noise_gain``."""
     return tuple(layer.name for layer in layers_of(spec, resolution) if layer.has_noise)
 
 
 def build_synthesis_plan(
-    spec: NetworkSpec,
+    spec: StyleGAN2Spec,
     model_id: str,
     *,
     batch: int = 1,
@@ -80,7 +80,7 @@ def build_synthesis_plan(
 
 class _Synthesis:
     def __init__(
-        self, spec: NetworkSpec, model_id: str, batch: int, resolution: int | None, precision: Precision
+        self, spec: StyleGAN2Spec, model_id: str, batch: int, resolution: int | None, precision: Precision
     ) -> None:
         self.spec = spec
         self.batch = batch

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from gpu_backend.model.spec import LayerSpec, NetworkSpec
+from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.reference.add import add
@@ -20,7 +20,7 @@ from gpu_backend.reference.to_rgb import add_doubled, to_rgb
 
 
 def run_synthesis(
-    spec: NetworkSpec,
+    spec: StyleGAN2Spec,
     weights: Mapping[str, Tensor],
     ws: Tensor,
     noise: Mapping[str, Tensor] | None = None,
@@ -69,7 +69,7 @@ def run_synthesis(
 
 
 def _conv(
-    spec: NetworkSpec, weights: Mapping[str, Tensor], layer: LayerSpec, x: Tensor, ws: Tensor, noise: Tensor | None
+    spec: StyleGAN2Spec, weights: Mapping[str, Tensor], layer: LayerSpec, x: Tensor, ws: Tensor, noise: Tensor | None
 ) -> Tensor:
     style, demod = _style(weights, layer, ws)
     weight, bias = _of(weights, layer, "weight"), _of(weights, layer, "bias")

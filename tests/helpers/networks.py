@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, Weights
-from gpu_backend.model.spec import Activation, Architecture, MappingSpec, NetworkSpec
+from gpu_backend.model.spec import Activation, Architecture, MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
 
 
@@ -47,7 +47,7 @@ class NetworkOptions:
     use_noise: bool = True
 
 
-def make_spec(options: NetworkOptions) -> NetworkSpec:
+def make_spec(options: NetworkOptions) -> StyleGAN2Spec:
     """The spec that these options stand for."""
     widths = options.mapping_widths or (options.w_dim,) * options.mapping_layers
     channels = {
@@ -56,7 +56,7 @@ def make_spec(options: NetworkOptions) -> NetworkSpec:
     }
     embed = 0 if options.c_dim == 0 else (options.embed_dim or widths[-1])
     total = float(sum(options.fir))
-    return NetworkSpec(
+    return StyleGAN2Spec(
         family="stylegan2",
         architecture=options.architecture,
         resolution=options.resolution,
@@ -78,7 +78,7 @@ def make_spec(options: NetworkOptions) -> NetworkSpec:
     )
 
 
-def make_weights(spec: NetworkSpec, seed: int = 0) -> Weights:
+def make_weights(spec: StyleGAN2Spec, seed: int = 0) -> Weights:
     """Random weights of every shape that the spec asks for."""
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}

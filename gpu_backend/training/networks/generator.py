@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gpu_backend.model.spec import LayerSpec, MappingSpec, NetworkSpec
+from gpu_backend.model.spec import LayerSpec, MappingSpec, StyleGAN2Spec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 from gpu_backend.training.networks.layers import Dense, NoiseInput, StyledConv, ToRgb
@@ -70,7 +70,7 @@ class Block(nn.Module):
 class Synthesis(nn.Module):
     """Rows of w to a picture."""
 
-    def __init__(self, spec: NetworkSpec) -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         sides = sorted({layer.resolution for layer in spec.layers})
         self.names = [f"b{side}" for side in sides]
@@ -98,7 +98,7 @@ class Synthesis(nn.Module):
 class Generator(nn.Module):
     """Both, in float32 unless asked otherwise; its state dict is what a model file holds."""
 
-    def __init__(self, spec: NetworkSpec) -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         self.spec = spec
         self.mapping = Mapping(spec.mapping)

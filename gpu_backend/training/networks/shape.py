@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gpu_backend.model.spec import MappingSpec, NetworkSpec
+from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers
 
 CLAMP = 256.0
@@ -38,10 +38,10 @@ class NetworkShape:
         """Resolution from which fp16 is used: the four highest; lower layers cost little and need the range."""
         return max(8, self.resolution >> (_HALF_BLOCKS - 1))
 
-    def spec(self) -> NetworkSpec:
+    def spec(self) -> StyleGAN2Spec:
         """Return the generator's spec: the skip architecture (Karras et al. 2020b, section 4.1)."""
         channels = {side: self.channels(side) for side in block_resolutions(self.resolution)}
-        return NetworkSpec(
+        return StyleGAN2Spec(
             family="stylegan2",
             architecture="skip",
             resolution=self.resolution,

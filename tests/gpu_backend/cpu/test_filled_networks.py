@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cpu.executor import CpuExecutor
-from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.model.stylegan2 import tensor_shapes
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -32,7 +32,7 @@ def filled(name: str, shape: tuple[int, ...]) -> np.ndarray:
     return values.astype(np.float32).reshape(shape)
 
 
-def picture(spec: NetworkSpec, c: np.ndarray | None, cutoff: int | None) -> tuple[np.ndarray, np.ndarray]:
+def picture(spec: StyleGAN2Spec, c: np.ndarray | None, cutoff: int | None) -> tuple[np.ndarray, np.ndarray]:
     weights = {name: filled(name, shape) for name, shape in tensor_shapes(spec).items()}
     executor = CpuExecutor(weights, threads=1)
     z = np.random.RandomState(0).randn(1, 8).astype(np.float32)

@@ -23,7 +23,7 @@ from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.model.model import Weights
-from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.model.stylegan2 import tensor_shapes
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -67,7 +67,7 @@ def sources() -> set[str]:
     return {path.stem for path in KERNELS.glob("*.cu")}
 
 
-def specs() -> Iterator[NetworkSpec]:
+def specs() -> Iterator[StyleGAN2Spec]:
     """The large public network, and small ones of the other architectures; one is conditional."""
     large = shape_of("ffhq1024")
     options = NetworkOptions(resolution=large.resolution, channel_base=large.base, channel_max=large.maximum)
@@ -77,7 +77,7 @@ def specs() -> Iterator[NetworkSpec]:
     yield make_spec(replace(small, architecture="orig"))
 
 
-def weights_of(spec: NetworkSpec) -> Weights:
+def weights_of(spec: StyleGAN2Spec) -> Weights:
     """Ones in every place, in next to no memory."""
     return {name: np.broadcast_to(np.float32(1), shape) for name, shape in tensor_shapes(spec).items()}
 
