@@ -1,6 +1,7 @@
 """The whole run, on the processor and a tiny network; on a GPU where there is one."""
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_a_run_on_the_processor_measures_prints_and_writes(tmp_path: Path, capsy
     asked = [*words, "--peers", "eager,channels-last,traced", "--out", tmp_path.name]
     assert report.run.command == f"python -m gpu_backend.bench {' '.join(asked)}", "without folders of this machine"
     assert report.run.network == "16:128:8"
-    assert report.run.versions["torch"] == torch.__version__
+    assert report.run.versions["torch"] == metadata.version("torch")
     assert report.ceiling is not None
     assert report.kernels
     assert all(cost.roofline_share is not None for cost in report.kernels)

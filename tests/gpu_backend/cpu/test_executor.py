@@ -223,7 +223,9 @@ def test_only_packed_convolutions_allocate_activations() -> None:
     model = make_stylegan2(resolution=64, channel_base=8192, channel_max=64)
     ws, bound = rows_of(model, 1), bind(model)
     run(bound, {"ws": ws})
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True
+    ) as profile:
         run(bound, {"ws": ws})
     large = [event for event in profile.events() if event.cpu_memory_usage > 1 << 18 and not of_a_convolution(event)]
     assert large == []
