@@ -5,24 +5,17 @@ The same rules serve every file format, so that a converted file means exactly w
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.spec import Activation, Architecture, LayerSpec, MappingSpec, StyleGAN2Spec
+from gpu_backend.model.mapping_network import find_mapping
+from gpu_backend.model.refusal import Refusal, Unsupported
+from gpu_backend.model.shapes import GENERATOR, MAX_RESOLUTION, Shapes, check_shapes, shape_of
+from gpu_backend.model.spec import Activation, Architecture, LayerSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
 
-Shapes = Mapping[str, tuple[int, ...]]
-"""State-dict name -> shape."""
-
-GENERATOR = "a StyleGAN2 generator"
-
-MAX_RESOLUTION = 4096
-_MAX_MAPPING_LAYERS = 64
 _BLOCK = re.compile(r"synthesis\.b([1-9][0-9]{0,4})\.", re.ASCII)
-_FULLY_CONNECTED = re.compile(r"mapping\.fc(0|[1-9][0-9]?)\.weight", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +46,11 @@ def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
         If a tensor is missing, has another shape than the others ask for, or has no place in the network.
     """
     resolutions = find_resolutions(shapes)
-    mapping = _mapping(shapes, settings)
+    mapping = find_mapping(shapes, settings.mapping_activation, settings.lr_multiplier)
     layers = stylegan2_layers(
         find_architecture(shapes, resolutions),
-        {size: _shape(shapes, f"synthesis.b{size}.conv1.weight", 4)[0] for size in resolutions},
-        _shape(shapes, f"synthesis.b{resolutions[-1]}.torgb.weight", 4)[0],
+        {size: shape_of(shapes, f"synthesis.b{size}.conv1.weight", 4)[0] for size in resolutions},
+        shape_of(shapes, f"synthesis.b{resolutions[-1]}.torgb.weight", 4)[0],
     )
     spec = StyleGAN2Spec(
         family="stylegan2",
@@ -69,7 +62,8 @@ def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
         layers=tuple(_with_settings(layer, shapes, settings) for layer in layers),
         resample_filter=settings.resample_filter,
     )
-    _check_shapes(shapes, tensor_shapes(spec))
+    _check_square(shapes)
+    check_shapes(shapes, tensor_shapes(spec))
     return spec
 
 
@@ -105,20 +99,6 @@ def find_architecture(names: Iterable[str], resolutions: tuple[int, ...]) -> Arc
     return "orig"
 
 
-def _mapping(shapes: Shapes, settings: Settings) -> MappingSpec:
-    depth = sum(1 for name in shapes if _FULLY_CONNECTED.fullmatch(name))
-    if not 1 <= depth <= _MAX_MAPPING_LAYERS:
-        raise Refusal(f"a mapping network of 1 to {_MAX_MAPPING_LAYERS} layers", f"one of {depth} came")
-    widths = tuple(_shape(shapes, f"mapping.fc{index}.weight", 2)[0] for index in range(depth))
-    embed_dim = c_dim = 0
-    if "mapping.embed.weight" in shapes:
-        embed_dim, c_dim = _shape(shapes, "mapping.embed.weight", 2)
-    z_dim = _shape(shapes, "mapping.fc0.weight", 2)[1] - embed_dim
-    if z_dim < 1:
-        raise Refusal("a mapping network that takes z", f"its first layer has room for {z_dim} numbers of z")
-    return MappingSpec(z_dim, c_dim, embed_dim, widths, settings.mapping_activation, settings.lr_multiplier)
-
-
 def _with_settings(layer: LayerSpec, shapes: Shapes, settings: Settings) -> LayerSpec:
     if layer.kind == "skip":
         half = settings.layers.get(layer.name.replace(".skip", ".conv0"), LayerSettings()).use_fp16
@@ -135,49 +115,7 @@ def _with_settings(layer: LayerSpec, shapes: Shapes, settings: Settings) -> Laye
     )
 
 
-def _shape(shapes: Shapes, name: str, dimensions: int) -> tuple[int, ...]:
-    shape = shapes.get(name)
-    if shape is None:
-        raise Refusal(GENERATOR, f"its tensor {name} is missing")
-    if len(shape) != dimensions:
-        raise Refusal(f"{name} to have {dimensions} dimensions", f"its shape is {shape}")
-    if 0 in shape:
-        raise Refusal(f"{name} to have something in it", f"its shape is {shape}")
-    return shape
-
-
-def _check_shapes(shapes: Shapes, expected: Shapes) -> None:
+def _check_square(shapes: Shapes) -> None:
     const = shapes.get("synthesis.b4.const", ())
     if len(const) == 3 and const[1:] != (4, 4):
         raise Unsupported("square pictures", f"this network starts from {const[1]} x {const[2]} pixels")
-    for name, shape in expected.items():
-        if name not in shapes:
-            raise Refusal(GENERATOR, f"its tensor {name} is missing")
-        if shapes[name] != shape:
-            raise Refusal(f"{name} of shape {shape}", f"its shape is {shapes[name]}")
-    extra = sorted(set(shapes) - set(expected))
-    if extra:
-        raise Unsupported(GENERATOR, f"it also has {shown(extra[0])}, which such a network does not have")
-
-
-def fir_taps(values: list[float], shape: tuple[int, ...]) -> tuple[float, ...]:
-    """Find the one-dimensional taps of a stored resample filter.
-
-    Stored are n taps f (n >= 8) or their outer product F[i, j] = f[i] f[j]; as sum(f) = 1, the row sums of F are f.
-
-    Raises
-    ------
-    Refusal
-        If the filter is too large, not an outer product, or does not sum to one.
-    """
-    if len(shape) not in (1, 2) or not 1 <= shape[0] <= 32 or len(set(shape)) != 1:
-        raise Refusal("a resample filter of at most 32 taps", f"its shape is {shape}")
-    count = shape[0]
-    taps = values if len(shape) == 1 else [math.fsum(values[row * count : (row + 1) * count]) for row in range(count)]
-    if not all(math.isfinite(tap) for tap in taps) or abs(math.fsum(taps) - 1) > 1e-3:
-        raise Refusal("a resample filter that sums to 1", f"it sums to {math.fsum(taps):g}")
-    if len(shape) == 2:
-        error = max(abs(values[i * count + j] - taps[i] * taps[j]) for i in range(count) for j in range(count))
-        if not error < 1e-5:
-            raise Unsupported("a separable resample filter", "this one is not")
-    return tuple(taps)

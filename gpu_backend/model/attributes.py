@@ -9,21 +9,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import cast, get_args
 
-from gpu_backend.model.assembly import GENERATOR, LayerSettings, Settings, find_resolutions
+from gpu_backend.model.assembly import LayerSettings, Settings, find_resolutions
+from gpu_backend.model.attribute_checks import (
+    MAPPING_ATTRIBUTES,
+    MAPPING_ROLES,
+    as_activation,
+    as_clamp,
+    as_truth,
+    check_roles,
+    check_expected,
+    expected_of_connected,
+    expected_of_mapping,
+    mapping_settings,
+)
 from gpu_backend.model.modules import Modules
-from gpu_backend.model.pickle_values import kind_of
-from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.spec import ACTIVATION_GAINS, Activation, StyleGAN2Spec
+from gpu_backend.model.spec import ACTIVATION_GAINS, StyleGAN2Spec
 
 ADA = "StyleGAN2-ADA"
 STYLEGAN3_REPOSITORY = "StyleGAN3 repository"
 
 _CONVOLUTION = {"in_channels", "out_channels", "w_dim", "resolution", "up", "down", "use_noise", "activation"}
 _KNOWN_ATTRIBUTES = {
-    "Generator": {"z_dim", "c_dim", "w_dim", "img_resolution", "img_channels", "num_ws"},
-    "MappingNetwork": {"z_dim", "c_dim", "w_dim", "num_ws", "num_layers", "w_avg_beta", "embed"},
+    **MAPPING_ATTRIBUTES,
     "SynthesisNetwork": {
         "w_dim",
         "img_resolution",
@@ -48,15 +56,11 @@ _KNOWN_ATTRIBUTES = {
     },
     "SynthesisLayer": _CONVOLUTION | {"conv_clamp", "padding", "act_gain"},
     "ToRGBLayer": {"in_channels", "out_channels", "w_dim", "conv_clamp", "weight_gain"},
-    "FullyConnectedLayer": {"in_features", "out_features", "activation", "weight_gain", "bias_gain"},
     "Conv2dLayer": _CONVOLUTION | {"conv_clamp", "channels_last", "padding", "weight_gain", "act_gain"},
 }
-"""Class -> the plain attributes that its pictures may depend on. Others may mean a changed network."""
 
 _ROLES = (
-    (re.compile(r""), "Generator"),
-    (re.compile(r"mapping"), "MappingNetwork"),
-    (re.compile(r"mapping\.(embed|fc\d+)"), "FullyConnectedLayer"),
+    *MAPPING_ROLES,
     (re.compile(r"synthesis"), "SynthesisNetwork"),
     (re.compile(r"synthesis\.b\d+"), "SynthesisBlock"),
     (re.compile(r"synthesis\.b\d+\.conv[01]"), "SynthesisLayer"),
@@ -81,23 +85,7 @@ def check_classes(modules: Modules) -> tuple[str, ...]:
     Unsupported
         If a module stands where StyleGAN2 has none, or is of another class.
     """
-    unknown: set[str] = set()
-    for path, record in modules.records.items():
-        role = next((name for pattern, name in _ROLES if pattern.fullmatch(path)), None)
-        if role is None:
-            raise Unsupported(GENERATOR, f"it has a part {shown(path)}, which such a network does not have")
-        if record.class_name != role:
-            raise Unsupported(f"class {role} at {path or 'the top'}", f"class {shown(record.class_name)} came")
-        plain = {str(name) for name in record.state if not str(name).startswith("_") and name != "training"}
-        unknown |= plain - _KNOWN_ATTRIBUTES[role]
-    warnings = []
-    if unknown:
-        named = ", ".join(shown(name) for name in sorted(unknown)[:3])
-        warnings.append(f"The network keeps settings that are not known here ({named}): its pictures may differ.")
-    versions = {record.version for record in modules.records.values()} - {6}
-    if versions:
-        warnings.append(f"The file was written in version {min(versions)} of its format, not 6.")
-    return tuple(warnings)
+    return check_roles(modules, _ROLES, _KNOWN_ATTRIBUTES)
 
 
 def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Settings:
@@ -106,7 +94,7 @@ def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Se
     layers: dict[str, LayerSettings] = {}
     for resolution in find_resolutions(modules.tensors):
         block = f"synthesis.b{resolution}"
-        use_fp16 = _truth(modules, block, "use_fp16")
+        use_fp16 = as_truth(modules, block, "use_fp16")
         for name in ("conv0", "conv1", "torgb"):
             path = f"{block}.{name}"
             if path not in modules.records:
@@ -115,14 +103,10 @@ def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Se
             clamp = state.get("conv_clamp", defaults)
             activation = "linear" if name == "torgb" else state.get("activation", "lrelu")
             layers[f"b{resolution}.{name}"] = LayerSettings(
-                _activation(activation, path), _clamp(clamp, path), use_fp16
+                as_activation(activation, path), as_clamp(clamp, path), use_fp16
             )
-    rate = modules.attribute("mapping.fc0", "bias_gain")
-    rate = 0.01 if rate is None else rate
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"came {_value(rate)}")
-    activation = modules.attribute("mapping.fc0", "activation") or "lrelu"
-    return Settings(_activation(activation, "mapping.fc0"), float(rate), taps, layers)
+    activation, rate = mapping_settings(modules)
+    return Settings(activation, rate, taps, layers)
 
 
 def check_attributes(modules: Modules, spec: StyleGAN2Spec) -> None:
@@ -133,36 +117,12 @@ def check_attributes(modules: Modules, spec: StyleGAN2Spec) -> None:
     Refusal
         If an attribute contradicts a shape, or asks for a calculation that StyleGAN2 does not do.
     """
-    for path, name, expected in _expected(spec):
-        record = modules.records.get(path)
-        if record is None or name not in record.state:
-            continue
-        came = record.state[name]
-        if not _same(came, expected):
-            where = f"{path}.{name}" if path else name
-            raise Refusal(f"{where} to be {_value(expected)}, as its tensors are", f"it is {_value(came)}")
+    check_expected(modules, _expected(spec))
 
 
 def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
     """Yield (module path, attribute, value) for every attribute that follows from the spec."""
-    mapping = spec.mapping
-    own: dict[str, object] = {
-        "z_dim": mapping.z_dim,
-        "c_dim": mapping.c_dim,
-        "w_dim": spec.w_dim,
-        "num_ws": spec.num_ws,
-    }
-    picture: dict[str, object] = {"img_resolution": spec.resolution, "img_channels": spec.img_channels}
-    yield from (("", name, value) for name, value in {**own, **picture}.items())
-    yield from (("mapping", name, value) for name, value in {**own, "num_layers": len(mapping.widths)}.items())
-    yield from (("synthesis", name, value) for name, value in picture.items())
-    yield "synthesis", "w_dim", spec.w_dim
-    yield "synthesis", "num_ws", spec.num_ws
-    features = mapping.z_dim + mapping.embed_dim
-    yield from _connected("mapping.embed", mapping.c_dim, mapping.embed_dim, "linear", 1.0)
-    for index, width in enumerate(mapping.widths):
-        yield from _connected(f"mapping.fc{index}", features, width, mapping.activation, mapping.lr_multiplier)
-        features = width
+    yield from expected_of_mapping(spec)
     for layer in spec.layers:
         path = f"synthesis.{layer.name}"
         block = path.rpartition(".")[0]
@@ -178,7 +138,7 @@ def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
             yield from ((path, name, value) for name, value in same.items())
             continue
         yield path, "w_dim", spec.w_dim
-        yield from _connected(f"{path}.affine", spec.w_dim, layer.in_channels, "linear", 1.0)
+        yield from expected_of_connected(f"{path}.affine", spec.w_dim, layer.in_channels, "linear", 1.0)
         if layer.kind == "to_rgb":
             yield path, "weight_gain", gain
             continue
@@ -189,15 +149,6 @@ def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
         yield path, "act_gain", ACTIVATION_GAINS[layer.activation]
 
 
-def _connected(path: str, inputs: int, outputs: int, activation: str, rate: float) -> Iterator[tuple[str, str, object]]:
-    yield path, "in_features", inputs
-    yield path, "out_features", outputs
-    yield path, "activation", activation
-    yield path, "bias_gain", rate
-    if inputs:
-        yield path, "weight_gain", rate / math.sqrt(inputs)
-
-
 def _clamp_default(modules: Modules, flavour: str) -> object:
     arguments = modules.attribute("", "_init_kwargs")
     table = arguments if isinstance(arguments, dict) else {}
@@ -205,40 +156,3 @@ def _clamp_default(modules: Modules, flavour: str) -> object:
         nested = table.get("synthesis_kwargs")
         return nested.get("conv_clamp") if isinstance(nested, dict) else None
     return table.get("conv_clamp", 256)
-
-
-def _truth(modules: Modules, path: str, name: str) -> bool:
-    value = modules.attribute(path, name)
-    if value is not None and not isinstance(value, bool):
-        raise Refusal(f"yes or no at {path}.{name}", f"came {_value(value)}")
-    return bool(value)
-
-
-def _activation(value: object, path: str) -> Activation:
-    if value not in get_args(Activation):
-        raise Unsupported(f"one of StyleGAN2's activations at {path}", f"came {_value(value)}")
-    return cast("Activation", value)
-
-
-def _clamp(value: object, path: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise Refusal(f"a positive clamp at {path}, or none", f"came {_value(value)}")
-    return float(value)
-
-
-def _same(came: object, expected: object) -> bool:
-    if isinstance(expected, bool) or expected is None or isinstance(expected, str):
-        return type(came) is type(expected) and came == expected
-    if isinstance(came, bool) or not isinstance(came, int | float):
-        return False
-    return math.isclose(came, cast("float", expected), rel_tol=1e-6)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return shown(value)
-    if value is None or isinstance(value, bool | int | float):
-        return "none" if value is None else str(value) if not isinstance(value, float) else f"{value:g}"
-    return kind_of(value)

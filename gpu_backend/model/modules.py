@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gpu_backend.model.assembly import GENERATOR
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.records import Foreign, Persistent, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
+from gpu_backend.model.shapes import GENERATOR
 
 _MAX_MODULES = 1000
 _MAX_TENSORS = 5000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpu_backend.model.assembly import GENERATOR, assemble, fir_taps
+from gpu_backend.model.assembly import assemble
 from gpu_backend.model.attributes import check_attributes, check_classes, flavour_of, read_settings
 from gpu_backend.model.found import Found
 from gpu_backend.model.modules import Modules, check_family, take_apart
@@ -12,6 +12,8 @@ from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.pickled import Pickled
 from gpu_backend.model.records import Foreign, Persistent, TensorFlowNetwork, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
+from gpu_backend.model.resample_filters import common_taps
+from gpu_backend.model.shapes import GENERATOR
 from gpu_backend.model.source import Source
 from gpu_backend.model.tensors import check_wrapped, load_tensors, small_values
 
@@ -107,13 +109,7 @@ def _taps(source: Source, modules: Modules) -> tuple[float, ...]:
     """Read the resample filters, which must be one and the same everywhere."""
     filters = {name: record for name, record in modules.tensors.items() if name.endswith(".resample_filter")}
     check_wrapped(source, filters.values())
-    first: tuple[TensorRecord, str, list[float]] | None = None
-    for name, record in filters.items():
-        values = small_values(source, record, name)
-        if first is None:
-            first = record, name, values
-        elif (record.shape, values) != (first[0].shape, first[2]):
-            raise Refusal(f"one resample filter everywhere, that of {first[1]}", f"{name} is another")
-    if first is None:
+    taps = common_taps((name, record.shape, small_values(source, record, name)) for name, record in filters.items())
+    if taps is None:
         raise Refusal(GENERATOR, "its resample filters are missing")
-    return fir_taps(first[2], first[0].shape)
+    return taps

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from gpu_backend.errors import LoomError, ModelFileError
-from gpu_backend.model.assembly import GENERATOR, assemble
+from gpu_backend.model.assembly import assemble
 from gpu_backend.model.direction_file import KEY as DIRECTIONS_KEY
 from gpu_backend.model.found import Found
 from gpu_backend.model.model import Model
 from gpu_backend.model.network_json import parse_json, settings_from_json, spec_to_json
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
+from gpu_backend.model.shapes import GENERATOR
 from gpu_backend.model.source import FileSource, read_through
 from gpu_backend.model.tensors import Loaded, as_weight
 from gpu_backend.model.watch import Watch

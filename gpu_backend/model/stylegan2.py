@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from gpu_backend.model.mapping_network import mapping_shapes
 from gpu_backend.model.spec import Activation, Architecture, LayerSpec, StyleGAN2Spec
 
 BUFFER_SUFFIXES = (".noise_const", ".w_avg")
@@ -111,17 +112,7 @@ def stylegan2_layers(
 
 def tensor_shapes(spec: StyleGAN2Spec) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor that a network of this spec has; resample filters live in the spec instead."""
-    mapping = spec.mapping
-    shapes: dict[str, tuple[int, ...]] = {"mapping.w_avg": (mapping.w_dim,)}
-    features = mapping.z_dim
-    if mapping.c_dim > 0:
-        shapes["mapping.embed.weight"] = (mapping.embed_dim, mapping.c_dim)
-        shapes["mapping.embed.bias"] = (mapping.embed_dim,)
-        features += mapping.embed_dim
-    for index, width in enumerate(mapping.widths):
-        shapes[f"mapping.fc{index}.weight"] = (width, features)
-        shapes[f"mapping.fc{index}.bias"] = (width,)
-        features = width
+    shapes = mapping_shapes(spec.mapping)
     for layer in spec.layers:
         prefix = f"synthesis.{layer.name}"
         if layer.name == "b4.conv1":

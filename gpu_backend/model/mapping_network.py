@@ -1,0 +1,48 @@
+"""The mapping network, which StyleGAN2 and StyleGAN3 have in common: its spec from shapes, its shapes from the spec."""
+
+from __future__ import annotations
+
+import re
+
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.shapes import Shapes, shape_of
+from gpu_backend.model.spec import Activation, MappingSpec
+
+_MAX_LAYERS = 64
+_FULLY_CONNECTED = re.compile(r"mapping\.fc(0|[1-9][0-9]?)\.weight", re.ASCII)
+
+
+def find_mapping(shapes: Shapes, activation: Activation, lr_multiplier: float) -> MappingSpec:
+    """Work out the mapping network from its tensors.
+
+    Raises
+    ------
+    Refusal
+        If a tensor is missing, or the layers do not fit together.
+    """
+    depth = sum(1 for name in shapes if _FULLY_CONNECTED.fullmatch(name))
+    if not 1 <= depth <= _MAX_LAYERS:
+        raise Refusal(f"a mapping network of 1 to {_MAX_LAYERS} layers", f"one of {depth} came")
+    widths = tuple(shape_of(shapes, f"mapping.fc{index}.weight", 2)[0] for index in range(depth))
+    embed_dim = c_dim = 0
+    if "mapping.embed.weight" in shapes:
+        embed_dim, c_dim = shape_of(shapes, "mapping.embed.weight", 2)
+    z_dim = shape_of(shapes, "mapping.fc0.weight", 2)[1] - embed_dim
+    if z_dim < 1:
+        raise Refusal("a mapping network that takes z", f"its first layer has room for {z_dim} numbers of z")
+    return MappingSpec(z_dim, c_dim, embed_dim, widths, activation, lr_multiplier)
+
+
+def mapping_shapes(mapping: MappingSpec) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every tensor of a mapping network, w_avg among them."""
+    shapes: dict[str, tuple[int, ...]] = {"mapping.w_avg": (mapping.w_dim,)}
+    features = mapping.z_dim
+    if mapping.c_dim > 0:
+        shapes["mapping.embed.weight"] = (mapping.embed_dim, mapping.c_dim)
+        shapes["mapping.embed.bias"] = (mapping.embed_dim,)
+        features += mapping.embed_dim
+    for index, width in enumerate(mapping.widths):
+        shapes[f"mapping.fc{index}.weight"] = (width, features)
+        shapes[f"mapping.fc{index}.bias"] = (width,)
+        features = width
+    return shapes
