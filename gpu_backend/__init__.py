@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Diagnosis as Diagnosis,
         GpuDiagnosis as GpuDiagnosis,
         KernelDiagnosis as KernelDiagnosis,
+        PlainLayer as PlainLayer,
         diagnose as diagnose,
     )
     from gpu_backend.errors import (
@@ -115,7 +116,7 @@ _HOMES = {
     "cuda.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "find_devices"),
-    "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "diagnose"),
+    "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose"),
     "errors": (
         "CancelledError",
         "DeviceError",

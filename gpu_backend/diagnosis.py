@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,8 +21,8 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.target import Target
     from gpu_backend.cuda.tiles import TileTable
+    from gpu_backend.ops.kernels.recipe import KernelRecipe
     from gpu_backend.plan.plan import Plan
 
 PACKAGES = (
@@ -35,16 +35,34 @@ PACKAGES = (
     "numpy",
 )
 
-KernelReadiness = Literal["ready", "not compiled yet", "falls back"]
+KernelReadiness = Literal["ready", "not compiled yet", "falls back", "fails"]
+"""``falls back``: it does not compile, or computes something wrong, and a plain kernel takes its place. ``fails``: none
+can."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelDiagnosis:
-    """A kernel of a model on one GPU, or a layer without one: what it is, and why if it falls back."""
+    """A kernel of a model on one GPU, and why if it is not used.
 
+    Attributes
+    ----------
+    stem
+        Its name, which kernels with other macros share; they stand in the title.
+    """
+
+    stem: str
     title: str
     state: KernelReadiness
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLayer:
+    """A layer that no fused kernel can do on a GPU, whether it works or not: the kernel that does it, and why."""
+
+    layer: str
+    stem: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +79,8 @@ class GpuDiagnosis:
         Where the tiles of a model's convolutions come from: origin -> how many; "plain" for those without a tile.
     tuned_entries, shipped_entries
         Sizes of the two tables that were found.
-    kernels
-        Of a model, fused and plain ones, and the layers that no fused kernel can do.
+    kernels, plain_layers
+        Of a model.
     """
 
     id: str
@@ -77,6 +95,7 @@ class GpuDiagnosis:
     shipped_entries: int
     tiles: tuple[tuple[str, int], ...] = ()
     kernels: tuple[KernelDiagnosis, ...] = ()
+    plain_layers: tuple[PlainLayer, ...] = ()
     problem: str = ""
     """Why the kernels of the model could not be listed; empty if they are."""
 
@@ -115,7 +134,7 @@ class Diagnosis:
 
 
 def diagnose(model: Model | None = None) -> Diagnosis:
-    """Look at this machine; with a model, also at its kernels."""
+    """Look at this machine; with a model, also at its kernels. Nothing is compiled: what was tried before is told."""
     from gpu_backend.cuda.kernel_cache import cache_folder
     from gpu_backend.cuda.nvml import gpu_names
 
@@ -141,18 +160,27 @@ def diagnose(model: Model | None = None) -> Diagnosis:
 
 
 def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
+    from gpu_backend.cuda.self_check import doubtful_recipes
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder
+    from gpu_backend.renderer.kernels import recipes_in, schedules_of
 
-    target = target_of(gpu, tuned_folder())
-    table = target.tiles
+    table = target_of(gpu, tuned_folder()).tiles
     kernels: tuple[KernelDiagnosis, ...] = ()
+    layers: tuple[PlainLayer, ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
     problem = ""
     if model is not None:
         try:
-            kernels = (*_kernels(model, gpu, driver), *_left_to_plain(model, target))
-            origins = _origins(model, table)
+            picture, latent, plain = schedules_of(model, gpu, "fp16")
+            recipes = recipes_in((picture, latent, plain))
+            kernels = tuple(_kernels(recipes, doubtful_recipes(picture, plain), gpu, driver))
+            layers = tuple(
+                PlainLayer(launch.layer, launch.recipe.stem, launch.reason)
+                for launch in picture.launches
+                if launch.reason
+            )
+            origins = _origins(model, picture.plan, table)
         except DeviceError as error:
             problem = error.sentence
     return GpuDiagnosis(
@@ -168,41 +196,34 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
         shipped_entries=len(table.shipped),
         tiles=origins,
         kernels=kernels,
+        plain_layers=layers,
         problem=problem,
     )
 
 
-def _kernels(model: Model, gpu: Gpu, driver: str) -> Iterator[KernelDiagnosis]:
+def _kernels(
+    recipes: Iterable[KernelRecipe], replaceable: Collection[KernelRecipe], gpu: Gpu, driver: str
+) -> Iterator[KernelDiagnosis]:
     from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
     from gpu_backend.cuda.self_check import record_of
-    from gpu_backend.renderer.kernels import recipes_of
 
     cache = KernelCache()
     failures = record_of(gpu, driver).failures
-    for recipe in recipes_of(model, gpu, "fp16"):
-        if recipe.digest in failures:
-            yield KernelDiagnosis(recipe.title, "falls back", failures[recipe.digest])
-        elif cache.has(kernel_key(recipe, gpu.compile_architecture)):
-            yield KernelDiagnosis(recipe.title, "ready")
-        else:
-            yield KernelDiagnosis(recipe.title, "not compiled yet")
+    for recipe in recipes:
+        key = kernel_key(recipe, gpu.compile_architecture)
+        why = failures.get(recipe.digest) or cache.failure(key)
+        state: KernelReadiness = "ready" if cache.has(key) else "not compiled yet"
+        if why:
+            state = "falls back" if recipe in replaceable else "fails"
+        yield KernelDiagnosis(recipe.stem, recipe.title, state, why)
 
 
-def _left_to_plain(model: Model, target: Target) -> Iterator[KernelDiagnosis]:
-    """Layers that no fused kernel can do, whether it works or not."""
-    from gpu_backend.cuda.lowering import lower
-
-    for launch in lower(_plan(model), model.weights, target).launches:
-        if launch.reason:
-            yield KernelDiagnosis(f"{launch.layer}, {launch.label}", "falls back", launch.reason)
-
-
-def _origins(model: Model, table: TileTable) -> tuple[tuple[str, int], ...]:
+def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.lone_conv import conv_steps
 
     spec = model.spec
     counted: Counter[str] = Counter()
-    for shape in conv_steps([_plan(model)]):
+    for shape in conv_steps([plan]):
         try:
             _, origin = table.explain(shape, taps=len(spec.resample_filter), picture_channels=spec.img_channels)
         except ValueError:
@@ -210,12 +231,6 @@ def _origins(model: Model, table: TileTable) -> tuple[tuple[str, int], ...]:
         else:
             counted[origin] += 1
     return tuple(counted.items())
-
-
-def _plan(model: Model) -> Plan:
-    from gpu_backend.plan.stylegan2 import build_synthesis_plan
-
-    return build_synthesis_plan(model.spec, model.facts.model_id, precision="fp16")
 
 
 def _compiler() -> tuple[str, tuple[str, ...]]:

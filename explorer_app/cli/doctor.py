@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -82,11 +83,31 @@ def _gpu_lines(gpu: GpuDiagnosis) -> Iterator[str]:
     if gpu.problem:
         yield f"kernels: {gpu.problem}"
     elif gpu.kernels:
-        ready = sum(kernel.state == "ready" for kernel in gpu.kernels)
-        yield f"kernels ready: {ready} of {len(gpu.kernels)}"
+        yield from _kernel_lines(gpu)
+
+
+def _kernel_lines(gpu: GpuDiagnosis) -> Iterator[str]:
+    ready = [kernel.stem for kernel in gpu.kernels if kernel.state == "ready"]
+    yield f"kernels ready: {len(ready)} of {len(gpu.kernels)}" + (f": {_counted(ready)}" if ready else "")
+    waiting = [kernel.stem for kernel in gpu.kernels if kernel.state == "not compiled yet"]
+    if waiting:
+        yield f"not compiled yet: {_counted(waiting)}; that is done when the GPU first renders this model"
+    for state, words in (("falls back", "falls back"), ("fails", "fails, and none takes its place")):
+        titles: dict[tuple[str, str], list[str]] = {}
         for kernel in gpu.kernels:
-            if kernel.state != "ready":
-                yield f"  {kernel.title}: {kernel.state}" + (f": {kernel.reason}" if kernel.reason else "")
+            if kernel.state == state:
+                titles.setdefault((kernel.stem, kernel.reason), []).append(kernel.title)
+        for (stem, reason), same in titles.items():
+            yield f"{words}: {same[0]}" + (f" and {len(same) - 1} more {stem}" if len(same) > 1 else "")
+            yield f"  {reason}"
+    for layer in gpu.plain_layers:
+        yield f"falls back: {layer.layer}, {layer.stem}"
+        yield f"  {layer.reason}"
+
+
+def _counted(stems: Sequence[str]) -> str:
+    """Return names, those that come several times with how often."""
+    return ", ".join(f"{count} {stem}" if count > 1 else stem for stem, count in Counter(stems).items())
 
 
 def _program() -> Iterator[tuple[str, list[str]]]:

@@ -33,7 +33,7 @@ def compile_kernels(
     threads: int | None = None,
     cache: KernelCache | None = None,
 ) -> Compilation:
-    """Return kernels for an architecture, and keep new ones in the cache.
+    """Return kernels for an architecture, and keep new ones in the cache, and why others do not compile.
 
     Parameters
     ----------
@@ -62,7 +62,11 @@ def compile_kernels(
     failures: dict[KernelRecipe, KernelError] = {}
 
     def compile_one(recipe: KernelRecipe) -> CompiledKernel:
-        kernel = compile_kernel(recipe, architecture)
+        try:
+            kernel = compile_kernel(recipe, architecture)
+        except KernelError as error:
+            cache.keep_failure(keys[recipe], error.phrase)
+            raise
         cache.keep(keys[recipe], kernel)
         return kernel
 

@@ -18,6 +18,9 @@ _importing = threading.Lock()
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_ERROR = re.compile(r"\b(error|fatal)( #\S+)? ?:")
+_MOST_CHARACTERS = 200
+"""Of an error's line, which may quote a whole type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +69,26 @@ def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
     Raises
     ------
     KernelError
-        If the compiler refuses it; its log is in the details.
+        If the compiler refuses it; its first error stands in the phrase, its log in the details.
     """
     version = compiler_version()
     cubin, log, failure = _run_nvrtc(recipe, architecture)
     if failure:
+        details = f"{failure}\n{log}".strip()
         raise KernelError(
             f"The kernel {recipe.title} does not compile for {architecture} with NVRTC {version}; its plain "
             "counterpart takes its place.",
-            f"{failure}\n{log}".strip(),
-            f"it does not compile for {architecture}",
+            details,
+            f"it does not compile for {architecture}: {first_error(details)}",
         )
     return _with_report(cubin, log)
+
+
+def first_error(log: str) -> str:
+    """Return the first line of a log that tells an error; where none does, the first line that is not empty."""
+    lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
+    found = next((line for line in lines if _ERROR.search(line)), lines[0] if lines else "")
+    return found if len(found) <= _MOST_CHARACTERS else f"{found[: _MOST_CHARACTERS - 3]}..."
 
 
 def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str]:

@@ -1,6 +1,7 @@
 """Compiled kernels on the disk, so that they are compiled once a machine.
 
 A kernel lies under the digest of everything that it depends on: source, flags, architecture and the compiler's version.
+Where it did not compile, the reason lies there for a report; it is no verdict, and compiling is tried again.
 A file is written in one atomic move and carries a checksum: whatever is not whole and ours is treated as missing and
 written anew. No error of the disk gets out, since a kernel can always be compiled again.
 """
@@ -23,13 +24,14 @@ MOST_NBYTES = 256 << 20
 """Of all kernels together; a model needs some two or three million bytes an architecture."""
 
 _MAGIC = b"latentloom kernel 1\n"
-_NAME = re.compile(r"[0-9a-f]{64}\.kernel")
-_LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.kernel\.[0-9a-f]{8}\.part")
+_NAME = re.compile(r"[0-9a-f]{64}\.(kernel|failure)")
+_LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.(kernel|failure)\.[0-9a-f]{8}\.part")
 _LEFTOVER_S = 3600.0
 """Age at which nobody writes a file any more: other threads and processes are writing theirs."""
 
 _FIELDS = ("registers", "spill_nbytes", "shared_nbytes")
 _MOST_FILE_NBYTES = 16 << 20
+_MOST_FAILURE_NBYTES = 4096
 
 
 def cache_folder() -> Path:
@@ -54,7 +56,7 @@ class KernelCache:
     folder
         Made when the first kernel is kept; None for ``kernels`` in `cache_folder`.
     most_nbytes
-        Of all kernels together: beyond it, those that were not used for longest go.
+        Of everything together: beyond it, what was not used for longest goes.
     """
 
     def __init__(self, folder: Path | None = None, *, most_nbytes: int = MOST_NBYTES, disk: Disk | None = None) -> None:
@@ -84,12 +86,34 @@ class KernelCache:
     def keep(self, key: str, kernel: CompiledKernel) -> None:
         """Write a kernel, and let old ones go."""
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(key), _format(key, kernel), self._disk)
-            self._trim()
+            self._write(self._path(key), _format(key, kernel))
+            self._failure_path(key).unlink(missing_ok=True)
+
+    def failure(self, key: str) -> str:
+        """Return why a kernel did not compile when it was tried last; empty if it did, or was not tried."""
+        path = self._failure_path(key)
+        try:
+            if self.has(key) or path.stat().st_size > _MOST_FAILURE_NBYTES:
+                return ""
+            return " ".join(path.read_text("utf-8", "replace").split())
+        except OSError:
+            return ""
+
+    def keep_failure(self, key: str, why: str) -> None:
+        """Write down in a phrase why a kernel did not compile, until it is kept."""
+        with contextlib.suppress(OSError):
+            self._write(self._failure_path(key), why.encode())
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.kernel"
+
+    def _failure_path(self, key: str) -> Path:
+        return self.folder / f"{key}.failure"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content, self._disk)
+        self._trim()
 
     def _trim(self) -> None:
         kept: list[tuple[float, int, Path]] = []

@@ -6,7 +6,7 @@ that is ready lies in the person's cache folder, where the GPU's executor finds 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu
@@ -17,6 +17,7 @@ from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.probe import Gpu
+    from gpu_backend.cuda.schedule import Schedule
     from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
@@ -79,7 +80,18 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
 
 def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
     """Return the kernels for one latent and one full picture, fused and plain, and for measuring, each once."""
+    return recipes_in(schedules_of(model, gpu, precision))
+
+
+def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
+    """Return the kernels of schedules, and the one for measuring, each once."""
     from gpu_backend.cuda.executor import EMPTY
+
+    return tuple(dict.fromkeys((*(recipe for schedule in schedules for recipe in schedule.recipes), EMPTY)))
+
+
+def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule, Schedule, Schedule]:
+    """Return the launches of one full picture, of one latent, and of the picture by plain kernels alone."""
     from gpu_backend.cuda.lowering import lower
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder
@@ -88,9 +100,8 @@ def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelReci
     model_id = model.facts.model_id
     mapping = build_mapping_plan(model.spec, model_id, precision=precision)
     synthesis = build_synthesis_plan(model.spec, model_id, precision=precision)
-    schedules = (
+    return (
         lower(synthesis, model.weights, target),
         lower(mapping, model.weights, target),
         lower(synthesis, model.weights, target, everything_plain=True),
     )
-    return tuple(dict.fromkeys((*(recipe for schedule in schedules for recipe in schedule.recipes), EMPTY)))

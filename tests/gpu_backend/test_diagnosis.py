@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gpu_backend import diagnosis
-from gpu_backend.cuda import nvml, tiles
+from gpu_backend import compile_kernels, device, diagnosis
+from gpu_backend.cuda import compiler, nvml, tiles
 from gpu_backend.cuda.compiler import CompiledKernel, compiler_version
 from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
 from gpu_backend.cuda.lone_conv import conv_steps
 from gpu_backend.cuda.probe import Probe
 from gpu_backend.cuda.self_check import record_of
 from gpu_backend.cuda.tiles import Tuned, save_entries, tuned_folder, tuned_path
-from gpu_backend.diagnosis import diagnose
+from gpu_backend.diagnosis import PlainLayer, diagnose
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.renderer.kernels import recipes_of
 from tests.helpers.fake_gpu import FAKE_GPU
@@ -60,15 +61,58 @@ def test_kernels_are_ready_when_they_lie_in_the_cache_and_fall_back_when_they_fa
     assert [kernel.title for kernel in found.kernels] == [recipe.title for recipe in recipes]
     assert {kernel.state for kernel in found.kernels} == {"not compiled yet"}
 
+    conv = next(place for place, recipe in enumerate(recipes) if recipe.stem == "modulated_conv")
     KernelCache().keep(kernel_key(recipes[0], "sm_80"), CompiledKernel(b"code", 32, 0, 0))
-    record_of(GPU, "580.1").note({recipes[1]: "off by 3", recipes[2]: ""})
+    record_of(GPU, "580.1").note({recipes[conv]: "off by 3", recipes[0]: ""})
     found = diagnose(MODEL).gpus[0]
     assert found.kernels[0].state == "ready"
-    assert (found.kernels[1].state, found.kernels[1].reason) == ("falls back", "off by 3")
-    assert found.kernels[2].state == "not compiled yet"
+    assert (found.kernels[conv].state, found.kernels[conv].reason) == ("falls back", "off by 3")
+    assert found.kernels[-1].state == "not compiled yet"
     after = diagnose()
     assert after.cache_files == 2
     assert after.cache_nbytes > len(b"code")
+
+
+LOG = """NVRTC_ERROR_COMPILATION, compilation log:
+
+{stem}.cu(7): warning #177-D: variable "unused" was declared but never referenced
+
+{stem}.cu(12): error: identifier "unheard_of" is undefined
+    unheard_of();
+    ^
+
+{stem}.cu(99): error: identifier "also" is undefined
+"""
+
+
+@pytest.mark.usefixtures("one_gpu")
+@pytest.mark.parametrize(("stem", "state"), [("modulated_conv", "falls back"), ("styles", "fails")])
+def test_a_kernel_that_did_not_compile_is_named_with_the_compilers_first_error(
+    stem: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = next(recipe for recipe in recipes_of(MODEL, GPU, "fp16") if recipe.stem == stem)
+
+    def run(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str]:
+        return (b"", LOG.format(stem=stem), "refused") if recipe == broken else (b"code", "", "")
+
+    monkeypatch.setattr(device, "_probe", lambda: Probe((GPU,), "", "580.1", "13.0"))
+    monkeypatch.setattr(compiler, "_run_nvrtc", run)
+    compile_kernels(MODEL)
+    reason = f'it does not compile for sm_80: {stem}.cu(12): error: identifier "unheard_of" is undefined'
+    found = {kernel.title: (kernel.state, kernel.reason) for kernel in diagnose(MODEL).gpus[0].kernels}
+    assert found.pop(broken.title) == (state, reason)
+    assert set(found.values()) == {("ready", "")}
+
+    monkeypatch.setattr(compiler, "_run_nvrtc", lambda recipe, architecture: (b"code", "", ""))
+    compile_kernels(MODEL)
+    assert {kernel.state for kernel in diagnose(MODEL).gpus[0].kernels} == {"ready"}
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_looking_compiles_nothing_and_writes_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_run_nvrtc", None)
+    diagnose(MODEL)
+    assert list(cache.iterdir()) == []
 
 
 @pytest.mark.usefixtures("one_gpu")
@@ -88,9 +132,11 @@ def test_the_tables_in_use_are_told() -> None:
 @pytest.mark.usefixtures("one_gpu")
 def test_layers_that_no_fused_kernel_can_do_are_named_with_the_reason() -> None:
     found = diagnose(make_stylegan2(fir=(1,) * 23)).gpus[0]
-    fallen = [(kernel.title, kernel.reason) for kernel in found.kernels if kernel.state == "falls back"]
     reason = "no fused kernel fits a block's shared memory with an FIR filter of 23 taps"
-    assert fallen == [(f"synthesis.b{side}.conv0, plain_modulated_up_conv", reason) for side in (8, 16)]
+    assert found.plain_layers == tuple(
+        PlainLayer(f"synthesis.b{side}.conv0", "plain_modulated_up_conv", reason) for side in (8, 16)
+    )
+    assert {kernel.state for kernel in found.kernels} == {"not compiled yet"}
     assert dict(found.tiles)["plain"] == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from explorer_app.cli import doctor
 from explorer_app.version import __version__
-from gpu_backend import Diagnosis, GpuDiagnosis, KernelDiagnosis
+from gpu_backend import Diagnosis, GpuDiagnosis, KernelDiagnosis, PlainLayer
 from tests.explorer_app.cli.test_commands import run_fresh
 from tests.helpers.command import Command
 
@@ -24,10 +24,21 @@ GPU = GpuDiagnosis(
     shipped_entries=34,
     tiles=(("shipped", 12), ("rule", 1)),
     kernels=(
-        KernelDiagnosis("styles (half=1)", "ready"),
-        KernelDiagnosis("to_rgb (taps=4)", "not compiled yet"),
-        KernelDiagnosis("modulated_conv (half=1)", "falls back", "its result differs by 3"),
+        KernelDiagnosis("styles", "styles (half=1)", "ready"),
+        KernelDiagnosis("modulated_conv", "modulated_conv (rows=2)", "ready"),
+        KernelDiagnosis("modulated_conv", "modulated_conv (rows=4)", "ready"),
+        KernelDiagnosis("to_rgb", "to_rgb (taps=4)", "not compiled yet"),
+        KernelDiagnosis("empty", "empty", "not compiled yet"),
+        KernelDiagnosis("modulated_conv", "modulated_conv (rows=8)", "falls back", "its result differs by 3"),
+        KernelDiagnosis(
+            "modulated_up_conv", "modulated_up_conv (rows=4)", "falls back", "it does not compile: x.cu(3)"
+        ),
+        KernelDiagnosis(
+            "modulated_up_conv", "modulated_up_conv (rows=6)", "falls back", "it does not compile: x.cu(3)"
+        ),
+        KernelDiagnosis("fully_connected", "fully_connected (batch=1)", "fails", "it does not compile: y.cu(9)"),
     ),
+    plain_layers=(PlainLayer("synthesis.b8.conv0", "plain_modulated_up_conv", "its filter has 23 taps"),),
 )
 FOUND = Diagnosis(
     gpus=(GPU,),
@@ -61,12 +72,21 @@ def test_the_report_names_what_was_found() -> None:
         "cuda-core 1.2.2",
         "torch not installed",
         "tuned 0, shipped 34 entries; this model's convolutions: 12 shipped, 1 rule",
-        "kernels ready: 1 of 3",
-        "to_rgb (taps=4): not compiled yet",
-        "modulated_conv (half=1): falls back: its result differs by 3",
+        "kernels ready: 3 of 9: styles, 2 modulated_conv;",
+        "not compiled yet: to_rgb, empty;",
+        "falls back: modulated_conv (rows=8);   its result differs by 3;",
+        "falls back: modulated_up_conv (rows=4) and 1 more modulated_up_conv;   it does not compile: x.cu(3);",
+        "fails, and none takes its place: fully_connected (batch=1);   it does not compile: y.cu(9);",
+        "falls back: synthesis.b8.conv0, plain_modulated_up_conv;   its filter has 23 taps",
         "3 files, 1.5 MB",
     ):
         assert words in text
+
+
+def test_kernels_that_all_are_ready_take_one_line() -> None:
+    kernels = tuple(kernel for kernel in GPU.kernels if kernel.state == "ready")
+    lines = dict(doctor.report(replace(FOUND, gpus=(replace(GPU, kernels=kernels, plain_layers=()),))))["cuda:0"]
+    assert lines[-1] == "kernels ready: 3 of 3: styles, 2 modulated_conv"
 
 
 def test_without_a_usable_gpu_the_report_says_why_and_what_is_there() -> None:

@@ -43,6 +43,8 @@ def test_a_kernel_that_does_not_compile_is_told_apart_from_the_others(cache: Ker
     assert set(compiled.kernels) == {_RECIPES[0]}
     assert set(compiled.failures) == {_BROKEN}
     assert told[-1] == (2, 2)
+    assert cache.failure(kernel_key(_BROKEN, "sm_80")) == compiled.failures[_BROKEN].phrase
+    assert cache.failure(kernel_key(_RECIPES[0], "sm_80")) == ""
     assert ready_count((_BROKEN, _RECIPES[0]), "sm_80", cache=cache) == 1
 
 

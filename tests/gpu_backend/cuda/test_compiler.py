@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gpu_backend.cuda.compiler import compile_kernel, compiler_version
+from gpu_backend.cuda.compiler import compile_kernel, compiler_version, first_error
 from gpu_backend.cuda.errors import KernelError
 from tests.helpers.hand_kernels import hand_kernel
 
@@ -62,6 +63,32 @@ def test_a_kernel_that_does_not_compile_is_named_and_its_log_is_kept() -> None:
     assert "sm_90a" in caught.value.sentence
     assert "\n" not in caught.value.sentence
     assert "unheard_of" in caught.value.details
+    why = 'it does not compile for sm_90a: broken.cu(1): error: identifier "unheard_of" is undefined'
+    assert caught.value.phrase == why
+
+
+def test_what_the_assembler_refuses_is_told_too() -> None:
+    source = 'extern "C" __global__ void big(float* y) { __shared__ float s[40000]; s[threadIdx.x] = *y; *y = s[7]; }'
+    with pytest.raises(KernelError) as caught:
+        compile_kernel(hand_kernel("big", source), "sm_80")
+    assert re.match(
+        r"it does not compile for sm_80: ptxas error : Entry function 'big' uses too much shared data",
+        caught.value.phrase,
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("", ""),
+        ("6: NVRTC_ERROR_OUT_OF_MEMORY\n\nmore", "6: NVRTC_ERROR_OUT_OF_MEMORY"),
+        ("a.cu(1): warning: an error\na.cu(2): catastrophic error #5: no", "a.cu(2): catastrophic error #5: no"),
+        ("ptxas info : errors\nptxas fatal   : Memory", "ptxas fatal : Memory"),
+        ("x: error: " + "y" * 400, "x: error: " + "y" * 187 + "..."),
+    ],
+)
+def test_the_first_error_of_a_log_is_one_short_line(log: str, line: str) -> None:
+    assert first_error(log) == line
 
 
 def test_an_architecture_that_the_compiler_does_not_know_is_an_error_of_the_kernel() -> None:

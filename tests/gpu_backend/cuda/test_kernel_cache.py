@@ -43,6 +43,38 @@ def test_the_key_tells_source_macros_and_architecture_apart() -> None:
     assert kernel_key(_recipe(), "sm_80") in keys
 
 
+def test_why_a_kernel_did_not_compile_is_known_until_it_does(cache: KernelCache) -> None:
+    key = kernel_key(_recipe(), "sm_80")
+    assert cache.failure(key) == ""
+    cache.keep_failure(key, "it is broken")
+    cache.keep_failure(key, "it does not compile: \u201cé\u201d\nat all")
+    assert cache.failure(key) == "it does not compile: \u201cé\u201d at all"
+    assert not cache.has(key)
+    assert cache.read(key) is None
+    cache.keep(key, _KERNEL)
+    assert cache.failure(key) == ""
+    assert [path.name for path in cache.folder.iterdir()] == [f"{key}.kernel"]
+
+
+@pytest.mark.parametrize("content", [b"x" * 5000, b"", b" \n"])
+def test_a_reason_that_is_none_counts_as_missing(cache: KernelCache, content: bytes) -> None:
+    key = kernel_key(_recipe(), "sm_80")
+    cache.keep_failure(key, "it is broken")
+    (path,) = cache.folder.iterdir()
+    path.write_bytes(content)
+    assert cache.failure(key) == ""
+
+
+def test_old_reasons_go_with_old_kernels(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path, most_nbytes=1500)
+    keys = [kernel_key(_recipe(str(number)), "sm_80") for number in range(2)]
+    cache.keep_failure(keys[0], "x" * 600)
+    os.utime(tmp_path / f"{keys[0]}.failure", (1000, 1000))
+    cache.keep(keys[1], replace(_KERNEL, cubin=bytes(1000)))
+    assert cache.failure(keys[0]) == ""
+    assert cache.has(keys[1])
+
+
 @pytest.mark.parametrize("length", [0, 5, 30, 90, -1])
 def test_a_file_that_is_not_whole_counts_as_missing_and_is_written_anew(cache: KernelCache, length: int) -> None:
     key = kernel_key(_recipe(), "sm_80")
@@ -105,7 +137,9 @@ def test_a_folder_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
     cache = KernelCache(blocked / "kernels")
     key = kernel_key(_recipe(), "sm_80")
     cache.keep(key, _KERNEL)
+    cache.keep_failure(key, "it is broken")
     assert cache.read(key) is None
+    assert cache.failure(key) == ""
 
 
 def test_the_usual_folder_is_the_persons_own_and_is_not_made_before_it_is_needed(own_folders: Path) -> None:
