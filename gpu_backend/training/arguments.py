@@ -66,6 +66,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("speed and reports")
     _add(group, "--precision", _PRECISIONS, None, "what layers compute in", "bf16 on a GPU, fp32 on the processor")
+    _flag(group, "--graphs", "replay each kind of update as a CUDA graph, on a GPU and not in fp16")
     _flag(group, "--compile", "compile both networks with torch.compile: a minute first, faster steps then")
     _add(group, "--log-kimg", _positive, "N", "thousand pictures between two lines of the log")
     _add(group, "--snapshot-kimg", _positive, "N", "thousand pictures between two checkpoints, snapshots and sheets")
@@ -101,8 +102,9 @@ def _add(
 
 def _flag(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
     """Add a switch that can also be turned off again when a training goes on."""
+    usual = "yes" if getattr(_USUAL, flag[2:].replace("-", "_")) else "no"
     group.add_argument(
-        flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=f"{text} (default: no)"
+        flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=f"{text} (default: {usual})"
     )
 
 

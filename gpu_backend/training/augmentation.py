@@ -75,6 +75,11 @@ class AdaptiveChance:
 
     r = E[sign(D(real))]: above the target, the discriminator overfits and p grows; below, it shrinks. From 0 to 1 it
     takes `kimg` thousand pictures.
+
+    Attributes
+    ----------
+    p, signs
+        Memory that stays: the chance; the sum of signs since the last change, and their number.
     """
 
     EVERY = 4
@@ -88,11 +93,11 @@ class AdaptiveChance:
     def see(self, real_logits: Tensor) -> None:
         """Take the logits of real pictures into account."""
         signs = real_logits.detach().float().sign()
-        self.signs = self.signs + torch.stack([signs.sum(), torch.ones_like(signs).sum()])
+        self.signs += torch.stack([signs.sum(), torch.ones_like(signs).sum()])
 
-    def change(self, pictures: int, signs: Tensor) -> None:
-        """Move p after so many pictures; `signs` is the sum of signs and their number, over all processes."""
-        direction = (signs[0] / signs[1].clamp(min=1) - self.target).sign()
+    def change(self, pictures: int) -> None:
+        """Move p after so many pictures, by the signs seen in all processes, and begin anew."""
+        direction = (self.signs[0] / self.signs[1].clamp(min=1) - self.target).sign()
         pace = pictures / max(self.kimg * 1000.0, 1e-8)
-        self.p = (self.p + direction * pace).clamp(0, 1)
-        self.signs = torch.zeros_like(self.signs)
+        self.p.add_(direction * pace).clamp_(0, 1)
+        self.signs.zero_()

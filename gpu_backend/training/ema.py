@@ -24,5 +24,4 @@ def ema_beta(batch: int, pictures_seen: int, half_life: float, ramp_up: float) -
 def follow(average: nn.Module, network: nn.Module, beta: float) -> None:
     """Move the average's parameters towards the network's, and copy its buffers."""
     torch._foreach_lerp_(list(average.parameters()), list(network.parameters()), 1.0 - beta)
-    for mine, its in zip(average.buffers(), network.buffers(), strict=True):
-        mine.copy_(its)
+    torch._foreach_copy_(list(average.buffers()), list(network.buffers()))

@@ -10,6 +10,10 @@ from torch import Tensor
 
 from gpu_backend.errors import LoomError
 
+G_LOSS, D_LOSS, R1, PATH = "the generator's loss", "the discriminator's loss", "the R1 penalty", "the path penalty"
+G_NORM, D_NORM = "the norm of the generator's gradient", "the norm of the discriminator's gradient"
+SIGN = "the mean sign of real logits"
+
 
 class DivergedError(LoomError):
     """The training computed something that is no number."""
@@ -29,9 +33,9 @@ class Figures:
         self._sums: dict[str, tuple[float, int]] = {}
         self._may_overflow = may_overflow
 
-    def add(self, step: int, name: str, value: Tensor) -> None:
-        """Note a value without waiting for it."""
-        self._pending.append((step, name, value.detach().float().reshape(())))
+    def add(self, step: int, noted: Mapping[str, Tensor]) -> None:
+        """Note values of a step without waiting for them."""
+        self._pending.extend((step, name, value) for name, value in noted.items())
 
     def check(self) -> None:
         """Look at what was noted.
@@ -44,7 +48,7 @@ class Figures:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        values = torch.stack([value for _, _, value in pending]).tolist()
+        values = torch.stack([value.detach().float().reshape(()) for _, _, value in pending]).tolist()
         for (step, name, _), value in zip(pending, values, strict=True):
             if math.isfinite(value):
                 total, count = self._sums.get(name, (0.0, 0))

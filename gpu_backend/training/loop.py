@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from gpu_backend.errors import DeviceMemoryError, RequestError
-from gpu_backend.training import step as names
+from gpu_backend.training import figures as names
 from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch

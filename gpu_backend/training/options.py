@@ -39,6 +39,8 @@ class TrainOptions:
         Adaptive augmentation of what the discriminator sees (Karras et al. 2020a), for small sets of pictures.
     mirror
         Also show pictures mirrored.
+    graphs
+        Capture updates as CUDA graphs where possible: on a GPU, unless in fp16.
     """
 
     data: str = "world"
@@ -67,6 +69,7 @@ class TrainOptions:
     seed: int = 0
     log_kimg: float = 4.0
     snapshot_kimg: float = 100.0
+    graphs: bool = True
     compile: bool = False
 
     @property

@@ -1,19 +1,19 @@
 """Several processes, one GPU each, as torchrun starts them.
 
-Gradients are averaged by one all-reduce a backward pass. torch's DistributedDataParallel cannot be used: it hangs on
+Gradients are averaged by one all-reduce an update. torch's DistributedDataParallel cannot be used: it hangs on
 hooks of a single backward pass, and the regularisers differentiate gradients inside of theirs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, distributed
 
 from gpu_backend.errors import DeviceError
 
@@ -31,23 +31,15 @@ class Processes:
         """The one that writes files and says how far it is."""
         return self.rank == 0
 
-    def average_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Replace every gradient by its mean over all processes."""
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        if self.count == 1 or not gradients:
-            return
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        distributed.all_reduce(flat)
-        flat /= self.count
-        sizes = [gradient.numel() for gradient in gradients]
-        for gradient, part in zip(gradients, torch.split(flat, sizes), strict=True):
-            gradient.copy_(part.view_as(gradient))
-
     def sum(self, values: Tensor) -> Tensor:
-        """Return the sum over all processes."""
+        """Replace values by their sum over all processes, and return them."""
         if self.count > 1:
             distributed.all_reduce(values)
         return values
+
+    def average(self, values: Tensor) -> None:
+        """Replace values by their mean over all processes."""
+        self.sum(values).div_(self.count)
 
     def any(self, is_so: bool) -> bool:
         """Tell whether it is so in any process."""

@@ -48,7 +48,7 @@ def path_lengths(pictures: Tensor, ws: Tensor, noise: Tensor, scale: float = 1.0
 
 
 class PathLength:
-    """The running mean of path lengths, and the squared distance of a batch from it."""
+    """The running mean of path lengths, in memory that stays, and the squared distance of a batch from it."""
 
     def __init__(self, device: torch.device) -> None:
         self.mean = torch.zeros([], device=device)
@@ -57,7 +57,7 @@ class PathLength:
         """Let the mean follow, and return mean (length - mean)^2."""
         followed = self.mean.lerp(lengths.detach().mean(), _PATH_DECAY)
         # With fp16 a length may overflow; the loss scale is lowered then, and the mean must not keep it.
-        self.mean = torch.where(followed.isfinite(), followed, self.mean)
+        self.mean.copy_(torch.where(followed.isfinite(), followed, self.mean))
         return (lengths - self.mean).square().mean()
 
 

@@ -1,41 +1,45 @@
 """One step of training: both networks, their regularisers, the moving average - and all state that a resume needs.
 
-Nothing in a step waits for the host, so a GPU always has work queued: losses go into `Figures`, p of the augmentation
-and the mean path length stay on the device.
+The story of a step::
+
+    real pictures        bytes into memory that stays                     real_pictures.py
+    generator            its loss; every few steps the path penalty       generator_gradients.py
+    discriminator        its loss; now and then R1                        discriminator_gradients.py
+    each of these four   gradients, their mean, Adam                      update.py, optimiser.py, gradient_buffer.py
+    moving average, chance of augmentation                                ema.py, augmentation.py
+
+On a GPU each update is captured as a CUDA graph after a few times and replayed from then on (replay.py). Nothing in a
+step waits for the host, so a GPU always has work queued: figures, p of the augmentation and the mean path length stay
+on the device.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import nullcontext
+from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.amp.grad_scaler import GradScaler
+from torch import Tensor
 
 from gpu_backend.training.augmentation import AdaptiveChance, augmented
+from gpu_backend.training.discriminator_gradients import DiscriminatorGradients
 from gpu_backend.training.ema import ema_beta, follow
-from gpu_backend.training.figures import Figures
-from gpu_backend.training.losses import fake_loss, generator_loss, real_loss
-from gpu_backend.training.networks.discriminator import Discriminator
-from gpu_backend.training.networks.generator import Generator
+from gpu_backend.training.figures import D_NORM, G_NORM, PATH, R1, Figures
+from gpu_backend.training.generator_gradients import GeneratorGradients
+from gpu_backend.training.gradient_buffer import GradientBuffer
+from gpu_backend.training.latents import Latents
+from gpu_backend.training.methods import StepMethods
+from gpu_backend.training.network_pair import NetworkPair
 from gpu_backend.training.networks.shape import NetworkShape
+from gpu_backend.training.optimiser import Optimiser
 from gpu_backend.training.options import TrainOptions
 from gpu_backend.training.processes import Processes
-from gpu_backend.training.regularisers import PathLength, lazy_correction, path_lengths, r1_penalty
+from gpu_backend.training.real_pictures import RealPictures
+from gpu_backend.training.replay import CudaRecorder, Recorder
+from gpu_backend.training.update import Update
 
-G_LOSS, D_LOSS, R1, PATH = "the generator's loss", "the discriminator's loss", "the R1 penalty", "the path penalty"
-G_NORM, D_NORM = "the norm of the generator's gradient", "the norm of the discriminator's gradient"
-SIGN = "the mean sign of real logits"
-
-_BETAS = (0.0, 0.99)
-_PATH_SHRINK = 2
 _SEED_STRIDE = 1_000_003
-_PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-Network = TypeVar("Network", bound=nn.Module)
 
 
 class Training:
@@ -45,6 +49,10 @@ class Training:
     ----------
     options
         Checked ones.
+    methods
+        How a step is computed; None for what is fast on the device.
+    recorder
+        What captures updates; None for CUDA graphs where the methods want them.
 
     Attributes
     ----------
@@ -54,85 +62,97 @@ class Training:
         The moving average of the generator.
     """
 
-    def __init__(self, options: TrainOptions, processes: Processes) -> None:
+    def __init__(
+        self,
+        options: TrainOptions,
+        processes: Processes,
+        methods: StepMethods | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.options, self.processes = options, processes
-        self.device = processes.device
-        usual = "bf16" if self.device.type == "cuda" else "fp32"
-        self.low = _PRECISIONS[usual if options.precision == "auto" else options.precision]
+        self.device = device = processes.device
+        self.methods = methods = methods or StepMethods.of(options, device)
         self.step = self.pictures_seen = 0
-        shape = NetworkShape(
-            options.resolution,
-            options.channel_base,
-            options.channel_max,
-            options.z_dim,
-            options.w_dim,
-            options.mapping_layers,
-        )
-        if self.device.type == "cuda":
+        if device.type == "cuda":
             torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
+        self._recorder = recorder or (CudaRecorder(device) if methods.graphs else None)
         torch.manual_seed(options.seed)
-        self.generator = _placed(Generator(shape.spec()), self.device)
-        self.discriminator = _placed(Discriminator(shape), self.device)
+        networks = NetworkPair(_shape(options), methods, device)
+        self.generator, self.discriminator = networks.generator, networks.discriminator
         self.ema = copy.deepcopy(self.generator).eval().requires_grad_(False)
         torch.manual_seed(options.seed + processes.rank * _SEED_STRIDE)
-        self._synthesise: Callable[..., Tensor] = self.generator.synthesis
-        self._judge: Callable[..., Tensor] = self.discriminator
-        if options.compile:
-            self._synthesise = torch.compile(self.generator.synthesis)
-            self._judge = torch.compile(self.discriminator)
-        self._g_parameters = list(self.generator.parameters())
-        self._d_parameters = list(self.discriminator.parameters())
-        self._g_adam = self._adam(self._g_parameters, options.path_every if options.path_weight else 0)
-        self._d_adam = self._adam(self._d_parameters, options.r1_every if options.r1_weight else 0)
-        scaled = self.low == torch.float16
-        self._g_scaler = GradScaler(self.device.type, enabled=scaled)
-        self._d_scaler = GradScaler(self.device.type, enabled=scaled)
-        self._path = PathLength(self.device)
-        self.chance = AdaptiveChance(options.augment_target, options.augment_kimg, self.device)
+
+        self.chance = AdaptiveChance(options.augment_target, options.augment_kimg, device)
+        scaled = methods.low == torch.float16
         self.figures = Figures(frozenset({G_NORM, D_NORM, R1, PATH}) if scaled else frozenset())
+        self._real = RealPictures(
+            self.share, options.resolution, device, methods.memory_format, self._recorder, mirror=options.mirror
+        )
+        self._path_every = options.path_every if options.path_weight else 0
+        self._r1_every = options.r1_every if options.r1_weight else 0
+        rate = options.learning_rate
+        self._g_optimiser = Optimiser(self.generator, rate, self._path_every, methods, device, G_NORM)
+        self._d_optimiser = Optimiser(self.discriminator, rate, self._r1_every, methods, device, D_NORM)
+        latents = Latents(self.generator, options.mixing, device)
+        of_generator = GeneratorGradients(networks, latents, self._g_optimiser, options, self.share, self._changed)
+        of_discriminator = DiscriminatorGradients(
+            networks, latents, self._d_optimiser, options, self._real.values, self.chance, self._changed
+        )
+        self._path_mean = of_generator.path_length.mean
+        is_alone = processes.count == 1
+        g_buffer = None if is_alone else GradientBuffer(self._g_optimiser.parameters)
+        d_buffer = None if is_alone else GradientBuffer(self._d_optimiser.parameters)
+        of_g = (self._g_optimiser, processes, g_buffer, self._recorder)
+        of_d = (self._d_optimiser, processes, d_buffer, self._recorder)
+        self._train_generator = Update(of_generator.of_loss, *of_g)
+        self._regularise_generator = Update(of_generator.of_path, *of_g, shared=(self._path_mean,))
+        self._train_discriminator = Update(of_discriminator.of_loss, *of_d)
+        self._regularise_discriminator = Update(of_discriminator.of_r1, *of_d)
 
     @property
     def share(self) -> int:
         """Pictures a step in this process."""
         return self.options.batch // self.processes.count
 
+    @property
+    def is_settled(self) -> bool:
+        """Every kind of update that comes up is captured, or never will be: from now on steps take their usual time."""
+        return self._real.is_settled and all(update.is_settled for update, every in self._updates() if every)
+
     def run_step(self, pictures: Tensor) -> None:
-        """Do a step with real pictures, (share, 3, R, R) uint8 on the device."""
-        options, number = self.options, self.step
-        real = pictures.to(torch.float32, memory_format=self._format) / 127.5 - 1.0
-        if options.mirror:
-            turned = torch.rand(len(real), 1, 1, 1, device=self.device) < 0.5
-            real = torch.where(turned, real.flip(3), real)
-        self._train_generator()
-        if options.path_weight and number % options.path_every == 0:
-            self._regularise_generator()
-        self._train_discriminator(real)
-        if options.r1_weight and number % options.r1_every == 0:
-            self._regularise_discriminator(real)
-        self.step += 1
-        self.pictures_seen += options.batch
-        beta = ema_beta(options.batch, self.pictures_seen, options.ema_half_life, options.ema_ramp)
-        follow(self.ema, self.generator, beta)
-        if options.augment and self.step % AdaptiveChance.EVERY == 0:
-            signs = self.processes.sum(self.chance.signs.clone())
-            self.chance.change(options.batch * AdaptiveChance.EVERY, signs)
+        """Do a step with real pictures, (share, 3, R, R) uint8."""
+        options = self.options
+        with self._recorder.beside() if self._recorder is not None else nullcontext():
+            self._real.show(pictures)
+            for update, every in self._updates():
+                if every and self.step % every == 0:
+                    self.figures.add(self.step + 1, update.run())  # people count steps from 1
+            self.step += 1
+            self.pictures_seen += options.batch
+            beta = ema_beta(options.batch, self.pictures_seen, options.ema_half_life, options.ema_ramp)
+            follow(self.ema, self.generator, beta)
+            if options.augment and self.step % AdaptiveChance.EVERY == 0:
+                self.processes.sum(self.chance.signs)
+                self.chance.change(options.batch * AdaptiveChance.EVERY)
 
     def state(self) -> dict[str, Any]:
         """Return everything that the next step depends on, as tensors and plain values."""
         generators = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             generators["cuda"] = torch.cuda.get_rng_state(self.device)
+        g_adam, g_scaler = self._g_optimiser.state()
+        d_adam, d_scaler = self._d_optimiser.state()
         return {
             "step": self.step,
             "pictures_seen": self.pictures_seen,
             "generator": self.generator.state_dict(),
             "discriminator": self.discriminator.state_dict(),
             "ema": self.ema.state_dict(),
-            "g_adam": self._g_adam.state_dict(),
-            "d_adam": self._d_adam.state_dict(),
-            "g_scaler": self._g_scaler.state_dict(),
-            "d_scaler": self._d_scaler.state_dict(),
-            "path_mean": self._path.mean,
+            "g_adam": g_adam,
+            "d_adam": d_adam,
+            "g_scaler": g_scaler,
+            "d_scaler": d_scaler,
+            "path_mean": self._path_mean,
             "augment_p": self.chance.p,
             "augment_signs": self.chance.signs,
             "random": self.processes.gather(generators),
@@ -143,122 +163,38 @@ class Training:
         self.step, self.pictures_seen = state["step"], state["pictures_seen"]
         for name in ("generator", "discriminator", "ema"):
             getattr(self, name).load_state_dict(state[name])
-        for adam, saved in ((self._g_adam, state["g_adam"]), (self._d_adam, state["d_adam"])):
-            rates = [(group["lr"], group["betas"]) for group in adam.param_groups]
-            adam.load_state_dict(saved)
-            for group, (rate, betas) in zip(adam.param_groups, rates, strict=True):
-                group["lr"], group["betas"] = rate, betas  # what is asked for now, not what was
-        for scaler, saved in ((self._g_scaler, state["g_scaler"]), (self._d_scaler, state["d_scaler"])):
-            if saved and scaler.is_enabled():
-                scaler.load_state_dict(saved)
-        self._path.mean = state["path_mean"].to(self.device)
-        self.chance.p = state["augment_p"].to(self.device)
-        self.chance.signs = state["augment_signs"].to(self.device)
+        self._g_optimiser.load_state(state["g_adam"], state["g_scaler"])
+        self._d_optimiser.load_state(state["d_adam"], state["d_scaler"])
+        self._path_mean.copy_(state["path_mean"])
+        self.chance.p.copy_(state["augment_p"])
+        self.chance.signs.copy_(state["augment_signs"])
+        for update, _ in self._updates():
+            update.forget()
         if len(state["random"]) == self.processes.count:
             own = state["random"][self.processes.rank]
             torch.set_rng_state(own["cpu"].cpu())
             if "cuda" in own and self.device.type == "cuda":
                 torch.cuda.set_rng_state(own["cuda"].cpu(), self.device)
 
-    def _train_generator(self) -> None:
-        self.generator.requires_grad_(True)
-        self.discriminator.requires_grad_(False)
-        parts = self.options.accumulate
-        for _ in range(parts):
-            image = self._synthesise(self._rows(self.share // parts), "random", self.low)
-            loss = generator_loss(self._judge(self._changed(image), self.low))
-            self._note(G_LOSS, loss)
-            torch.autograd.backward(self._g_scaler.scale(loss / parts))
-        self._apply(self._g_adam, self._g_scaler, self._g_parameters, G_NORM)
-
-    def _regularise_generator(self) -> None:
-        options = self.options
-        part = max(1, self.share // options.accumulate // _PATH_SHRINK)
-        scale = self._g_scaler.get_scale() if self._g_scaler.is_enabled() else 1.0
-        ws = self._rows(part)
-        image = self.generator.synthesis(ws, "random", self.low)
-        penalty = self._path.penalty(path_lengths(image, ws, torch.randn_like(image), scale))
-        self._note(PATH, penalty)
-        torch.autograd.backward(self._g_scaler.scale(penalty * (options.path_weight * options.path_every)))
-        self._path.mean = self.processes.sum(self._path.mean.clone()) / self.processes.count
-        self._apply(self._g_adam, self._g_scaler, self._g_parameters, G_NORM)
-
-    def _train_discriminator(self, real: Tensor) -> None:
-        self.generator.requires_grad_(False)
-        self.discriminator.requires_grad_(True)
-        parts = self.options.accumulate
-        for part in real.chunk(parts):
-            with torch.no_grad():
-                image = self._synthesise(self._rows(len(part), follow_average=True), "random", self.low)
-                image, shown = self._changed(image), self._changed(part)
-            of_fake = fake_loss(self._judge(image, self.low))
-            torch.autograd.backward(self._d_scaler.scale(of_fake / parts))
-            logits = self._judge(shown, self.low)
-            of_real = real_loss(logits)
-            torch.autograd.backward(self._d_scaler.scale(of_real / parts))
-            self.chance.see(logits)
-            self._note(D_LOSS, of_fake.detach() + of_real.detach())
-            self._note(SIGN, logits.detach().sign().mean())
-        self._apply(self._d_adam, self._d_scaler, self._d_parameters, D_NORM)
-
-    def _regularise_discriminator(self, real: Tensor) -> None:
-        """R1 on what the discriminator sees: with augmentation, that is the changed pictures."""
-        options = self.options
-        scale = self._d_scaler.get_scale() if self._d_scaler.is_enabled() else 1.0
-        for part in real.chunk(options.accumulate):
-            shown = self._changed(part).detach().requires_grad_(True)
-            penalty = r1_penalty(shown, self.discriminator(shown, self.low), scale).mean()
-            self._note(R1, penalty)
-            weight = 0.5 * options.r1_weight * options.r1_every / options.accumulate
-            torch.autograd.backward(self._d_scaler.scale(penalty * weight))
-        self._apply(self._d_adam, self._d_scaler, self._d_parameters, D_NORM)
-
-    def _apply(
-        self, adam: torch.optim.Optimizer, scaler: GradScaler, parameters: list[nn.Parameter], norm: str
-    ) -> None:
-        self.processes.average_gradients(parameters)
-        scaler.unscale_(adam)
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        self._note(norm, nn.utils.get_total_norm(gradients))
-        scaler.step(adam)
-        scaler.update()
-        adam.zero_grad(set_to_none=True)
-
-    def _rows(self, count: int, *, follow_average: bool = False) -> Tensor:
-        """Return rows of w, (count, num_ws, w_dim): some of them from two latents, cut at a random row (mixing)."""
-        spec = self.generator.spec
-        w = self.generator.mapping(torch.randn(count, spec.mapping.z_dim, device=self.device))
-        if follow_average:
-            self.generator.mapping.follow(w)
-        rows: Tensor = w[:, None].expand(-1, spec.num_ws, -1)
-        if self.options.mixing == 0:
-            return rows
-        other = self.generator.mapping(torch.randn(count, spec.mapping.z_dim, device=self.device))
-        cut = torch.randint(1, spec.num_ws, (count, 1), device=self.device)
-        is_mixed = torch.rand(count, 1, device=self.device) < self.options.mixing
-        is_other = is_mixed & (torch.arange(spec.num_ws, device=self.device) >= cut)
-        return torch.where(is_other[:, :, None], other[:, None], rows)
-
-    def _note(self, name: str, value: Tensor) -> None:
-        """Keep a figure of the step at hand; steps count from 1."""
-        self.figures.add(self.step + 1, name, value)
+    def _updates(self) -> tuple[tuple[Update, int], ...]:
+        """Return the updates in the order of a step, each with the steps from one to the next, 0 for never."""
+        return (
+            (self._train_generator, 1),
+            (self._regularise_generator, self._path_every),
+            (self._train_discriminator, 1),
+            (self._regularise_discriminator, self._r1_every),
+        )
 
     def _changed(self, pictures: Tensor) -> Tensor:
         return augmented(pictures, self.chance.p) if self.options.augment else pictures
 
-    def _adam(self, parameters: list[nn.Parameter], every: int) -> torch.optim.Adam:
-        rate, betas = lazy_correction(self.options.learning_rate, _BETAS, every)
-        return torch.optim.Adam(parameters, rate, betas, eps=1e-8, fused=self.device.type == "cuda")
 
-    @property
-    def _format(self) -> torch.memory_format:
-        return torch.channels_last if self.device.type == "cuda" else torch.contiguous_format
-
-
-def _placed(network: Network, device: torch.device) -> Network:
-    """Move a network to its device; a GPU convolves fastest with channels last."""
-    if device.type == "cuda":
-        for parameter in network.parameters():
-            if parameter.ndim == 4:
-                parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
-    return network.to(device)
+def _shape(options: TrainOptions) -> NetworkShape:
+    return NetworkShape(
+        options.resolution,
+        options.channel_base,
+        options.channel_max,
+        options.z_dim,
+        options.w_dim,
+        options.mapping_layers,
+    )

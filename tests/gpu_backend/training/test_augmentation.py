@@ -57,10 +57,10 @@ def test_colours_keep_grey_grey_and_turn_and_scale_the_rest() -> None:
 @pytest.mark.parametrize(("mean_sign", "moved"), [(0.9, 0.01), (0.2, -0.01)])
 def test_p_grows_when_the_discriminator_is_too_sure_and_shrinks_otherwise(mean_sign: float, moved: float) -> None:
     chance = AdaptiveChance(0.6, 1.0, CPU)
-    chance.p = torch.tensor(0.5)
+    chance.p.fill_(0.5)
     positive = round(50 * (1 + mean_sign))
     chance.see(torch.cat([torch.ones(positive), -torch.ones(100 - positive)]))
-    chance.change(10, chance.signs)
+    chance.change(10)
     assert chance.p.item() == pytest.approx(0.5 + moved)
     assert chance.signs.tolist() == [0.0, 0.0]
 
@@ -69,5 +69,5 @@ def test_p_stays_between_zero_and_one() -> None:
     chance = AdaptiveChance(0.6, 0.001, CPU)
     for sign, end in ((1.0, 1.0), (-1.0, 0.0)):
         chance.see(torch.full((4,), sign))
-        chance.change(1000, chance.signs)
+        chance.change(1000)
         assert chance.p.item() == end

@@ -77,12 +77,11 @@ def test_the_average_moves_parameters_and_copies_buffers() -> None:
 def test_figures_are_averaged_and_a_nan_is_named_with_its_step() -> None:
     figures = Figures(frozenset({"the norm"}))
     for step, value in ((1, 2.0), (2, 4.0)):
-        figures.add(step, "the loss", torch.tensor(value))
-    figures.add(2, "the norm", torch.tensor(math.inf))
+        figures.add(step, {"the loss": torch.tensor(value)})
+    figures.add(2, {"the norm": torch.tensor(math.inf)})
     assert figures.means() == {"the loss": 3.0}
     assert figures.means() == {}
-    figures.add(3, "the loss", torch.tensor(1.0))
-    figures.add(4, "the penalty", torch.tensor(math.nan))
-    figures.add(4, "the loss", torch.tensor(math.nan))
+    figures.add(3, {"the loss": torch.tensor(1.0)})
+    figures.add(4, {"the penalty": torch.tensor(math.nan), "the loss": torch.tensor(math.nan)})
     with pytest.raises(DivergedError, match="the penalty became nan in step 4"):
         figures.check()
