@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.arguments import pack_arguments
 from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.driver import Driver, Graph, LoadedKernel
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.observation import observe_layers
 from gpu_backend.cuda.pending_run import DeviceRun, Lane
 from gpu_backend.cuda.pinned import PinnedRing, address_of, array_over, pinned_memory
@@ -44,6 +45,8 @@ class CudaBoundPlan:
 
     Parameters
     ----------
+    pool
+        The executor's; what this plan takes goes back when it is closed.
     kernels
         Those of the schedule's recipes, loaded; they belong to the executor.
     constants
@@ -58,12 +61,14 @@ class CudaBoundPlan:
     def __init__(
         self,
         driver: Driver,
+        pool: MemoryPool,
         schedule: Schedule,
         kernels: Mapping[KernelRecipe, LoadedKernel],
         constants: ConstantStore,
         make_timer: MakeTimer,
     ) -> None:
         self._driver = driver
+        self._pool = pool
         self._schedule = schedule
         self._constants = constants
         self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
@@ -80,7 +85,7 @@ class CudaBoundPlan:
         self._is_closed = False
         self._ring: PinnedRing | None = None
         if _KEPT in self._regions:
-            self._ring = PinnedRing(driver, region_nbytes(self._regions[_KEPT]))
+            self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]))
         self._timer = make_timer(schedule, self._launch)
         try:
             self._bind()
@@ -143,6 +148,7 @@ class CudaBoundPlan:
             If the plan was closed.
         """
         self._enter()
+        self._pool.tidy()
         for name in outputs:
             if name not in self._regions or self._regions[name].role != "output":
                 raise ValueError(f"the plan has no output {name!r}")
@@ -224,20 +230,20 @@ class CudaBoundPlan:
         self._constants.give_back(self._taken)
         self._taken = {}
         if self._base is not None:
-            driver.release(self._base)
+            self._pool.release(self._base)
             self._base = None
 
     def _bind(self) -> None:
         driver, schedule = self._driver, self._schedule
         driver.enter()
-        self._base = driver.reserve(schedule.nbytes)
+        self._base = self._pool.reserve(schedule.nbytes)
         driver.zero(self._base, schedule.nbytes)
         self._places = {region.name: self._base + region.offset for region in schedule.regions}
         self._taken = self._constants.take(schedule.constants)
         self._arguments = [pack_arguments(launch.arguments, self._places, self._taken) for launch in schedule.launches]
         for _ in range(_LANES):
             # Events last: memory comes back by itself if they fail.
-            staging = pinned_memory(driver, self._inputs.nbytes)
+            staging = pinned_memory(self._pool, self._inputs.nbytes)
             lane = Lane(driver.make_event(), driver.make_event(), driver.make_event(), staging)
             self._lanes.append(lane)
             self._free.append(lane)
@@ -259,7 +265,7 @@ class CudaBoundPlan:
         try:
             for name in wanted:
                 if name not in lane.outputs:
-                    lane.outputs[name] = pinned_memory(driver, region_nbytes(self._regions[name]))
+                    lane.outputs[name] = pinned_memory(self._pool, region_nbytes(self._regions[name]))
             self._send_inputs(lane)
             driver.record(lane.start)
             if not is_plain:
@@ -324,6 +330,7 @@ class CudaBoundPlan:
             run.fail(error)
         self._in_flight.remove(run)
         self._free.append(run.lane)
+        self._pool.tidy()
 
     def _finish_all(self) -> None:
         while self._in_flight:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_backend.cuda.driver import Driver
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.schedule import Constant
 
 
@@ -21,8 +22,9 @@ class _Held:
 class ConstantStore:
     """Constants by key. A plan takes all of its constants and gives them back; nobody's constants are freed."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, pool: MemoryPool) -> None:
         self._driver = driver
+        self._pool = pool
         self._held: dict[str, _Held] = {}
 
     @property
@@ -57,23 +59,23 @@ class ConstantStore:
             held.users -= 1
             if not held.users:
                 del self._held[key]
-                self._driver.release(held.address)
+                self._pool.release(held.address)
 
     def close(self) -> None:
         """Free everything, whoever still uses it. May be called twice."""
         for held in self._held.values():
-            self._driver.release(held.address)
+            self._pool.release(held.address)
         self._held.clear()
 
     def _take(self, constant: Constant) -> int:
         held = self._held.get(constant.key)
         if held is None:
             array = np.ascontiguousarray(constant.make())
-            address = self._driver.reserve(array.nbytes)
+            address = self._pool.reserve(array.nbytes)
             try:
                 self._driver.upload(address, array)
             except BaseException:
-                self._driver.release(address)
+                self._pool.release(address)
                 raise
             held = self._held[constant.key] = _Held(address, array.nbytes, 0)
         held.users += 1

@@ -65,7 +65,7 @@ class Driver(Protocol):
         ...
 
     def release(self, address: int) -> None:
-        """Free memory on the device, after the work that uses it. Never raises."""
+        """Free memory on the device; waits until the device has nothing to do. Never raises."""
         ...
 
     def reserve_pinned(self, nbytes: int) -> int:
@@ -73,7 +73,11 @@ class Driver(Protocol):
         ...
 
     def release_pinned(self, address: int) -> None:
-        """Free it, on any thread, once no work uses it. Never raises."""
+        """Free it, on any thread; waits until the device has nothing to do. Never raises."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether all work that was handed over is done. A lost device has none. Never raises."""
         ...
 
     def copy_in(self, target: int, source: int, nbytes: int) -> None:

@@ -19,6 +19,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_store import KernelStore
 from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.occupancy import kernel_facts
 from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Schedule
@@ -79,7 +80,8 @@ class CudaExecutor:
         self._records = _kernel_records() if driver is None else None
         # Last: if anything here fails, nothing of the driver's is left open.
         self._driver = driver or _open_driver(self._gpu)
-        self._constants = ConstantStore(self._driver)
+        self._pool = MemoryPool(self._driver)
+        self._constants = ConstantStore(self._driver, self._pool)
         self._store = KernelStore(self._driver)
         self._failures: dict[str, str] = self._record.failures
         self._common: frozenset[KernelRecipe] = frozenset()
@@ -145,8 +147,9 @@ class CudaExecutor:
         self._is_closed = True
         for bound in reversed(self._bound):
             bound.close()
-        self._store.close()
         self._constants.close()
+        self._pool.close()
+        self._store.close()
         self._driver.close()
 
     def _loaded(self, plan: Plan, target: Target, *, use_fused: bool) -> Schedule:
@@ -249,7 +252,7 @@ class CudaExecutor:
         )
 
     def _bind(self, schedule: Schedule) -> CudaBoundPlan:
-        return CudaBoundPlan(self._driver, schedule, self._store.kernels, self._constants, self._make_timer)
+        return CudaBoundPlan(self._driver, self._pool, schedule, self._store.kernels, self._constants, self._make_timer)
 
     def _make_timer(self, schedule: Schedule, start: Callable[[int], None]) -> StepTimer:
         def facts() -> tuple[KernelFacts, ...]:

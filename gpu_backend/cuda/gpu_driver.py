@@ -81,6 +81,10 @@ class GpuDriver:
         """Free it, on any thread."""
         self._quietly(lambda: cuda.cuMemFreeHost(address))
 
+    def is_idle(self) -> bool:
+        """Whether the stream has nothing to do."""
+        return self._stream is None or str(cuda.cuStreamQuery(self._stream)[0].name) != "CUDA_ERROR_NOT_READY"
+
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
         """Copy from pinned memory to the device."""
         self._ask(cuda.cuMemcpyHtoDAsync(target, source, nbytes, self._stream), "copying")

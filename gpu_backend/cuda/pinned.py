@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.driver import Driver
+from gpu_backend.cuda.memory_pool import MemoryPool
 
 Memory = ctypes.Array[ctypes.c_char]
 """An object that stands for memory of the host; arrays over it keep it alive."""
 
 
-def pinned_memory(driver: Driver, nbytes: int) -> Memory:
-    """Pinned memory that is freed when the object and all arrays over it are gone."""
-    address = driver.reserve_pinned(nbytes)
-    return _watched(address, nbytes, lambda: driver.release_pinned(address))
+def pinned_memory(pool: MemoryPool, nbytes: int) -> Memory:
+    """Pinned memory that goes back when the object and all arrays over it are gone."""
+    address = pool.reserve_pinned(nbytes)
+    return _watched(address, nbytes, lambda: pool.release_pinned(address))
 
 
 def address_of(memory: Memory) -> int:
@@ -52,8 +52,8 @@ class PinnedRing:
     Taken and handed out by one thread; slots come back on any thread, whenever the last view is collected.
     """
 
-    def __init__(self, driver: Driver, nbytes: int, count: int = 3) -> None:
-        self._driver = driver
+    def __init__(self, pool: MemoryPool, nbytes: int, count: int = 3) -> None:
+        self._pool = pool
         self._slot_nbytes = nbytes
         self._count = count
         self._made = 0
@@ -74,7 +74,7 @@ class PinnedRing:
             pass
         if self._made == self._count:
             return None
-        address = self._driver.reserve_pinned(self._slot_nbytes)
+        address = self._pool.reserve_pinned(self._slot_nbytes)
         self._made += 1
         return address
 
@@ -90,7 +90,7 @@ class PinnedRing:
             self._drain()
 
     def close(self) -> None:
-        """Free the slots that are here now, and the others when they come back. May be called twice."""
+        """Give up the slots that are here now, and the others when they come back. May be called twice."""
         self._is_closed = True
         self._drain()
 
@@ -101,4 +101,4 @@ class PinnedRing:
             except IndexError:
                 return
             self._made -= 1
-            self._driver.release_pinned(address)
+            self._pool.release_pinned(address)

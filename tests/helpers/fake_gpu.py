@@ -53,7 +53,8 @@ class FakeDriver:
     """Kernels by entry point. `memory_nbytes` is all that the device has; `refused` entry points do not load.
 
     `lose_after` counts down with every piece of work that is done; at 0 the device is lost. `full_after` counts down
-    with everything that is made; at 0 there is no memory for it.
+    with everything that is made; at 0 there is no memory for it. `full_waits` counts the times that memory was freed
+    while there was work, which a driver first does all of, whoever's it is.
     """
 
     kernels: Mapping[str, FakeKernel] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class FakeDriver:
         self.launches = 0
         self.copies_in: list[int] = []
         self.is_closed = False
+        self.full_waits = 0
         self._queue: list[_Op] = []
         self._captured: list[_Op] | None = None
         self._lost: DeviceLostError | None = None
@@ -114,8 +116,8 @@ class FakeDriver:
         return self._make(self.device, nbytes)
 
     def release(self, address: int) -> None:
-        """Free; the work that was handed over is done before, as a driver does it."""
-        self._run_all_quietly()
+        """Free, after all work."""
+        self._wait_for_all()
         self.device.pop(address, None)
 
     def reserve_pinned(self, nbytes: int) -> int:
@@ -124,8 +126,13 @@ class FakeDriver:
         return self._make(self.pinned, nbytes)
 
     def release_pinned(self, address: int) -> None:
-        """Free."""
+        """Free, after all work."""
+        self._wait_for_all()
         self.pinned.pop(address, None)
+
+    def is_idle(self) -> bool:
+        """Whether the queue is empty."""
+        return not self._queue
 
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
@@ -207,7 +214,6 @@ class FakeDriver:
 
     def release_graph(self, graph: Graph) -> None:
         """Forget it."""
-        self._run_all_quietly()
         self.graphs = [kept for kept in self.graphs if kept is not graph]
 
     def make_event(self) -> Event:
@@ -277,7 +283,8 @@ class FakeDriver:
         while self._queue:
             self._run_one()
 
-    def _run_all_quietly(self) -> None:
+    def _wait_for_all(self) -> None:
+        self.full_waits += bool(self._queue)
         with contextlib.suppress(DeviceLostError):
             self._run_all()
 

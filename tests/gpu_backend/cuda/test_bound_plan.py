@@ -12,6 +12,7 @@ import pytest
 from gpu_backend.cuda.bound_plan import CudaBoundPlan
 from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.occupancy import kernel_facts
 from gpu_backend.errors import CancelledError, DeviceLostError, DeviceMemoryError
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
@@ -33,7 +34,8 @@ class Desk:
 
     def __init__(self, **settings: Any) -> None:
         self.driver: FakeDriver = hand_driver(**settings)
-        self.constants = ConstantStore(self.driver)
+        self.pool = MemoryPool(self.driver)
+        self.constants = ConstantStore(self.driver, self.pool)
         self.kernels = {recipe: self.driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
         self.empty = self.driver.load(b"", "empty")
         self.bound = self.bind()
@@ -51,11 +53,12 @@ class Desk:
                 lambda: measure_event_cost(self.driver, self.empty),
             )
 
-        return CudaBoundPlan(self.driver, hand_schedule(), self.kernels, self.constants, make_timer)
+        return CudaBoundPlan(self.driver, self.pool, hand_schedule(), self.kernels, self.constants, make_timer)
 
     def close(self) -> None:
         self.bound.close()
         self.constants.close()
+        self.pool.close()
         for kernel in (*self.kernels.values(), self.empty):
             self.driver.unload(kernel)
 
@@ -261,6 +264,44 @@ def test_plans_share_constants_and_the_last_one_frees_them(desk: Desk) -> None:
     assert np.array_equal(second.run({"x": x})["pixels"], expected_pixels(x))
     second.close()
     assert desk.constants.nbytes == 0
+
+
+def test_closing_a_plan_waits_for_its_own_runs_and_for_no_others(desk: Desk) -> None:
+    x, others = make_x(0), [make_x(1), make_x(2)]
+    second = desk.bind()
+    own = desk.bound.submit({"x": x}, outputs=("pixels", "image"))
+    runs = [second.submit({"x": other}) for other in others]
+    desk.bound.close()
+    assert desk.driver.queued > 0, "the runs of the other plan are still under way"
+    third = desk.bind()
+    last = third.submit({"x": x})
+    assert desk.driver.full_waits == 0
+    assert np.array_equal(own.wait()["pixels"], expected_pixels(x))
+    for run, other in zip(runs, others, strict=True):
+        assert np.array_equal(run.wait()["pixels"], expected_pixels(other))
+    assert np.array_equal(last.wait()["pixels"], expected_pixels(x)), "in memory that was just released"
+    third.close()
+    second.close()
+    own = last = run = None
+    runs.clear()
+    gc.collect()
+    desk.close()
+    assert desk.driver.full_waits == 0
+    assert desk.driver.is_empty
+
+
+def test_what_a_closed_plan_leaves_is_freed_once_the_device_is_idle(desk: Desk) -> None:
+    second = desk.bind()
+    desk.bound.run({"x": make_x(0)})
+    held = len(desk.driver.device), len(desk.driver.pinned)
+    run = second.submit({"x": make_x(1)})
+    desk.bound.close()
+    gc.collect()
+    assert (len(desk.driver.device), len(desk.driver.pinned)) >= held
+    run.wait()
+    assert len(desk.driver.device) == held[0] - 1
+    assert len(desk.driver.pinned) < held[1]
+    assert desk.driver.full_waits == 0
 
 
 def test_a_plan_that_does_not_fit_leaves_nothing_behind() -> None:

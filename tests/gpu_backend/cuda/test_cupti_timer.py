@@ -14,6 +14,7 @@ from gpu_backend.cuda.cupti_records import CuptiRecords
 from gpu_backend.cuda.cupti_timer import CuptiTimer, KernelRecord, kernel_times_us
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.kernel_timer import EventTimer
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.occupancy import kernel_facts
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.self_check import SelfCheckRecord
@@ -53,7 +54,8 @@ def bind(records: PaperRecords) -> CudaBoundPlan:
         by_events = EventTimer(driver, schedule.launches, start, facts, lambda: 0.002)
         return CuptiTimer(schedule.launches, records, facts, by_events)
 
-    return CudaBoundPlan(driver, hand_schedule(), kernels, ConstantStore(driver), make_timer)
+    pool = MemoryPool(driver)
+    return CudaBoundPlan(driver, pool, hand_schedule(), kernels, ConstantStore(driver, pool), make_timer)
 
 
 def test_recorded_times_are_taken_as_they_are_and_cost_no_graph() -> None:

@@ -252,6 +252,7 @@ def test_a_wrong_kernel_is_remembered_as_wrong(bench: Bench) -> None:
 def test_checking_leaves_no_memory_behind(bench: Bench) -> None:
     driver = hand_driver()
     bound = bench.open(driver).bind(PLAN)
+    bound.run({})
     assert sum(block.nbytes for block in driver.device.values()) == bound.nbytes + 16
 
 

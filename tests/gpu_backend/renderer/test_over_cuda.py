@@ -1,6 +1,7 @@
 """The renderer over the GPU's own executor, on a GPU made of Python whose kernels do nothing."""
 
-from collections import defaultdict
+import gc
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -101,6 +102,39 @@ def test_many_frames_take_no_more_memory(renderer: Renderer, driver: FakeDriver)
     assert len(driver.device) + len(driver.pinned) + len(driver.events) == blocks
     renderer.close()
     assert not driver.device
+
+
+@pytest.mark.parametrize("in_flight", [1, 2])
+def test_changes_of_resolution_that_drop_plans_never_wait_for_the_whole_device(
+    in_flight: int, driver: FakeDriver, tmp_path: Path
+) -> None:
+    executor = CudaExecutor(
+        MODEL, driver=driver, gpu=FAKE_GPU, record=SelfCheckRecord(tmp_path, "driver"), compiled=compiled
+    )
+    renderer = Renderer(MODEL, executor=executor, plan_budget_nbytes=1)
+    pending = deque([renderer.submit(request_for(renderer, resolution=8))])
+    least = len(driver.device)
+    kept, dropped = [], 0
+    for number in range(40):
+        side = (8, 16, None, 32)[number % 4]
+        before = renderer.memory.plans
+        measure = number % 8 == 5
+        pending.append(renderer.submit(request_for(renderer, resolution=side, measure_steps=measure)))
+        dropped += renderer.memory.plans < before
+        while len(pending) >= in_flight:
+            kept.append(pending.popleft().wait())
+        del kept[:-3]
+    assert dropped > 5, "plans made room for each other"
+    while pending:
+        pending.popleft().wait()
+    kept.clear()
+    gc.collect()
+    renderer.render(request_for(renderer, resolution=8))
+    assert len(driver.device) <= least, "nothing is kept that nobody uses"
+    renderer.close()
+    assert driver.full_waits == 0
+    gc.collect()
+    assert driver.is_empty
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
