@@ -12,6 +12,7 @@ The story::
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,7 @@ Open = Callable[[str, int, torch.device], PictureSource]
 
 
 def train(
-    request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open = open_source
+    request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open | None = None
 ) -> TrainOutcome:
     """Train until enough pictures were shown or somebody asks to stop.
 
@@ -79,6 +80,7 @@ def train(
                 f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
             )
         _make_folder(request.out)
+        opened = opened or functools.partial(open_source, say=say if processes.is_first else _nobody)
         with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
             training = Training(options, processes)
             if state is not None:
@@ -222,6 +224,10 @@ class _Loop:
             f"Training stopped after {seen:,.1f} kimg because {what}; {place}, with a lower --learning-rate or a "
             "larger --gamma."
         )
+
+
+def _nobody(_: str) -> None:
+    """Hear it and do nothing: the first process says the same."""
 
 
 def _make_folder(folder: Path) -> None:

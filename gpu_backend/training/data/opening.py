@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,8 +13,12 @@ from gpu_backend.training.data.source import DataError, PictureSource
 WORLD = "world"
 
 
-def open_source(data: str, resolution: int, device: torch.device) -> PictureSource:
+def open_source(
+    data: str, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None
+) -> PictureSource:
     """Open a folder, a zip, or the procedural world, named ``world``; a folder of that name is ``./world``.
+
+    `say` hears what a person should know of how pictures are made.
 
     Raises
     ------
@@ -23,7 +28,7 @@ def open_source(data: str, resolution: int, device: torch.device) -> PictureSour
     if data == WORLD:
         from gpu_backend.training.data.world import WorldSource
 
-        return WorldSource(resolution, device)
+        return WorldSource(resolution, device, say)
     path = Path(data)
     if path.is_dir():
         return folder_source(path, resolution)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gpu_backend.training.world.noise import chance
+from gpu_backend.training.world.noise import Salt, chance
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,6 @@ class Setting:
         folded = ((seeds ^ (seeds >> 31)) & 0x7FFFFFFF).to(torch.int32)
         return cls(*(*columns, folded[:, None, None]))
 
-    def chance(self, salt: int) -> torch.Tensor:
+    def chance(self, salt: Salt) -> torch.Tensor:
         """A number of each picture's own in 0..1, another one for every ``salt``; ``(n, 1, 1)``."""
         return chance(self.seeds, salt)

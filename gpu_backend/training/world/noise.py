@@ -13,6 +13,9 @@ _THIRD = -1028477379
 _FOURTH = 668265263
 _UNIT = 2.0**-31
 
+Salt = int | torch.Tensor
+"""What tells the noises of one seed apart: a whole number, or one as ``() int64``."""
+
 # Octaves are turned by this angle, so that their lattices never line up.
 _COSINE, _SINE = math.cos(0.65), math.sin(0.65)
 # Not 2: octaves of one lattice would meet in its zeros.
@@ -26,13 +29,13 @@ def _mixed(key: torch.Tensor) -> torch.Tensor:
     return key ^ (key >> 16 & 0xFFFF)
 
 
-def hashed(cell: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
+def hashed(cell: torch.Tensor, keys: torch.Tensor, salt: Salt) -> torch.Tensor:
     """A number in 0..1 for every whole-numbered ``cell`` ``int32``, by the seeds ``keys`` and ``salt``."""
-    key = _mixed(_mixed(cell * _FIRST + keys) + (salt * _FOURTH & 0x7FFFFFFF))
+    key = _mixed(_mixed(cell * _FIRST + keys) + _salted(salt))
     return key.float() * (0.5 * _UNIT) + 0.5
 
 
-def chance(keys: torch.Tensor, salt: int) -> torch.Tensor:
+def chance(keys: torch.Tensor, salt: Salt) -> torch.Tensor:
     """A number in 0..1 for every seed in ``keys`` ``int32``; another ``salt`` gives another number."""
     return hashed(torch.zeros_like(keys), keys, salt + 7919)
 
@@ -47,7 +50,7 @@ def _fade(share: torch.Tensor) -> torch.Tensor:
     return share * share * share * (share * (share * 6.0 - 15.0) + 10.0)
 
 
-def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
+def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: Salt) -> torch.Tensor:
     """Noise of gradients on a lattice of pitch 1, about -1..1 (Perlin 2002: quintic interpolation).
 
     Parameters
@@ -62,7 +65,7 @@ def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: i
     return _lattice(x, y, keys + _salted(salt))
 
 
-def _salted(salt: int) -> int:
+def _salted(salt: Salt) -> Salt:
     return salt * _FOURTH & 0x7FFFFFFF
 
 
@@ -100,12 +103,12 @@ def _octaves(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: int, co
         rights.append((right * _COSINE - up * _SINE) * _FINER + 3.7)
         ups.append((right * _SINE + up * _COSINE) * _FINER - 1.3)
     turn, side, aside, above = (numbers(row, x.device)[:, None, None] for row in (cosines, sines, rights, ups))
-    salts = torch.cat([torch.full_like(keys[:1, :1, 0], _salted(salt + octave)) for octave in range(count)])
+    salts = (torch.arange(salt, salt + count, device=x.device) * _FOURTH & 0x7FFFFFFF).to(torch.int32)[:, None]
     x, y = x[:, None], y[:, None]
     return _lattice(x * turn - y * side + aside, x * side + y * turn + above, keys[:, None] + salts[:, :, None])
 
 
-def line_noise(x: torch.Tensor, keys: torch.Tensor, salt: int) -> torch.Tensor:
+def line_noise(x: torch.Tensor, keys: torch.Tensor, salt: Salt) -> torch.Tensor:
     """Noise along a line, about -1..1."""
     floor = x.floor()
     cell = floor.to(torch.int32)

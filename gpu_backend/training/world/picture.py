@@ -7,8 +7,10 @@ from torch.nn.functional import avg_pool2d
 
 from gpu_backend.training.world.factors import FACTORS, Setting
 from gpu_backend.training.world.light import Light, rgb
-from gpu_backend.training.world.look import fog, look
+from gpu_backend.training.world.look import Seen, fog, look
 from gpu_backend.training.world.noise import smoothstep
+from gpu_backend.training.world.numbers import number
+from gpu_backend.training.world.parts import Run, as_is
 from gpu_backend.training.world.sky import air, sky
 from gpu_backend.training.world.terrain import Terrain, skyline, step_at, terrain
 from gpu_backend.training.world.trees import TREE_ROWS, grass, tree_row
@@ -34,12 +36,12 @@ class Scene:
     snow: torch.Tensor
 
 
-def _over(picture: torch.Tensor, rows: slice, colour: torch.Tensor, cover: torch.Tensor) -> torch.Tensor:
+def _over(picture: torch.Tensor, start: int, stop: int, colour: torch.Tensor, cover: torch.Tensor) -> torch.Tensor:
     """Lay ``colour`` ``(n, 3, W, h)`` over some rows of a picture, or ``(n, W, h)`` over those of a mask."""
-    part = picture[..., rows]
+    part = picture[..., start:stop]
     if picture.ndim == 4:
         cover = cover[:, None]
-    return torch.cat((picture[..., : rows.start], part + (colour - part) * cover, picture[..., rows.stop :]), -1)
+    return torch.cat((picture[..., :start], part + (colour - part) * cover, picture[..., stop:]), -1)
 
 
 def _halved_land(land: Terrain) -> Terrain:
@@ -47,52 +49,89 @@ def _halved_land(land: Terrain) -> Terrain:
     return replace(land, height=land.height[:, ::2], colour=land.colour[:, :, ::2], white=land.white[:, ::2])
 
 
-def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int) -> Scene:
+def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int, run: Run = as_is) -> Scene:
     """Draw pictures and say what is where; the arguments are those of `draw`, on one device."""
     setting = Setting.of(factors, seeds)
     # Four samples a pixel; small pictures are sampled as finely as the next larger ones, so that they look alike.
     fine = 4 if resolution <= 64 else 2
     samples = resolution * fine
-    view, light = View.of(setting, samples), Light.of(setting)
+    view, light = View.of(setting, samples), run(Light.of, setting)
     coarse = view.coarse()
     steps = min(max(samples * 5 // 8, 160), 320)
-    land = terrain(setting, light, view, steps)
-    count, nowhere = factors.shape[0], torch.zeros_like(view.across[:, :1])
-    looks = view.up.expand(count, samples, samples).contiguous()
-    seen = look(land, skyline(land), looks)
-    horizon = air(light, view.across, nowhere + 0.035, glow=0.12)
-    ambient = 0.8 * air(light, nowhere, nowhere + 0.6) + 0.2 * horizon.mean(2, keepdim=True)
+    land = run(terrain, setting, light, view, steps)
+    looks = view.up.expand(factors.shape[0], samples, samples).contiguous()
+    seen = run(look, land, run(skyline, land), looks)
+    horizon, ambient = run(_around, light, view.across)
 
     # Sky and water are smooth: a quarter of the samples does.
     rows, half = view.rows(0.0, 9.0), view.rows(0.0, 9.0).start // 2
-    above = sky(setting, light, coarse, coarse.across, coarse.up[:, :, half:].clamp(min=0.0))
-    picture = torch.cat((horizon.expand(-1, -1, -1, rows.start), doubled(above)), 3)
-    picture = picture + (fog(setting, seen.colour, horizon, seen.distance) - picture) * seen.land[:, None]
+    above = run(sky, setting, light, coarse, coarse.across, coarse.up[:, :, half:].clamp(min=0.0))
+    picture = run(_land_before_sky, setting, seen, horizon, above, rows.start)
 
     rows = slice(0, view.rows(-9.0, 0.0).stop)
-    depth = (land.water - seen.height)[..., rows]
-    wet = (depth / (0.0035 * seen.distance[..., rows]) + 0.5).clamp(0.0, 1.0) * seen.land[..., rows]
+    depth, wet = run(_flooded, seen, land.water, rows.stop)
     low = replace(coarse, up=coarse.up[..., : rows.stop // 2])
-    ground, depth = seen.colour[..., : rows.stop : 2][:, :, ::2], depth[:, ::2, ::2]
-    surface = water(setting, light, ambient, horizon[:, :, ::2], low, _halved_land(land), ground, depth)
-    picture = _over(picture, rows, doubled(surface), wet)
+    ground = seen.colour[..., : rows.stop : 2][:, :, ::2]
+    surface = water(setting, light, ambient, horizon[:, :, ::2], low, _halved_land(land), ground, depth, run)
+    picture = run(_over, picture, rows.start, rows.stop, doubled(surface), wet)
     wet = torch.nn.functional.pad(wet, (0, samples - rows.stop))
 
     hidden = torch.zeros_like(looks)
     for distance in TREE_ROWS:
-        step = step_at(distance, steps)
+        step, place = step_at(distance, steps), number(distance, looks.device)
         rows = view.rows(-1.1 / distance, 1.0 / distance)
         feet = land.height[:, :, step : step + 1]
-        cover, colour = tree_row(setting, light, ambient, view, feet, land.water, distance, view.up[..., rows])
-        behind = (seen.distance > distance * 0.985).float() * seen.land + 1.0 - seen.land
-        cover = cover * behind[..., rows]
-        picture = _over(picture, rows, fog(setting, colour, horizon, torch.full_like(cover, distance)), cover)
-        hidden = _over(hidden, rows, torch.ones_like(cover), cover)
+        trees = run(tree_row, setting, light, ambient, view, feet, land.water, place, view.up[..., rows])
+        cover, colour = run(_not_behind, setting, horizon, seen, place, rows.start, rows.stop, *trees)
+        picture = run(_over, picture, rows.start, rows.stop, colour, cover)
+        hidden = run(_over, hidden, rows.start, rows.stop, torch.ones_like(cover), cover)
     rows = view.rows(-9.0, -0.10)
-    cover, colour = grass(setting, light, ambient, view, view.up[..., rows])
-    picture = _over(picture, rows, colour, cover)
-    hidden = _over(hidden, rows, torch.ones_like(cover), cover)
+    cover, colour = grass(setting, light, ambient, view, view.up[..., rows], run)
+    picture = run(_over, picture, rows.start, rows.stop, colour, cover)
+    hidden = run(_over, hidden, rows.start, rows.stop, torch.ones_like(cover), cover)
+    return run(_finished, setting, picture, seen, wet, hidden, fine)
 
+
+def _around(light: Light, across: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Colour of the sky along the horizon, ``(n, 3, W, 1)``, and the light from everywhere, ``(n, 3, 1, 1)``."""
+    nowhere = torch.zeros_like(across[:, :1])
+    horizon = air(light, across, nowhere + 0.035, glow=0.12)
+    return horizon, 0.8 * air(light, nowhere, nowhere + 0.6) + 0.2 * horizon.mean(2, keepdim=True)
+
+
+def _land_before_sky(
+    setting: Setting, seen: Seen, horizon: torch.Tensor, above: torch.Tensor, start: int
+) -> torch.Tensor:
+    picture = torch.cat((horizon.expand(-1, -1, -1, start), doubled(above)), 3)
+    return picture + (fog(setting, seen.colour, horizon, seen.distance) - picture) * seen.land[:, None]
+
+
+def _flooded(seen: Seen, level: torch.Tensor, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """How deep the land lies below the water, at every other sample, and what of the rows up to ``stop`` is wet."""
+    depth = level - seen.height[..., :stop]
+    wet = (depth / (0.0035 * seen.distance[..., :stop]) + 0.5).clamp(0.0, 1.0) * seen.land[..., :stop]
+    return depth[:, ::2, ::2], wet
+
+
+def _not_behind(
+    setting: Setting,
+    horizon: torch.Tensor,
+    seen: Seen,
+    distance: torch.Tensor,
+    start: int,
+    stop: int,
+    cover: torch.Tensor,
+    colour: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cover and colour, in their air, of what stands at a distance, where no land hides it."""
+    land = seen.land[..., start:stop]
+    shown = (seen.distance[..., start:stop] > distance * 0.985).float() * land + 1.0 - land
+    return cover * shown, fog(setting, colour, horizon, distance.expand_as(cover))
+
+
+def _finished(
+    setting: Setting, picture: torch.Tensor, seen: Seen, wet: torch.Tensor, hidden: torch.Tensor, fine: int
+) -> Scene:
     dry = seen.land * (1.0 - wet)
     masks = torch.stack((seen.land, wet * (1.0 - hidden), seen.white * dry * (1.0 - hidden)), 1)
     whole = avg_pool2d(torch.cat((_developed(setting, picture), masks), 1), fine).transpose(2, 3).flip(2)

@@ -5,13 +5,15 @@ import torch
 from gpu_backend.training.world.factors import Setting
 from gpu_backend.training.world.light import Light, rgb
 from gpu_backend.training.world.noise import gradient_noise, hashed, line_noise, smoothstep
-from gpu_backend.training.world.numbers import numbers
+from gpu_backend.training.world.numbers import number, numbers
+from gpu_backend.training.world.parts import Run, as_is
 from gpu_backend.training.world.terrain import vegetation, winter
 from gpu_backend.training.world.view import EYE, View
 
 #: Distances of the rows of trees, from far to near.
 TREE_ROWS = (5.6, 3.7, 2.05)
 FARTHEST_ROW = TREE_ROWS[0]
+GRASS_ROWS = 3
 
 
 def tree_row(
@@ -21,7 +23,7 @@ def tree_row(
     view: View,
     ground: torch.Tensor,
     water: torch.Tensor,
-    distance: float,
+    distance: torch.Tensor,
     up: torch.Tensor,
     eye: torch.Tensor | float = EYE,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -31,6 +33,8 @@ def tree_row(
     ----------
     ground : torch.Tensor
         ``(n, W, 1)``: heights of the land at this distance.
+    distance : torch.Tensor
+        ``()``: one of `TREE_ROWS`.
     up : torch.Tensor
         ``(n, 1 or W, H)``: where to look.
     eye : torch.Tensor or float
@@ -41,7 +45,7 @@ def tree_row(
     tuple of torch.Tensor
         What the trees cover, ``(n, W, H)`` 0..1, and their colour, ``(n, 3, W, H)`` linear.
     """
-    keys, salt = setting.seeds, 200 + round(distance * 10)
+    keys, salt = setting.seeds, 200 + torch.round(distance * 10.0).to(torch.int64)
     across, columns = view.across, view.across.shape[1]
     room = 0.34 / distance
     cold = winter(setting)
@@ -62,7 +66,7 @@ def tree_row(
     column = ((centres / (view.pitch * columns) + 0.5) * columns).to(torch.int64).clamp(0, columns - 1)
     feet = torch.gather(ground[:, None].expand(-1, 3, -1, -1), 2, column)
     clump = 0.5 + 0.5 * line_noise(centres * distance * 0.55, each, salt + 5)
-    frame = (0.55 + 0.45 * smoothstep(0.05, 0.5, centres.abs())) if distance < 3.0 else 1.0
+    frame = torch.where(distance < 3.0, 0.55 + 0.45 * smoothstep(0.05, 0.5, centres.abs()), 1.0)
     wish = setting.tree_density[:, None] * (0.45 + 1.1 * clump) * frame
     growth = smoothstep(0.0, 0.16, wish - hashed(name, each, salt + 6)) * smoothstep(0.02, 0.06, feet - water[:, None])
     sizes = (0.34 + 0.42 * hashed(name, each, salt + 7)) * (0.35 + 0.65 * growth) / distance
@@ -97,9 +101,28 @@ def tree_row(
 
 
 def grass(
-    setting: Setting, light: Light, ambient: torch.Tensor, view: View, up: torch.Tensor
+    setting: Setting, light: Light, ambient: torch.Tensor, view: View, up: torch.Tensor, run: Run = as_is
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Blades before the eye, cover ``(n, W, H)`` and colour ``(n, 3, W, H)``, for the rows ``up`` ``(n, 1, H)``."""
+    covered = torch.zeros_like(view.across * up)
+    colour = torch.zeros_like(covered)[:, None].expand(-1, 3, -1, -1).contiguous()
+    for row in range(GRASS_ROWS):
+        which = number(float(row), up.device)
+        covered, colour = run(_blades, setting, light, ambient, view, up, which, covered, colour)
+    return covered, colour / covered[:, None].clamp(min=1e-3)
+
+
+def _blades(
+    setting: Setting,
+    light: Light,
+    ambient: torch.Tensor,
+    view: View,
+    up: torch.Tensor,
+    row: torch.Tensor,
+    covered: torch.Tensor,
+    colour: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A row of them, ``()`` from 0, behind those that are there; colours are weighted by their cover."""
     keys, across = setting.seeds, view.across
     meadow, _ = vegetation(setting)
     cold = winter(setting)
@@ -107,35 +130,31 @@ def grass(
     lean = (setting.chance(90) - 0.5) * 0.9
     tilt = (setting.chance(91) - 0.5) * 0.10
     base = bottom - 0.09 + setting.foreground * (0.185 + tilt * across + 0.05 * line_noise(across * 2.2, keys, 92))
-    covered = torch.zeros_like(across * up)
-    colour = torch.zeros_like(covered)[:, None].expand(-1, 3, -1, -1)
-    for row, room in enumerate((0.017, 0.024, 0.033)):
-        salt = 100 + 20 * row
-        offset = 31.0 * setting.chance(salt)
-        cell = torch.floor(across / room + offset)
-        low = base - 0.022 * row
-        beside = numbers((-2.0, 2.0, -1.0, 1.0, 0.0), across.device)[None, :, None, None]
-        mine, each = cell[:, None] + beside, keys[:, None]
-        name = mine.to(torch.int32)
-        roots = (mine + hashed(name, each, salt + 1) - offset[:, None]) * room
-        lengths = (0.05 + 0.12 * hashed(name, each, salt + 2) ** 2) * (0.25 + 0.9 * setting.foreground[:, None])
-        lengths = lengths * (0.7 + 0.5 * line_noise(roots * 4.0, each, salt + 3)) * (1.0 + 0.25 * row)
-        bends = (hashed(name, each, salt + 4) - 0.5 + 0.6 * lean[:, None]) * 0.55
-        hues = hashed(name, each, salt + 5) - 0.5
-        blades = zip(*(value.unbind(1) for value in (roots, lengths, bends, hues)), strict=True)
-        for root, length, bend, hue in blades:
-            rise = (up - low) / length
-            centre = root + bend * length * rise.clamp(min=0.0) ** 2
-            wide = (0.0030 + 0.0014 * row) * (1.0 - rise.clamp(0.0, 1.0) ** 2)
-            blade = ((wide - (across - centre).abs()) / view.pitch + 0.5).clamp(0.0, 1.0)
-            blade = blade * smoothstep(1.0, 0.97, rise) * smoothstep(0.0, 0.2, setting.foreground)
-            shade = (0.25 + 0.75 * rise.clamp(0.0, 1.0)) * (0.85 - 0.16 * row)
-            green = meadow * torch.exp(hue[:, None] * rgb(0.9, 0.5, 0.3, covered)) * (1.0 - 0.45 * cold)[:, None]
-            leaf = green * (light.lamp * 0.55 + ambient) * shade[:, None]
-            colour = colour + (leaf - colour) * blade[:, None]
-            covered = covered + (1.0 - covered) * blade
-        ground = ((low - up) / view.pitch + 0.5).clamp(0.0, 1.0)
-        dark = meadow * (light.lamp * 0.30 + ambient * 0.6) * 0.5
-        colour = colour + (dark - colour) * (ground * (1.0 - covered))[:, None]
-        covered = torch.maximum(covered, ground)
-    return covered, colour / covered[:, None].clamp(min=1e-3)
+    salt = 100 + 20 * row.to(torch.int64)
+    room = 0.017 * torch.exp2(0.4785 * row)
+    offset = 31.0 * setting.chance(salt)
+    cell = torch.floor(across / room + offset)
+    low = base - 0.022 * row
+    beside = numbers((-2.0, 2.0, -1.0, 1.0, 0.0), across.device)[None, :, None, None]
+    mine, each = cell[:, None] + beside, keys[:, None]
+    name = mine.to(torch.int32)
+    roots = (mine + hashed(name, each, salt + 1) - offset[:, None]) * room
+    lengths = (0.05 + 0.12 * hashed(name, each, salt + 2) ** 2) * (0.25 + 0.9 * setting.foreground[:, None])
+    lengths = lengths * (0.7 + 0.5 * line_noise(roots * 4.0, each, salt + 3)) * (1.0 + 0.25 * row)
+    bends = (hashed(name, each, salt + 4) - 0.5 + 0.6 * lean[:, None]) * 0.55
+    hues = hashed(name, each, salt + 5) - 0.5
+    for root, length, bend, hue in zip(*(value.unbind(1) for value in (roots, lengths, bends, hues)), strict=True):
+        rise = (up - low) / length
+        centre = root + bend * length * rise.clamp(min=0.0) ** 2
+        wide = (0.0030 + 0.0014 * row) * (1.0 - rise.clamp(0.0, 1.0) ** 2)
+        blade = ((wide - (across - centre).abs()) / view.pitch + 0.5).clamp(0.0, 1.0)
+        blade = blade * smoothstep(1.0, 0.97, rise) * smoothstep(0.0, 0.2, setting.foreground)
+        shade = (0.25 + 0.75 * rise.clamp(0.0, 1.0)) * (0.85 - 0.16 * row)
+        green = meadow * torch.exp(hue[:, None] * rgb(0.9, 0.5, 0.3, covered)) * (1.0 - 0.45 * cold)[:, None]
+        leaf = green * (light.lamp * 0.55 + ambient) * shade[:, None]
+        colour = colour + (leaf - colour) * blade[:, None]
+        covered = covered + (1.0 - covered) * blade
+    ground = ((low - up) / view.pitch + 0.5).clamp(0.0, 1.0)
+    dark = meadow * (light.lamp * 0.30 + ambient * 0.6) * 0.5
+    colour = colour + (dark - colour) * (ground * (1.0 - covered))[:, None]
+    return torch.maximum(covered, ground), colour

@@ -4,8 +4,10 @@ import torch
 
 from gpu_backend.training.world.factors import Setting
 from gpu_backend.training.world.light import Light, rgb
-from gpu_backend.training.world.look import fog, look
+from gpu_backend.training.world.look import Seen, fog, look
 from gpu_backend.training.world.noise import gradient_noise, smoothstep
+from gpu_backend.training.world.numbers import number
+from gpu_backend.training.world.parts import Run, as_is
 from gpu_backend.training.world.sky import sky
 from gpu_backend.training.world.terrain import Terrain, mirrored_skyline, step_at
 from gpu_backend.training.world.trees import FARTHEST_ROW, tree_row
@@ -31,6 +33,7 @@ def water(
     land: Terrain,
     ground: torch.Tensor,
     depth: torch.Tensor,
+    run: Run = as_is,
 ) -> torch.Tensor:
     """Colour of the water, were it everywhere, for the rows of ``view`` at and below the horizon.
 
@@ -50,19 +53,47 @@ def water(
     torch.Tensor
         ``(n, 3, W, H)`` linear.
     """
+    ripple, mirror, sideways = run(_surface, setting, view, land.water)
+    reflected = run(sky, setting, light, view, sideways, mirror)
+    image = run(look, land, run(mirrored_skyline, land), mirror)
+    step = step_at(FARTHEST_ROW, land.distance.shape[2])
+    feet, below = land.height[:, :, step : step + 1], 2.0 * land.water - EYE
+    distance = number(FARTHEST_ROW, mirror.device)
+    trees = run(tree_row, setting, light, ambient, view, feet, land.water, distance, mirror, below)
+    return run(
+        _shown, setting, light, ambient, horizon, view, land.water, ground, depth, ripple, reflected, image, *trees
+    )
+
+
+def _surface(setting: Setting, view: View, level: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Ripples, and where they turn each look upwards: by how much up, and to which side."""
     across, down = view.across, -view.up
-    away = (EYE - land.water) / down.clamp(min=0.012)
+    away = (EYE - level) / down.clamp(min=0.012)
     ripple = _ripples(setting, view, across * away, away)
     calm = 0.009 + 0.018 * setting.chance(132)
     mirror = (down + ripple * calm).clamp(min=0.002).contiguous()
-    reflected = sky(setting, light, view, across + ripple * calm * 0.5, mirror)
-    image = look(land, mirrored_skyline(land), mirror)
+    return ripple, mirror, across + ripple * calm * 0.5
+
+
+def _shown(
+    setting: Setting,
+    light: Light,
+    ambient: torch.Tensor,
+    horizon: torch.Tensor,
+    view: View,
+    level: torch.Tensor,
+    ground: torch.Tensor,
+    depth: torch.Tensor,
+    ripple: torch.Tensor,
+    reflected: torch.Tensor,
+    image: Seen,
+    cover: torch.Tensor,
+    colour: torch.Tensor,
+) -> torch.Tensor:
+    """Lay over one another: what is below, what is reflected (the sky, the land's image, the trees), and glints."""
+    across, down = view.across, -view.up
+    away = (EYE - level) / down.clamp(min=0.012)
     reflected = reflected + (fog(setting, image.colour, horizon, image.distance) - reflected) * image.land[:, None]
-    step = step_at(FARTHEST_ROW, land.distance.shape[2])
-    below = 2.0 * land.water - EYE
-    cover, colour = tree_row(
-        setting, light, ambient, view, land.height[:, :, step : step + 1], land.water, FARTHEST_ROW, mirror, below
-    )
     reflected = reflected + (colour - reflected) * cover[:, None]
     grazing = 1.0 - down.clamp(min=0.0) * torch.rsqrt(down**2 + across**2 + 1.0)
     # Schlick's formula with the fourth power and a raised floor: water that is seen from above stays a mirror.

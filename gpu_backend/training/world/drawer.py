@@ -1,0 +1,75 @@
+"""Pictures of one shape again and again on a GPU: their parts melted by torch.compile, and all of it one CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from gpu_backend.training.world.factors import FACTORS
+from gpu_backend.training.world.parts import Melted, Run, as_is
+from gpu_backend.training.world.picture import scene
+
+
+class Drawer:
+    """Draws `count` pictures at a time, as bytes. The first call takes as long as compiling does, once a machine.
+
+    Parameters
+    ----------
+    say
+        Hears it when parts cannot be melted here, for want of Triton or of a C compiler; pictures take longer then.
+    """
+
+    def __init__(self, count: int, resolution: int, device: torch.device, say: Callable[[str], None]) -> None:
+        self._resolution, self._say = resolution, say
+        self._factors = torch.empty(count, len(FACTORS), device=device)
+        self._seeds = torch.empty(count, dtype=torch.int64, device=device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._pictures = torch.empty(0)
+
+    @torch.no_grad()
+    def draw(self, factors: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+        """Return ``(count, 3, R, R) uint8`` of ``factors`` ``(count, F)`` and ``seeds`` ``(count,) int64``."""
+        self._factors.copy_(factors.pin_memory(), non_blocking=True)
+        self._seeds.copy_(seeds.pin_memory(), non_blocking=True)
+        if self._graph is None:
+            self._capture()
+        assert self._graph is not None
+        self._graph.replay()
+        return self._pictures.clone()
+
+    def _capture(self) -> None:
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            run = self._warmed()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._pictures = self._bytes(run)
+        self._graph = graph
+
+    def _warmed(self) -> Run:
+        """Draw until nothing is made, compiled or copied from the host any more; return how parts are run."""
+        self._bytes(as_is)
+        try:
+            melted = Melted()
+            for _ in range(2):
+                self._bytes(melted)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            # Whatever a compiler may lack: it is not needed.
+            reason = next(iter(str(error).splitlines()), "")
+            self._say(f"Pictures take longer to draw, because torch.compile does not work here: {reason}")
+            return as_is
+        return melted
+
+    def _bytes(self, run: Run) -> torch.Tensor:
+        drawn = scene(self._factors, self._seeds, self._resolution, run).picture
+        return to_bytes(drawn)
+
+
+def to_bytes(pictures: torch.Tensor) -> torch.Tensor:
+    """-1..1 to 0..255, ``uint8``."""
+    return (pictures * 127.5 + 128.0).clamp(0.0, 255.0).to(torch.uint8)

@@ -1,0 +1,57 @@
+"""Drawing on a GPU: captured, melted or not, the pictures are those that the parts give as they are."""
+
+import contextlib
+from itertools import islice
+
+import pytest
+import torch
+
+from gpu_backend.training.data.world import WorldSource
+from gpu_backend.training.world import draw, sample_factors
+from gpu_backend.training.world.drawer import Drawer, to_bytes
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("gpu")]
+
+SIDE = 32
+
+
+@pytest.fixture
+def device() -> torch.device:
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def test_every_call_draws_what_it_is_asked_for(device: torch.device) -> None:
+    said: list[str] = []
+    drawer = Drawer(4, SIDE, device, said.append)
+    for seed in range(3):
+        factors = sample_factors(4, torch.Generator().manual_seed(seed))
+        seeds = torch.arange(4) + 10 * seed
+        found = drawer.draw(factors, seeds).int()
+        expected = to_bytes(draw(factors, seeds, SIDE, device=device)).int()
+        difference = (found - expected).abs().float()
+        assert difference.mean() < 0.5, said
+        assert (difference > 8).float().mean() < 0.01, said
+
+
+def test_a_compiler_that_fails_is_told_and_pictures_come_all_the_same(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_compiler(*arguments: object, **options: object) -> None:
+        raise RuntimeError("Failed to find C compiler.\nA long story follows.")
+
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    said: list[str] = []
+    factors, seeds = sample_factors(2, torch.Generator().manual_seed(1)), torch.arange(2)
+    found = Drawer(2, SIDE, device, said.append).draw(factors, seeds)
+    assert torch.equal(found, to_bytes(draw(factors, seeds, SIDE, device=device)))
+    assert said == [
+        "Pictures take longer to draw, because torch.compile does not work here: Failed to find C compiler."
+    ]
+
+
+def test_pictures_depend_on_their_position_only(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_backend.training.data.world._MOST_AT_ONCE", 4)
+    with contextlib.closing(WorldSource(16, device)) as source:
+        whole = torch.cat(list(islice(source.batches(6, 3, 0), 2)))
+        assert torch.equal(whole[5:11], torch.cat(list(islice(source.batches(3, 3, 5), 2))))
+    assert len({tuple(picture.flatten().tolist()) for picture in whole}) == 12
