@@ -20,8 +20,8 @@ class NetworkPair:
     """Both networks on their device, and how they are called."""
 
     def __init__(self, shape: NetworkShape, methods: StepMethods, device: torch.device) -> None:
-        self.generator = _placed(Generator(shape.spec()), methods, device)
-        self.discriminator = _placed(Discriminator(shape), methods, device)
+        self.generator = _placed(Generator(shape.spec(), methods.way), methods, device)
+        self.discriminator = _placed(Discriminator(shape, methods.way), methods, device)
         self._low = methods.low
         self._synthesise: Callable[..., Tensor] = self.generator.synthesis
         self._judge: Callable[..., Tensor] = self.discriminator

@@ -11,6 +11,8 @@ import math
 import torch
 from torch import Tensor
 
+from gpu_backend.training.networks.convolution import no_weight_gradients
+
 _PATH_DECAY = 0.01
 
 
@@ -26,7 +28,8 @@ def r1_penalty(pictures: Tensor, real_logits: Tensor, scale: float = 1.0) -> Ten
     scale
         Factor on the way back only, so that half precision does not lose small gradients.
     """
-    (gradient,) = torch.autograd.grad(real_logits.sum() * scale, pictures, create_graph=True)
+    with no_weight_gradients():
+        (gradient,) = torch.autograd.grad(real_logits.sum() * scale, pictures, create_graph=True)
     return (gradient.float() / scale).square().sum((1, 2, 3))
 
 
@@ -43,7 +46,8 @@ def path_lengths(pictures: Tensor, ws: Tensor, noise: Tensor, scale: float = 1.0
         As in `r1_penalty`.
     """
     side = math.sqrt(pictures.shape[2] * pictures.shape[3])
-    (gradient,) = torch.autograd.grad((pictures * noise).sum() * (scale / side), ws, create_graph=True)
+    with no_weight_gradients():
+        (gradient,) = torch.autograd.grad((pictures * noise).sum() * (scale / side), ws, create_graph=True)
     return (gradient.float() / scale).square().sum(2).mean(1).sqrt()
 
 

@@ -6,13 +6,15 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gpu_backend.model.stylegan2 import block_resolutions
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.training.networks.convolution import POINTWISE, SAME, convolve
+from gpu_backend.training.networks.filters import HALVE, filtered
 from gpu_backend.training.networks.generator import block_precision
-from gpu_backend.training.networks.layers import Dense, activated
-from gpu_backend.training.networks.phases import down_phases, fold_down, gather, halved
+from gpu_backend.training.networks.layers import Dense
+from gpu_backend.training.networks.resampling import DownConvolution, Way
+from gpu_backend.training.networks.scaled_act import scaled_act
 from gpu_backend.training.networks.shape import CLAMP, NetworkShape
 
 _GROUP = 4
@@ -21,43 +23,48 @@ _HALF_POWER = math.sqrt(0.5)
 
 
 class PlainConv(nn.Module):
-    """A convolution with equalised learning rate, bias, activation and gain; with `down`, half the side."""
+    """A convolution with equalised learning rate, bias, activation and gain; of a halved picture with `way`."""
 
-    phases: Tensor
-
-    def __init__(
-        self, inputs: int, outputs: int, kernel: int, *, down: bool = False, gain: float = 1.0, linear: bool = False
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int, *, way: Way | None = None, gain: float = 1.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
-        self.bias = None if linear else nn.Parameter(torch.zeros(outputs))
-        self.down, self.gain = down, gain
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.down = None if way is None else DownConvolution(way)
         self.act = BiasAct.of_layer("lrelu", gain, CLAMP)
         self.scale = 1.0 / math.sqrt(inputs * kernel**2)
-        self.register_buffer("phases", down_phases() if down and kernel == 3 else torch.empty(0), persistent=False)
 
     def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
         """(n, in, side, side) to (n, out, side or half of it, ...), computed as `low`."""
         weight, x = self.weight * self.scale, x.to(low)
-        kernel = weight.shape[-1]
-        if self.down and kernel == 1:
-            x = halved(x)
-        elif self.down:
-            weight, x = fold_down(weight, self.phases), gather(x)
-        bias = None if self.bias is None else self.bias.to(low)
-        y = functional.conv2d(x, weight.to(low), bias, padding=kernel // 2)
-        return y * self.gain if bias is None else activated(y, self.act)
+        if self.down is None:
+            y = convolve(x, weight.to(low), POINTWISE if weight.shape[-1] == 1 else SAME)
+        else:
+            y = self.down(x, weight)
+        return scaled_act(y, self.act, bias=self.bias)
+
+
+class Skip(nn.Module):
+    """The straight branch of a block: half the side, other channels, nothing else."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, 1, 1))
+        self.scale = _HALF_POWER / math.sqrt(inputs)
+
+    def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
+        """(n, in, side, side) to (n, out, side / 2, side / 2), computed as `low`."""
+        return convolve(filtered(x.to(low), HALVE), (self.weight * self.scale).to(low), POINTWISE)
 
 
 class Residual(nn.Module):
     """Two convolutions beside a linear one; half the side."""
 
-    def __init__(self, inputs: int, outputs: int, *, use_half: bool) -> None:
+    def __init__(self, inputs: int, outputs: int, way: Way, *, use_half: bool) -> None:
         super().__init__()
         self.use_half = use_half
         self.conv0 = PlainConv(inputs, inputs, 3)
-        self.conv1 = PlainConv(inputs, outputs, 3, down=True, gain=_HALF_POWER)
-        self.skip = PlainConv(inputs, outputs, 1, down=True, gain=_HALF_POWER, linear=True)
+        self.conv1 = PlainConv(inputs, outputs, 3, way=way, gain=_HALF_POWER)
+        self.skip = Skip(inputs, outputs)
 
     def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
         """(n, in, side, side) to (n, out, side / 2, side / 2)."""
@@ -69,7 +76,7 @@ class Residual(nn.Module):
 class Discriminator(nn.Module):
     """Pictures to one logit each: positive for real."""
 
-    def __init__(self, shape: NetworkShape) -> None:
+    def __init__(self, shape: NetworkShape, way: Way = "phases") -> None:
         super().__init__()
         sides = [side for side in reversed(block_resolutions(shape.resolution)) if side > 4]
         self.names = [f"b{side}" for side in sides]
@@ -77,7 +84,7 @@ class Discriminator(nn.Module):
         self.from_rgb = PlainConv(3, shape.channels(shape.resolution), 1)
         for side, name in zip(sides, self.names, strict=True):
             half = side >= shape.half_from
-            self.add_module(name, Residual(shape.channels(side), shape.channels(side // 2), use_half=half))
+            self.add_module(name, Residual(shape.channels(side), shape.channels(side // 2), way, use_half=half))
         width = shape.channels(4)
         self.last_conv = PlainConv(width + 1, width, 3)
         self.last_dense = Dense(width * 16, width, act=BiasAct.of_layer("lrelu"))

@@ -7,14 +7,15 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gpu_backend.model.spec import LayerSpec
-from gpu_backend.ops.bias_act import LRELU_SLOPE, BiasAct
+from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
 from gpu_backend.reference.fully_connected import fully_connected
-from gpu_backend.training.networks.phases import fold_up, spread, up_phases
+from gpu_backend.training.networks.convolution import POINTWISE, SAME, convolve
+from gpu_backend.training.networks.resampling import UpConvolution, Way
+from gpu_backend.training.networks.scaled_act import scaled_act
 
 NoiseInput = Literal["random", "const", "none"]
 """New numbers for every picture, the stored pictures, or nothing."""
@@ -45,12 +46,11 @@ class StyledConv(nn.Module):
     half precision neither overflows nor rounds more than it must (Karras et al. 2020a, appendix C).
     """
 
-    phases: Tensor
     noise_const: Tensor
 
-    def __init__(self, layer: LayerSpec, w_dim: int) -> None:
+    def __init__(self, layer: LayerSpec, w_dim: int, way: Way) -> None:
         super().__init__()
-        self.is_up = layer.kind == "up_conv"
+        self.up = UpConvolution(way) if layer.kind == "up_conv" else None
         self.resolution = layer.resolution
         self.act = BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp)
         self.scale = 1.0 / math.sqrt(layer.in_channels * layer.kernel**2)
@@ -59,7 +59,6 @@ class StyledConv(nn.Module):
         self.noise_strength = nn.Parameter(torch.zeros([]))
         self.affine = Dense(w_dim, layer.in_channels, act=BiasAct(), bias=1.0)
         self.register_buffer("noise_const", torch.randn(layer.resolution, layer.resolution))
-        self.register_buffer("phases", up_phases() if self.is_up else torch.empty(0), persistent=False)
 
     def forward(self, x: Tensor, w: Tensor, noise: NoiseInput, low: torch.dtype) -> Tensor:
         """(n, in, side, side) and (n, w_dim) to (n, out, resolution, resolution), computed as `low`."""
@@ -67,20 +66,18 @@ class StyledConv(nn.Module):
         squares = self.weight.square().sum((2, 3))
         demod = (style.square() @ squares.t() + EPSILON).rsqrt()
         level = (style.detach().square().mean(1, keepdim=True) + EPSILON).sqrt()
-        demod = (demod * (level / self.scale)).to(low)[:, :, None, None]
-        x = x.to(low) * (style / level).to(low)[:, :, None, None]
+        x = scaled_act(x.to(low), scale=style / level)
         weight = self.weight * self.scale
-        if self.is_up:
-            y = spread(functional.conv2d(x, fold_up(weight, self.phases).to(low), padding=1)) * demod
-        else:
-            y = functional.conv2d(x, weight.to(low), padding=weight.shape[-1] // 2) * demod
-        bias = self.bias.to(low)[:, None, None]
+        y = convolve(x, weight.to(low), SAME) if self.up is None else self.up(x, weight)
+        pictures = None
         if noise == "random":
             pictures = torch.randn(y.shape[0], 1, self.resolution, self.resolution, dtype=low, device=y.device)
-            bias = bias + pictures * self.noise_strength.to(low)
         elif noise == "const":
-            bias = bias + (self.noise_const * self.noise_strength).to(low)
-        return activated(y + bias, self.act)
+            pictures = self.noise_const.to(low)[None, None]
+        strength = None if pictures is None else self.noise_strength
+        return scaled_act(
+            y, self.act, scale=demod * (level / self.scale), noise=pictures, strength=strength, bias=self.bias
+        )
 
 
 class ToRgb(nn.Module):
@@ -88,7 +85,7 @@ class ToRgb(nn.Module):
 
     def __init__(self, layer: LayerSpec, w_dim: int) -> None:
         super().__init__()
-        self.clamp = layer.conv_clamp
+        self.act = BiasAct(clamp=layer.conv_clamp)
         self.scale = 1.0 / math.sqrt(layer.in_channels)
         self.weight = nn.Parameter(torch.randn(layer.out_channels, layer.in_channels, 1, 1))
         self.bias = nn.Parameter(torch.zeros(layer.out_channels))
@@ -96,13 +93,5 @@ class ToRgb(nn.Module):
 
     def forward(self, x: Tensor, w: Tensor, low: torch.dtype) -> Tensor:
         """(n, in, side, side) and (n, w_dim) to (n, 3, side, side) float32."""
-        style = (self.affine(w) * self.scale).to(low)
-        y = functional.conv2d(x.to(low) * style[:, :, None, None], self.weight.to(low)).float()
-        y = y + self.bias[:, None, None]
-        return y if self.clamp is None else y.clamp(-self.clamp, self.clamp)
-
-
-def activated(x: Tensor, act: BiasAct) -> Tensor:
-    """Leaky ReLU, gain and clamp."""
-    y = functional.leaky_relu(x, LRELU_SLOPE) * act.gain
-    return y if act.clamp is None else y.clamp(-act.clamp, act.clamp)
+        x = scaled_act(x.to(low), scale=self.affine(w) * self.scale)
+        return scaled_act(convolve(x, self.weight.to(low), POINTWISE).float(), self.act, bias=self.bias)

@@ -3,14 +3,13 @@
 A transposed convolution of stride 2 followed by the filter [1, 3, 3, 1] is linear, so both are one convolution with a
 6 x 6 kernel. Each of its four output phases sees 3 x 3 of these taps: one 3 x 3 convolution with four times the
 channels gives all phases, which `spread` puts beside each other. The way down is the same, mirrored. This costs four
-times the products of the two-step form and saves all passes over the larger picture, of which training has many.
+times the products of the two-step form, and needs neither a convolution of stride 2 nor a filter.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 _UP = (0.25, 0.75, 0.75, 0.25)
 _DOWN = (0.125, 0.375, 0.375, 0.125)
@@ -56,24 +55,6 @@ def gather(x: Tensor) -> Tensor:
     batch, channels, height, width = x.shape
     parts = x.permute(0, 2, 3, 1).reshape(batch, height // 2, 2, width // 2, 2, channels).permute(0, 1, 3, 2, 4, 5)
     return parts.reshape(batch, height // 2, width // 2, 4 * channels).permute(0, 3, 1, 2)
-
-
-def doubled(x: Tensor) -> Tensor:
-    """Twice the side by [1, 3, 3, 1], zeros outside; sums of slices, exact in float32 on every device."""
-    batch, channels, height, width = x.shape
-    p = functional.pad(x, (1, 1, 1, 1))
-    even, odd = p[..., 1:-1] * 0.75 + p[..., :-2] * 0.25, p[..., 1:-1] * 0.75 + p[..., 2:] * 0.25
-    p = torch.stack([even, odd], -1).reshape(batch, channels, height + 2, 2 * width)
-    even = p[:, :, 1:-1] * 0.75 + p[:, :, :-2] * 0.25
-    odd = p[:, :, 1:-1] * 0.75 + p[:, :, 2:] * 0.25
-    return torch.stack([even, odd], 3).reshape(batch, channels, 2 * height, 2 * width)
-
-
-def halved(x: Tensor) -> Tensor:
-    """Half the side by [1, 3, 3, 1] / 8, zeros outside."""
-    p = functional.pad(x, (1, 1, 1, 1))
-    p = (p[:, :, 0:-2:2] + p[:, :, 3::2]) * 0.125 + (p[:, :, 1:-1:2] + p[:, :, 2::2]) * 0.375
-    return (p[..., 0:-2:2] + p[..., 3::2]) * 0.125 + (p[..., 1:-1:2] + p[..., 2::2]) * 0.375
 
 
 def _at(taps: tuple[float, ...], index: int) -> float:

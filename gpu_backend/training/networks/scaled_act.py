@@ -1,0 +1,103 @@
+"""What stands before and behind a convolution, in one pass: scale, noise, bias, activation, gain and clamp.
+
+    y = clamp(act(x s + r n + b) gain)      x (n, c, h, w), s (n, c), n noise (n, 1, h, w), r its strength, b (c,)
+
+The slope of everything behind the sum can be told from y alone, so neither the sum nor masks are kept. Its gradients
+and their gradients are a pass each, too:
+
+    m  = dy slope(y)         what comes back to the sum
+    dx = m s      ds = sum m x      dr = sum m n      db = sum m
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.training.networks.act_passes import gradients, layer, second_gradients
+from gpu_backend.training.networks.convolution import are_weight_gradients_wanted
+
+LINEAR = BiasAct()
+
+
+def scaled_act(
+    x: Tensor,
+    act: BiasAct = LINEAR,
+    *,
+    scale: Tensor | None = None,
+    noise: Tensor | None = None,
+    strength: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """Return y in the precision of x; noise gets no gradient. The activation is lrelu or linear.
+
+    Raises
+    ------
+    ValueError
+        If it is another one, or noise comes without its strength.
+    """
+    if act.activation not in ("lrelu", "linear") or (noise is None) != (strength is None):
+        raise ValueError(f"leaky ReLU or nothing is wanted, and a strength beside noise, but {act} came")
+    if torch.compiler.is_compiling():
+        return layer(x, scale, noise, strength, bias, act)
+    y: Tensor = _ScaledAct.apply(x, scale, noise, strength, bias, act)
+    return y
+
+
+class _ScaledAct(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        scale: Tensor | None,
+        noise: Tensor | None,
+        strength: Tensor | None,
+        bias: Tensor | None,
+        act: BiasAct,
+    ) -> Tensor:
+        y = layer(x, scale, noise, strength, bias, act)
+        wants_x = scale is not None and ctx.needs_input_grad[1]
+        ctx.save_for_backward(x if wants_x else None, None if act == LINEAR else y, scale, noise)
+        ctx.act = act
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *incoming: Any) -> Any:
+        (dy,) = incoming
+        x, y, scale, noise = ctx.saved_tensors
+        _, wants_scale, _, wants_strength, wants_bias, _ = ctx.needs_input_grad
+        wants_sums = are_weight_gradients_wanted()
+        wanted = (wants_scale, wants_sums and wants_strength, wants_sums and wants_bias)
+        dx, ds, dr, db = _Gradient.apply(dy, x, y, scale, noise, ctx.act, wanted)
+        return dx, ds, None, dr, db, None
+
+
+class _Gradient(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        dy: Tensor,
+        x: Tensor | None,
+        y: Tensor | None,
+        scale: Tensor | None,
+        noise: Tensor | None,
+        act: BiasAct,
+        wanted: tuple[bool, bool, bool],
+    ) -> tuple[Tensor | None, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(dy, x, y, scale, noise)
+        ctx.act = act
+        return gradients(dy, x, y, scale, noise, act, wanted)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *incoming: Any) -> Any:
+        ddx, dds, ddr, ddb = incoming
+        dy, x, y, scale, noise = ctx.saved_tensors
+        d_dy, dx, ds = second_gradients(dy, x, y, scale, noise, ctx.act, ddx, dds, ddr, ddb)
+        return d_dy, dx, None, ds, None, None, None
