@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.compiler import CompiledKernel
-from gpu_backend.cuda.driver import Driver, LoadedKernel
+from gpu_backend.cuda.driver import Driver, Event, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X, Y
 from gpu_backend.cuda.schedule import Address, Constant, Region
@@ -54,7 +54,6 @@ class DeviceTileTimer:
         self._convs = convs
         self._compiler = compiled
         self._l2_nbytes = l2_nbytes
-        self._events = (driver.make_event(), driver.make_event())
         self._compiled: dict[KernelRecipe, bytes | KernelError] = {}
         self._kernels: dict[KernelRecipe, LoadedKernel] = {}
         self._memory: dict[tuple[str, tuple[int, ...], str], int] = {}
@@ -62,6 +61,12 @@ class DeviceTileTimer:
         self._cut: dict[ConvTile, LoneConv] = {}
         self._shape: ConvShape | None = None
         self._expected: NDArray[np.float32] | None = None
+        self._events: list[Event] = []
+        try:
+            self._events.extend(driver.make_event() for _ in range(2))
+        except BaseException:
+            self.close()
+            raise
 
     def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
         """Compile what these tiles need, all at once."""
@@ -85,8 +90,9 @@ class DeviceTileTimer:
         kernel = self._loaded(conv.launch.recipe)
         weight = self._weight_of(conv).make()
         copies = min(LAUNCHES, max(1, self._l2_nbytes * 3 // 2 // weight.nbytes), _MOST_COPIES_NBYTES // weight.nbytes)
-        places = [self._uploaded(weight) for _ in range(max(1, copies))]
+        places: list[int] = []
         try:
+            places.extend(self._uploaded(weight) for _ in range(max(1, copies)))
             packed = [self._packed(conv, place) for place in places]
             return self._measured_us(conv, kernel, packed)
         finally:
@@ -114,7 +120,7 @@ class DeviceTileTimer:
         self._kernels.clear()
         for event in self._events:
             self._driver.release_event(event)
-        self._events = ()  # type: ignore[assignment]
+        self._events.clear()
 
     def _measured_us(self, conv: LoneConv, kernel: LoadedKernel, packed: Sequence[PackedArguments]) -> float:
         start, end = self._events
@@ -235,7 +241,11 @@ class DeviceTileTimer:
 
     def _uploaded(self, array: NDArray[Any]) -> int:
         place = self._driver.reserve(max(array.nbytes, 1))
-        self._driver.upload(place, np.ascontiguousarray(array))
+        try:
+            self._driver.upload(place, np.ascontiguousarray(array))
+        except BaseException:
+            self._driver.release(place)
+            raise
         return place
 
     def _loaded(self, recipe: KernelRecipe) -> LoadedKernel:

@@ -13,6 +13,7 @@ from gpu_backend.cuda.lone_conv import LoneConvs
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tile_timer import LAUNCHES, REPLAYS, DeviceTileTimer, difference
 from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -148,6 +149,26 @@ def test_a_kernel_that_does_not_compile_or_spills_is_an_error(driver: FakeDriver
         with pytest.raises(KernelError, match=why):
             timer.time_us(CONV, tile_of(CONV))
         timer.close()
+
+
+@pytest.mark.parametrize("after", range(13))
+def test_memory_that_ends_anywhere_leaves_nothing_behind(
+    timer: DeviceTileTimer, driver: FakeDriver, after: int
+) -> None:
+    driver.full_after = after
+    with pytest.raises(DeviceMemoryError):
+        timer.time_us(CONV, tile_of(CONV))
+    driver.full_after = -1
+    assert timer.time_us(CONV, tile_of(CONV)) == pytest.approx(7.0, rel=0.02)
+
+
+@pytest.mark.parametrize("after", range(2))
+def test_a_timer_that_cannot_be_made_leaves_nothing_behind(driver: FakeDriver, after: int) -> None:
+    plan = build_synthesis_plan(MODEL.spec, "model", precision="fp16")
+    driver.full_after = after
+    with pytest.raises(DeviceMemoryError):
+        DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), compiled, L2_NBYTES)
+    assert driver.is_empty
 
 
 def test_differences_are_judged_by_the_largest_number() -> None:
