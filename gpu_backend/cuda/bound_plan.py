@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import pack_arguments
 from gpu_backend.cuda.constants import ConstantStore
-from gpu_backend.cuda.driver import Driver, Graph, LoadedKernel
+from gpu_backend.cuda.driver import Driver, Event, Graph, LoadedKernel
 from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.observation import observe_layers
 from gpu_backend.cuda.pending_run import DeviceRun, Lane
@@ -75,6 +75,7 @@ class CudaBoundPlan:
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
         self._inputs = HeldInputs(schedule.regions)
         self._lanes: list[Lane] = []
+        self._events: list[Event] = []
         self._free: deque[Lane] = deque()
         self._in_flight: list[DeviceRun] = []
         self._base: int | None = None
@@ -184,7 +185,7 @@ class CudaBoundPlan:
         self._finish_all()
         lane = self._free[0]
         self._send_inputs(lane)
-        return observe_layers(self._driver, self._schedule, self._kernels, self._places, self._taken)
+        return observe_layers(self._driver, self._pool, self._schedule, self._kernels, self._places, self._taken)
 
     def read_region(self, name: str) -> NDArray[Any]:
         """Return a copy of what a region holds after all runs so far."""
@@ -211,18 +212,24 @@ class CudaBoundPlan:
         """Free the memory once no run uses it. Pictures that were handed out stay. May be called twice."""
         if self._is_closed:
             return
-        with contextlib.suppress(DeviceError):
+        try:
             self._driver.enter()
             self._finish_all()
+            for lane in self._lanes:
+                self._driver.wait(lane.done)  # of a run too that was handed over in part
+        except DeviceError as error:
+            for run in self._in_flight:
+                self._fail(run, error)
+            self._in_flight.clear()
         self._is_closed = True
         self._timer.close()
         driver = self._driver
         if self._graph is not None:
             driver.release_graph(self._graph)
             self._graph = None
-        for lane in self._lanes:
-            for event in (lane.start, lane.end, lane.done):
-                driver.release_event(event)
+        for event in self._events:
+            driver.release_event(event)
+        self._events.clear()
         self._lanes.clear()
         self._free.clear()
         if self._ring is not None:
@@ -242,22 +249,33 @@ class CudaBoundPlan:
         self._taken = self._constants.take(schedule.constants)
         self._arguments = [pack_arguments(launch.arguments, self._places, self._taken) for launch in schedule.launches]
         for _ in range(_LANES):
-            # Events last: memory comes back by itself if they fail.
-            staging = pinned_memory(self._pool, self._inputs.nbytes)
-            lane = Lane(driver.make_event(), driver.make_event(), driver.make_event(), staging)
+            start, end, done = (self._make_event() for _ in range(3))
+            lane = Lane(start, end, done, pinned_memory(self._pool, self._inputs.nbytes))
             self._lanes.append(lane)
             self._free.append(lane)
 
+    def _make_event(self) -> Event:
+        self._events.append(self._driver.make_event())
+        return self._events[-1]
+
     def _hand_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+        try:
+            if measure:
+                self._pool.make(self._timer.prepare)
+            return self._handed_over(outputs, measure=measure, use_graph=use_graph)
+        except BaseException:
+            if measure:
+                self._timer.give_up()
+            raise
+
+    def _handed_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
-        if measure:
-            timer.prepare()
         is_instead = measure and timer.is_instead
         # A measured run that nothing is known to compare with follows a plain one.
         is_plain = not is_instead or not timer.has_total
         if is_plain and use_graph and self._graph is None:
             # Before anything is handed over: what a capture needs may wait for the device.
-            self._graph = driver.capture(self._launch_all)
+            self._graph = self._pool.make(lambda: driver.capture(self._launch_all))
             self._captures += 1
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
         wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
@@ -283,6 +301,8 @@ class CudaBoundPlan:
                 self._copy_out(_KEPT, slot)
             driver.record(lane.done)
         except BaseException:
+            with contextlib.suppress(DeviceError):
+                driver.record(lane.done)
             if slot is not None and self._ring is not None:
                 self._ring.put_back(slot)
             raise
@@ -325,12 +345,15 @@ class CudaBoundPlan:
             self._take_times(run)
             run.succeed(self._gather(run))
         except DeviceError as error:
-            if run.slot is not None and self._ring is not None:
-                self._ring.put_back(run.slot)
-            run.fail(error)
+            self._fail(run, error)
         self._in_flight.remove(run)
         self._free.append(run.lane)
         self._pool.tidy()
+
+    def _fail(self, run: DeviceRun, error: DeviceError) -> None:
+        if run.slot is not None and self._ring is not None:
+            self._ring.put_back(run.slot)
+        run.fail(error)
 
     def _finish_all(self) -> None:
         while self._in_flight:

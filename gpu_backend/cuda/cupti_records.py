@@ -43,8 +43,10 @@ class CuptiRecords:
 
     def stop(self) -> list[KernelRecord]:
         """Record no longer; return what was recorded, in no order."""
-        self._cupti.activity_flush_all(1)
-        self._cupti.activity_disable(self._kind)
+        try:
+            self._cupti.activity_flush_all(1)
+        finally:
+            self._cupti.activity_disable(self._kind)
         records, self._records = self._records, []
         return records
 

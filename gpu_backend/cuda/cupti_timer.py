@@ -85,6 +85,15 @@ class CuptiTimer:
         if not self._works:
             self._otherwise.prepare()
 
+    def give_up(self) -> None:
+        """Stop recording."""
+        if self._is_recording:
+            self._is_recording = False
+            try:
+                self._records.stop()
+            except Exception:
+                self._works = False
+
     def replay(self) -> None:
         """Hand over the graph with events."""
         self._otherwise.replay()
@@ -116,12 +125,7 @@ class CuptiTimer:
 
     def close(self) -> None:
         """Stop recording and free what belongs to the events. May be called twice."""
-        if self._is_recording:
-            self._is_recording = False
-            try:
-                self._records.stop()
-            except Exception:
-                self._works = False
+        self.give_up()
         self._otherwise.close()
 
 

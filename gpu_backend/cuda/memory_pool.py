@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 from gpu_backend.cuda.driver import Driver
 from gpu_backend.errors import DeviceMemoryError
+
+_Made = TypeVar("_Made")
 
 
 class MemoryPool:
@@ -31,7 +34,7 @@ class MemoryPool:
         DeviceMemoryError, DeviceLostError
             As the driver.
         """
-        return self._take(self._device, nbytes)
+        return self.make(lambda: self._device.take(nbytes))
 
     def release(self, address: int) -> None:
         """Give back what `reserve` returned; work that was handed over may still use it. Never raises."""
@@ -43,13 +46,29 @@ class MemoryPool:
 
     def reserve_pinned(self, nbytes: int) -> int:
         """Memory of the host that the device copies from and to, and that no work uses."""
-        return self._take(self._pinned, nbytes)
+        return self.make(lambda: self._pinned.take(nbytes))
 
     def release_pinned(self, address: int) -> None:
         """Give back what `reserve_pinned` returned, on any thread, once no work uses it. Never raises."""
         self._pinned.put(address)
         if self._is_closed:
             self._pinned.free()
+
+    def make(self, make: Callable[[], _Made]) -> _Made:
+        """Call what needs memory; if there is not enough, once more after all that nobody uses was freed.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If there is not enough even then.
+        """
+        try:
+            return make()
+        except DeviceMemoryError:
+            if not (self._device or self._pinned):
+                raise
+        self._free()
+        return make()
 
     def tidy(self) -> None:
         """Free what nobody uses, unless the device is at work. Never raises."""
@@ -60,15 +79,6 @@ class MemoryPool:
         """Free what nobody uses, and from now on whatever is released. May be called twice."""
         self._is_closed = True
         self._free()
-
-    def _take(self, spares: _Spares, nbytes: int) -> int:
-        try:
-            return spares.take(nbytes)
-        except DeviceMemoryError:
-            if not (self._device or self._pinned):
-                raise
-        self._free()
-        return spares.take(nbytes)
 
     def _free(self) -> None:
         self._device.free()

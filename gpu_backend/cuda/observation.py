@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.driver import Driver, LoadedKernel
+from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.schedule import Address, Argument, Launch, Region, Schedule
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
@@ -33,6 +34,7 @@ _BORROWED, _BORROWED_SKIP = "observed", "observed/skip"
 
 def observe_layers(
     driver: Driver,
+    pool: MemoryPool,
     schedule: Schedule,
     kernels: Sequence[LoadedKernel],
     regions: Mapping[str, int],
@@ -42,7 +44,7 @@ def observe_layers(
 
     Inputs are on the device. `kernels` are those of the launches, one for each.
     """
-    observer = _Observer(driver, schedule, regions, constants)
+    observer = _Observer(driver, pool, schedule, regions, constants)
     observed: dict[str, NDArray[np.float32]] = {}
     for launch, kernel in zip(schedule.launches, kernels, strict=True):
         found = observer.run(launch, kernel)
@@ -54,9 +56,15 @@ def observe_layers(
 
 class _Observer:
     def __init__(
-        self, driver: Driver, schedule: Schedule, places: Mapping[str, int], constants: Mapping[str, int]
+        self,
+        driver: Driver,
+        pool: MemoryPool,
+        schedule: Schedule,
+        places: Mapping[str, int],
+        constants: Mapping[str, int],
     ) -> None:
         self._driver = driver
+        self._pool = pool
         self._places = places
         self._constants = constants
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
@@ -117,16 +125,16 @@ class _Observer:
             arguments[place] = None if name is None else Address(name, "region")
         borrowed: dict[str, int] = {}
         try:
-            borrowed[_BORROWED] = self._driver.reserve(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            borrowed[_BORROWED] = self._pool.reserve(int(np.prod(shape)) * np.dtype(dtype).itemsize)
             if skip is not None:
                 arguments[_SKIP] = Address(_BORROWED_SKIP, "region")
-                borrowed[_BORROWED_SKIP] = self._driver.reserve(skip.nbytes)
+                borrowed[_BORROWED_SKIP] = self._pool.reserve(skip.nbytes)
                 self._driver.upload(borrowed[_BORROWED_SKIP], skip)
             self._start(launch, kernel, arguments, borrowed)
             return self._fetch(shape, dtype, borrowed[_BORROWED])
         finally:
             for address in borrowed.values():
-                self._driver.release(address)
+                self._pool.release(address)
 
     def _start(
         self, launch: Launch, kernel: LoadedKernel, arguments: Sequence[Argument], borrowed: Mapping[str, int]

@@ -34,6 +34,10 @@ class StepTimer(Protocol):
         """Get ready to measure; called before a measured run is handed over."""
         ...
 
+    def give_up(self) -> None:
+        """Forget the run that was prepared for: it is not handed over after all. Never raises."""
+        ...
+
     def replay(self) -> None:
         """Hand over the work of a run, measured."""
         ...

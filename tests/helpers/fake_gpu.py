@@ -54,7 +54,7 @@ class FakeDriver:
 
     `lose_after` counts down with every piece of work that is done; at 0 the device is lost. `full_after` counts down
     with everything that is made; at 0 there is no memory for it. `full_waits` counts the times that memory was freed
-    while there was work, which a driver first does all of, whoever's it is.
+    while there was work, which a driver first does all of, whoever's it is. Using what was freed is a failed assertion.
     """
 
     kernels: Mapping[str, FakeKernel] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class FakeDriver:
     def release(self, address: int) -> None:
         """Free, after all work."""
         self._wait_for_all()
-        self.device.pop(address, None)
+        del self.device[address]
 
     def reserve_pinned(self, nbytes: int) -> int:
         """Memory full of garbage."""
@@ -128,7 +128,7 @@ class FakeDriver:
     def release_pinned(self, address: int) -> None:
         """Free, after all work."""
         self._wait_for_all()
-        self.pinned.pop(address, None)
+        del self.pinned[address]
 
     def is_idle(self) -> bool:
         """Whether the queue is empty."""
@@ -160,7 +160,7 @@ class FakeDriver:
     def load(self, cubin: bytes, entry: str) -> LoadedKernel:
         """Find the function."""
         if entry in self.refused:
-            raise KernelError(f"The kernel {entry} is refused.")
+            raise KernelError(f"The kernel {entry} is refused.", phrase="the driver refuses it (INVALID)")
         kernel = LoadedKernel(self.kernels[entry], cubin, entry, registers=32, shared_nbytes=16, local_nbytes=0)
         self.loaded.append(kernel)
         return kernel
@@ -208,12 +208,15 @@ class FakeDriver:
 
     def replay(self, graph: Graph) -> None:
         """Hand the work over."""
+        assert any(kept is graph for kept in self.graphs)
         self.replays += 1
         for op in graph:  # type: ignore[attr-defined]
             self._hand_over(op.run, op.time_us)
 
     def release_graph(self, graph: Graph) -> None:
         """Forget it."""
+        assert any(kept is graph for kept in self.graphs)
+        assert not {id(op.run) for op in graph} & {id(op.run) for op in self._queue}, "it is at work"  # type: ignore[attr-defined]
         self.graphs = [kept for kept in self.graphs if kept is not graph]
 
     def make_event(self) -> Event:
@@ -226,6 +229,7 @@ class FakeDriver:
     def record(self, event: Event) -> None:
         """Let it happen when its time comes."""
         assert isinstance(event, _FakeEvent)
+        assert event in self.events
 
         def happen() -> None:
             event.moment_us = self.clock_us
@@ -241,6 +245,7 @@ class FakeDriver:
     def wait(self, event: Event) -> None:
         """Do work until it has happened; events of graphs wait for everything."""
         assert isinstance(event, _FakeEvent)
+        assert event in self.events
         self.enter()
         if event.is_captured:
             self._run_all()
@@ -256,6 +261,7 @@ class FakeDriver:
 
     def release_event(self, event: Event) -> None:
         """Forget it."""
+        assert event in self.events
         self.events = [kept for kept in self.events if kept is not event]
 
     def _need_memory(self) -> None:

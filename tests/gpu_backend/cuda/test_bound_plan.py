@@ -1,78 +1,23 @@
-"""Binding and running a schedule, on a GPU made of Python."""
+"""Running a bound schedule, on a GPU made of Python."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
-from typing import Any
 
 import numpy as np
 import pytest
 
-from gpu_backend.cuda.bound_plan import CudaBoundPlan
-from gpu_backend.cuda.constants import ConstantStore
-from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
-from gpu_backend.cuda.memory_pool import MemoryPool
-from gpu_backend.cuda.occupancy import kernel_facts
-from gpu_backend.errors import CancelledError, DeviceLostError, DeviceMemoryError
-from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
-from tests.helpers.hand_schedule import (
-    AREA,
-    BATCH,
-    PAINT,
-    SCALE,
-    SIDE,
-    expected_image,
-    expected_pixels,
-    hand_driver,
-    hand_schedule,
-)
-
-
-class Desk:
-    """A fake GPU with the hand-made schedule bound to it."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.driver: FakeDriver = hand_driver(**settings)
-        self.pool = MemoryPool(self.driver)
-        self.constants = ConstantStore(self.driver, self.pool)
-        self.kernels = {recipe: self.driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
-        self.empty = self.driver.load(b"", "empty")
-        self.bound = self.bind()
-
-    def bind(self) -> CudaBoundPlan:
-        def make_timer(schedule, start) -> EventTimer:
-            return EventTimer(
-                self.driver,
-                schedule.launches,
-                start,
-                lambda: tuple(
-                    kernel_facts(self.driver, FAKE_GPU, self.kernels[launch.recipe], launch)
-                    for launch in schedule.launches
-                ),
-                lambda: measure_event_cost(self.driver, self.empty),
-            )
-
-        return CudaBoundPlan(self.driver, self.pool, hand_schedule(), self.kernels, self.constants, make_timer)
-
-    def close(self) -> None:
-        self.bound.close()
-        self.constants.close()
-        self.pool.close()
-        for kernel in (*self.kernels.values(), self.empty):
-            self.driver.unload(kernel)
+from gpu_backend.errors import CancelledError
+from tests.helpers.hand_desk import HandDesk, make_x
+from tests.helpers.hand_schedule import AREA, BATCH, SCALE, SIDE, expected_image, expected_pixels
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def desk() -> HandDesk:
+    return HandDesk()
 
 
-def make_x(seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
-
-
-def test_a_run_gives_what_the_kernels_compute(desk: Desk) -> None:
+def test_a_run_gives_what_the_kernels_compute(desk: HandDesk) -> None:
     x = make_x(0)
     got = desk.bound.run({"x": x}, outputs=("pixels", "image", "flags"))
     assert np.array_equal(got["image"], expected_image(x))
@@ -81,7 +26,7 @@ def test_a_run_gives_what_the_kernels_compute(desk: Desk) -> None:
     assert not got["flags"].any()
 
 
-def test_inputs_start_as_the_model_stores_its_noise_and_keep_what_they_held(desk: Desk) -> None:
+def test_inputs_start_as_the_model_stores_its_noise_and_keep_what_they_held(desk: HandDesk) -> None:
     x, other = make_x(0), make_x(1)
     desk.bound.run({"x": x, "noise_gain": np.full(3, 0.5, np.float32)})
     got = desk.bound.run({"noise_source": np.array([1, 7, 0, 0], np.uint32)}, outputs=("image",))
@@ -90,13 +35,13 @@ def test_inputs_start_as_the_model_stores_its_noise_and_keep_what_they_held(desk
     assert np.array_equal(got["image"], expected_image(other, gain=0.5, seed=7))
 
 
-def test_a_missing_batch_axis_is_repeated(desk: Desk) -> None:
+def test_a_missing_batch_axis_is_repeated(desk: HandDesk) -> None:
     x = make_x(0)
     got = desk.bound.run({"x": x[0]}, outputs=("image",))
     assert np.array_equal(got["image"], expected_image(np.stack([x[0], x[0]])))
 
 
-def test_inputs_that_lie_beside_each_other_go_over_in_one_copy(desk: Desk) -> None:
+def test_inputs_that_lie_beside_each_other_go_over_in_one_copy(desk: HandDesk) -> None:
     desk.bound.run({})
     assert len(desk.driver.copies_in) == 1
     desk.bound.run({"x": make_x(0), "noise_gain": np.ones(3, np.float32), "noise_source": np.zeros(4, np.uint32)})
@@ -115,7 +60,7 @@ def test_inputs_that_lie_beside_each_other_go_over_in_one_copy(desk: Desk) -> No
         ({"x": np.ones((BATCH, AREA)), "noise_gain": np.zeros(9)}, "must have the shape"),
     ],
 )
-def test_an_input_that_does_not_fit_is_refused_and_changes_nothing(desk: Desk, inputs: dict, words: str) -> None:
+def test_an_input_that_does_not_fit_is_refused_and_changes_nothing(desk: HandDesk, inputs: dict, words: str) -> None:
     x = make_x(0)
     desk.bound.run({"x": x})
     with pytest.raises(ValueError, match=words):
@@ -123,12 +68,12 @@ def test_an_input_that_does_not_fit_is_refused_and_changes_nothing(desk: Desk, i
     assert np.array_equal(desk.bound.run({}, outputs=("image",))["image"], expected_image(x))
 
 
-def test_an_output_that_the_plan_does_not_have_is_refused(desk: Desk) -> None:
+def test_an_output_that_the_plan_does_not_have_is_refused(desk: HandDesk) -> None:
     with pytest.raises(ValueError, match="no output 'h'"):
         desk.bound.submit({}, outputs=("h",))
 
 
-def test_moving_what_a_hand_can_move_captures_nothing(desk: Desk) -> None:
+def test_moving_what_a_hand_can_move_captures_nothing(desk: HandDesk) -> None:
     assert desk.bound.captures == 0
     for seed in range(50):
         generator = np.random.default_rng(seed)
@@ -143,7 +88,7 @@ def test_moving_what_a_hand_can_move_captures_nothing(desk: Desk) -> None:
     assert desk.driver.replays == 50
 
 
-def test_a_run_without_a_graph_gives_the_same_and_captures_nothing(desk: Desk) -> None:
+def test_a_run_without_a_graph_gives_the_same_and_captures_nothing(desk: HandDesk) -> None:
     x = make_x(3)
     plain = desk.bound.run({"x": x}, use_graph=False)
     assert desk.bound.captures == 0
@@ -152,7 +97,7 @@ def test_a_run_without_a_graph_gives_the_same_and_captures_nothing(desk: Desk) -
     assert desk.bound.captures == 1
 
 
-def test_two_runs_are_in_flight_and_each_gives_its_own_picture(desk: Desk) -> None:
+def test_two_runs_are_in_flight_and_each_gives_its_own_picture(desk: HandDesk) -> None:
     xs = [make_x(seed) for seed in range(5)]
     first, second = (desk.bound.submit({"x": x}) for x in xs[:2])
     assert desk.driver.queued > 0
@@ -164,21 +109,21 @@ def test_two_runs_are_in_flight_and_each_gives_its_own_picture(desk: Desk) -> No
         assert np.array_equal(run.wait()["pixels"], expected_pixels(x))
 
 
-def test_waiting_for_a_run_does_not_wait_for_the_next_one(desk: Desk) -> None:
+def test_waiting_for_a_run_does_not_wait_for_the_next_one(desk: HandDesk) -> None:
     first = desk.bound.submit({"x": make_x(0)})
     desk.bound.submit({"x": make_x(1)})
     first.wait()
     assert desk.driver.queued > 0
 
 
-def test_other_outputs_of_two_runs_in_flight_do_not_meet(desk: Desk) -> None:
+def test_other_outputs_of_two_runs_in_flight_do_not_meet(desk: HandDesk) -> None:
     xs = make_x(0), make_x(1)
     first, second = (desk.bound.submit({"x": x}, outputs=("image",)) for x in xs)
     assert np.array_equal(first.wait()["image"], expected_image(xs[0]))
     assert np.array_equal(second.wait()["image"], expected_image(xs[1]))
 
 
-def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(desk: Desk) -> None:
+def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(desk: HandDesk) -> None:
     kept = [desk.bound.run({"x": make_x(seed)})["pixels"][1] for seed in range(3)]
     held = desk.bound.pinned_nbytes
     for seed in range(3, 9):
@@ -196,13 +141,13 @@ def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(desk: 
     assert len(addresses) <= 3
 
 
-def test_a_picture_beyond_the_slots_is_a_copy(desk: Desk) -> None:
+def test_a_picture_beyond_the_slots_is_a_copy(desk: HandDesk) -> None:
     pictures = [desk.bound.run({"x": make_x(seed)})["pixels"] for seed in range(6)]
     for seed, picture in enumerate(pictures):
         assert np.array_equal(picture, expected_pixels(make_x(seed)))
 
 
-def test_pictures_outlive_the_plan(desk: Desk) -> None:
+def test_pictures_outlive_the_plan(desk: HandDesk) -> None:
     pictures = [desk.bound.run({"x": make_x(seed)})["pixels"] for seed in range(4)]
     image = desk.bound.run({"x": make_x(4)}, outputs=("image",))["image"]
     desk.close()
@@ -216,7 +161,7 @@ def test_pictures_outlive_the_plan(desk: Desk) -> None:
     assert desk.driver.is_empty
 
 
-def test_a_run_that_nobody_waits_for_costs_no_slot(desk: Desk) -> None:
+def test_a_run_that_nobody_waits_for_costs_no_slot(desk: HandDesk) -> None:
     for seed in range(20):
         desk.bound.submit({"x": make_x(seed)})
     x = make_x(99)
@@ -227,7 +172,7 @@ def test_a_run_that_nobody_waits_for_costs_no_slot(desk: Desk) -> None:
     assert desk.driver.is_empty
 
 
-def test_an_abandoned_run_hands_nothing_over_but_its_inputs_arrive_with_the_next(desk: Desk) -> None:
+def test_an_abandoned_run_hands_nothing_over_but_its_inputs_arrive_with_the_next(desk: HandDesk) -> None:
     x = make_x(0)
     with pytest.raises(CancelledError):
         desk.bound.submit({"x": x}, abandoned=lambda: True)
@@ -236,132 +181,7 @@ def test_an_abandoned_run_hands_nothing_over_but_its_inputs_arrive_with_the_next
     assert np.array_equal(got["image"], expected_image(x))
 
 
-def test_closing_frees_everything_and_may_be_done_twice(desk: Desk) -> None:
-    desk.bound.run({"x": make_x(0)}, outputs=("pixels", "image", "flags"), measure=True)
-    desk.bound.submit({"x": make_x(1)})
-    desk.close()
-    desk.bound.close()
-    gc.collect()
-    assert desk.driver.is_empty
-    assert desk.bound.nbytes == 0
-    with pytest.raises(RuntimeError, match="closed"):
-        desk.bound.submit({})
-
-
-def test_a_run_in_flight_is_finished_before_its_plan_is_closed(desk: Desk) -> None:
-    x = make_x(0)
-    pending = desk.bound.submit({"x": x})
-    desk.bound.close()
-    assert np.array_equal(pending.wait()["pixels"], expected_pixels(x))
-
-
-def test_plans_share_constants_and_the_last_one_frees_them(desk: Desk) -> None:
-    before = desk.constants.nbytes
-    second = desk.bind()
-    assert desk.constants.nbytes == before > 0
-    desk.bound.close()
-    x = make_x(0)
-    assert np.array_equal(second.run({"x": x})["pixels"], expected_pixels(x))
-    second.close()
-    assert desk.constants.nbytes == 0
-
-
-def test_closing_a_plan_waits_for_its_own_runs_and_for_no_others(desk: Desk) -> None:
-    x, others = make_x(0), [make_x(1), make_x(2)]
-    second = desk.bind()
-    own = desk.bound.submit({"x": x}, outputs=("pixels", "image"))
-    runs = [second.submit({"x": other}) for other in others]
-    desk.bound.close()
-    assert desk.driver.queued > 0, "the runs of the other plan are still under way"
-    third = desk.bind()
-    last = third.submit({"x": x})
-    assert desk.driver.full_waits == 0
-    assert np.array_equal(own.wait()["pixels"], expected_pixels(x))
-    for run, other in zip(runs, others, strict=True):
-        assert np.array_equal(run.wait()["pixels"], expected_pixels(other))
-    assert np.array_equal(last.wait()["pixels"], expected_pixels(x)), "in memory that was just released"
-    third.close()
-    second.close()
-    own = last = run = None
-    runs.clear()
-    gc.collect()
-    desk.close()
-    assert desk.driver.full_waits == 0
-    assert desk.driver.is_empty
-
-
-def test_what_a_closed_plan_leaves_is_freed_once_the_device_is_idle(desk: Desk) -> None:
-    second = desk.bind()
-    desk.bound.run({"x": make_x(0)})
-    held = len(desk.driver.device), len(desk.driver.pinned)
-    run = second.submit({"x": make_x(1)})
-    desk.bound.close()
-    gc.collect()
-    assert (len(desk.driver.device), len(desk.driver.pinned)) >= held
-    run.wait()
-    assert len(desk.driver.device) == held[0] - 1
-    assert len(desk.driver.pinned) < held[1]
-    assert desk.driver.full_waits == 0
-
-
-def test_a_plan_that_does_not_fit_leaves_nothing_behind() -> None:
-    with pytest.raises(DeviceMemoryError):
-        Desk(memory_nbytes=1000)
-    desk = Desk()
-    free = sum(block.nbytes for block in desk.driver.device.values())
-    desk.driver.memory_nbytes = free + 1000
-    with pytest.raises(DeviceMemoryError):
-        desk.bind()
-    assert sum(block.nbytes for block in desk.driver.device.values()) == free
-    x = make_x(0)
-    assert np.array_equal(desk.bound.run({"x": x})["pixels"], expected_pixels(x))
-
-
-MADE_FOR_A_RUN = 160
-"""Memory, events and graphs of a plan and its first measured run, calibration included, and some more."""
-
-
-@pytest.mark.parametrize("after", [*range(20), *range(20, MADE_FOR_A_RUN, 7)])
-def test_memory_that_ends_anywhere_leaves_nothing_behind_and_what_worked_works(desk: Desk, after: int) -> None:
-    x = make_x(0)
-    desk.driver.full_after = after
-    with contextlib.suppress(DeviceMemoryError):
-        desk.bound.run({"x": x}, measure=True)
-        desk.bind().close()
-    desk.driver.full_after = -1
-    pending = desk.bound.submit({"x": x}, measure=True)
-    assert np.array_equal(pending.wait()["pixels"], expected_pixels(x))
-    assert len(pending.steps) == 2
-    assert desk.bound.captures == 2
-    desk.close()
-    del pending
-    gc.collect()
-    assert desk.driver.is_empty
-
-
-@pytest.mark.parametrize("after", range(0, 24, 3))
-def test_a_lost_device_is_said_by_every_run_and_closing_raises_nothing(after: int) -> None:
-    desk = Desk()
-    desk.driver.lose_after = after
-    runs = []
-
-    def work() -> None:
-        for seed in range(9):
-            runs.append(desk.bound.submit({"x": make_x(seed)}))
-
-    with pytest.raises(DeviceLostError):
-        work()
-    for run in runs[-2:]:
-        with pytest.raises(DeviceLostError):
-            run.wait()
-    desk.close()
-    runs.clear()
-    run = None
-    gc.collect()
-    assert desk.driver.is_empty
-
-
-def test_each_launch_is_timed_and_described(desk: Desk) -> None:
+def test_each_launch_is_timed_and_described(desk: HandDesk) -> None:
     x = make_x(0)
     desk.bound.run({"x": x})
     pending = desk.bound.submit({"x": x}, measure=True)
@@ -381,20 +201,20 @@ def test_each_launch_is_timed_and_described(desk: Desk) -> None:
     assert first.facts.digest == SCALE.digest
 
 
-def test_a_measured_run_before_any_other_is_timed_alike(desk: Desk) -> None:
+def test_a_measured_run_before_any_other_is_timed_alike(desk: HandDesk) -> None:
     pending = desk.bound.submit({"x": make_x(0)}, measure=True)
     pending.wait()
     assert [step.time_us for step in pending.steps] == pytest.approx([20, 5], rel=0.01)
     assert pending.device_ms == pytest.approx(0.025)
 
 
-def test_measuring_captures_one_more_graph_and_only_once(desk: Desk) -> None:
+def test_measuring_captures_one_more_graph_and_only_once(desk: HandDesk) -> None:
     for seed in range(6):
         desk.bound.run({"x": make_x(seed)}, measure=seed % 2 == 1)
     assert desk.bound.captures == 2
 
 
-def test_measured_runs_one_after_another_do_not_mix_their_times(desk: Desk) -> None:
+def test_measured_runs_one_after_another_do_not_mix_their_times(desk: HandDesk) -> None:
     runs = [desk.bound.submit({"x": make_x(seed)}, measure=True) for seed in range(4)]
     for seed, run in enumerate(runs):
         pixels = run.wait()["pixels"]
@@ -402,7 +222,7 @@ def test_measured_runs_one_after_another_do_not_mix_their_times(desk: Desk) -> N
         assert sum(step.time_us for step in run.steps) == pytest.approx(25, rel=0.01)
 
 
-def test_an_unmeasured_run_has_a_device_time_and_no_steps(desk: Desk) -> None:
+def test_an_unmeasured_run_has_a_device_time_and_no_steps(desk: HandDesk) -> None:
     pending = desk.bound.submit({"x": make_x(0)})
     pending.wait()
     assert pending.steps == ()

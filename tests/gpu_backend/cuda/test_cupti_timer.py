@@ -18,6 +18,7 @@ from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.occupancy import kernel_facts
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.errors import DeviceMemoryError
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.hand_schedule import PAINT, SCALE, hand_driver, hand_lower, hand_schedule
 from tests.helpers.networks import make_stylegan2
@@ -43,8 +44,8 @@ class PaperRecords:
         return self.records
 
 
-def bind(records: PaperRecords) -> CudaBoundPlan:
-    driver = hand_driver()
+def bind(records: PaperRecords, **settings: Any) -> CudaBoundPlan:
+    driver = hand_driver(**settings)
     kernels = {recipe: driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
 
     def make_timer(schedule: Any, start: Any) -> CuptiTimer:
@@ -101,6 +102,34 @@ def test_closing_stops_recording() -> None:
     bound.close()
     bound.close()
     assert records.log == ["start", "stop"]
+
+
+def test_a_measured_run_that_is_not_handed_over_is_recorded_no_longer() -> None:
+    records = PaperRecords(_RUN)
+    bound = bind(records, full_after=10)
+    with pytest.raises(DeviceMemoryError):
+        bound.submit({}, measure=True)
+    assert records.log == ["start", "stop"]
+
+
+def test_recording_ends_although_the_records_cannot_be_fetched() -> None:
+    calls: list[str] = []
+
+    def flush(flag: int) -> None:
+        raise RuntimeError("CUPTI_ERROR_UNKNOWN")
+
+    cupti = SimpleNamespace(
+        ActivityKind=SimpleNamespace(CONCURRENT_KERNEL=10),
+        activity_register_callbacks=lambda *functions: None,
+        activity_enable=lambda kind: calls.append("enable"),
+        activity_disable=lambda kind: calls.append("disable"),
+        activity_flush_all=flush,
+    )
+    records = CuptiRecords(lambda: cupti)
+    records.start()
+    with pytest.raises(RuntimeError):
+        records.stop()
+    assert calls == ["enable", "disable"]
 
 
 def test_a_whole_run_is_found_among_pieces_of_others() -> None:

@@ -96,6 +96,19 @@ def test_freeing_leaves_the_thread_the_gpu_that_it_works_with(bindings: Bindings
     assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost"], "nothing of others is taken off"
 
 
+def test_a_stream_that_has_nothing_to_do_or_is_gone_or_lost_is_idle(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    assert driver.is_idle()
+    bindings.failing["cuStreamQuery"] = "CUDA_ERROR_NOT_READY"
+    assert not driver.is_idle()
+    bindings.failing["cuStreamQuery"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert driver.is_idle()
+    driver.close()
+    bindings.calls.clear()
+    assert driver.is_idle()
+    assert bindings.calls == []
+
+
 def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindings) -> None:
     driver = GpuDriver(0)
     bindings.failing["cuEventSynchronize"] = "CUDA_ERROR_ILLEGAL_ADDRESS"

@@ -1,0 +1,58 @@
+"""The hand-made schedule bound to a GPU made of Python, with all that an executor would have around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.bound_plan import CudaBoundPlan
+from gpu_backend.cuda.constants import ConstantStore
+from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
+from gpu_backend.cuda.memory_pool import MemoryPool
+from gpu_backend.cuda.occupancy import kernel_facts
+from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
+from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
+
+
+def make_x(seed: int) -> NDArray[np.float32]:
+    """An input of the schedule."""
+    return np.random.default_rng(seed).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
+
+
+class HandDesk:
+    """A fake GPU with the schedule bound to it once, as `bound`."""
+
+    def __init__(self, made_by: type[FakeDriver] = FakeDriver, **settings: Any) -> None:
+        self.driver = made_by(hand_driver().kernels, **settings)
+        self.pool = MemoryPool(self.driver)
+        self.constants = ConstantStore(self.driver, self.pool)
+        self.kernels = {recipe: self.driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
+        self.empty = self.driver.load(b"", "empty")
+        self.bound = self.bind()
+
+    def bind(self) -> CudaBoundPlan:
+        """Bind it once more."""
+
+        def make_timer(schedule: Any, start: Any) -> EventTimer:
+            return EventTimer(
+                self.driver,
+                schedule.launches,
+                start,
+                lambda: tuple(
+                    kernel_facts(self.driver, FAKE_GPU, self.kernels[launch.recipe], launch)
+                    for launch in schedule.launches
+                ),
+                lambda: measure_event_cost(self.driver, self.empty),
+            )
+
+        return CudaBoundPlan(self.driver, self.pool, hand_schedule(), self.kernels, self.constants, make_timer)
+
+    def close(self) -> None:
+        """Free `bound` and what all plans share."""
+        self.bound.close()
+        self.constants.close()
+        self.pool.close()
+        for kernel in (*self.kernels.values(), self.empty):
+            self.driver.unload(kernel)
