@@ -159,10 +159,17 @@ class CudaExecutor:
                 plan, self._model.weights, target, plain=self._failures, everything_plain=not use_fused
             )
             missing = self._store.missing(schedule.recipes)
-            failures = self._store.load(self._compile(missing, target.architecture)) if missing else {}
+            compilation = self._compile(missing, target.architecture) if missing else Compilation({}, {})
+            failures = self._load(compilation)
             if not failures:
                 return schedule
-            self._give_up({recipe: error.phrase for recipe, error in failures.items()}, schedule, failures)
+            reasons = {recipe: error.phrase for recipe, error in failures.items()}
+            self._give_up(reasons, schedule, failures)
+            # What does not compile may after an update; what this driver refuses it will refuse again.
+            self._record.note({recipe: reasons[recipe] for recipe in reasons if recipe not in compilation.failures})
+
+    def _load(self, compilation: Compilation) -> dict[KernelRecipe, KernelError]:
+        return self._pool.make(lambda: self._store.load(compilation))
 
     def _give_up(
         self,
@@ -266,9 +273,9 @@ class CudaExecutor:
 
     @cached_property
     def _event_cost_ms(self) -> float:
-        failures = self._store.load(self._compile([EMPTY], self._target.architecture))
-        for error in failures.values():
-            raise error
+        """What an event adds to an interval; 0 where it cannot be measured, since intervals are scaled all the same."""
+        if self._load(self._compile([EMPTY], self._target.architecture)):
+            return 0.0
         return measure_event_cost(self._driver, self._store.kernels[EMPTY])
 
 

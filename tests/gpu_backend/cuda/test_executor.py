@@ -159,6 +159,22 @@ def test_a_kernel_that_does_not_compile_gives_way_to_its_plain_counterpart(bench
 def test_a_kernel_that_does_not_load_gives_way_too(bench: Bench) -> None:
     executor = bench.open(hand_driver(refused=("scale",)))
     assert labels(executor.bind(PLAN)) == ["plain_scale", "paint"]
+    assert SelfCheckRecord(bench.folder, "driver").failures == {SCALE.digest: "the driver refuses it (INVALID)"}
+    assert labels(bench.open(hand_driver()).bind(PLAN)) == ["plain_scale", "paint"]
+
+
+def test_a_kernel_that_did_not_compile_is_tried_again_at_the_next_start(bench: Bench) -> None:
+    bench.broken = {SCALE}
+    bench.open(hand_driver()).bind(PLAN)
+    bench.broken = set()
+    assert labels(bench.open(hand_driver()).bind(PLAN)) == ["scale", "paint"]
+
+
+def test_where_the_cost_of_events_cannot_be_found_kernels_are_measured_all_the_same(bench: Bench) -> None:
+    bench.broken = {executor_module.EMPTY}
+    pending = bench.open(hand_driver()).bind(PLAN).submit({"x": make_x()}, measure=True)
+    pending.wait()
+    assert sum(step.time_us for step in pending.steps) == pytest.approx(25)
 
 
 def test_a_kernel_for_which_there_is_no_other_is_an_error(bench: Bench) -> None:
