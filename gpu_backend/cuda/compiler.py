@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
-FLAGS = ("-std=c++17", "-Xptxas=-v")
+FLAGS = ("-std=c++17", "-Xptxas=-v", "-no-cache")
 """What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""
 
 _importing = threading.Lock()
@@ -103,7 +103,10 @@ def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str
         from cuda.core import Program, ProgramOptions  # type: ignore[attr-defined] # its names are made at run time
 
     # Without a name of our own the object code would hold a random path, and differ at each compilation.
-    options = ProgramOptions(arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"])
+    # The driver's own cache would give machine code without a word on registers; there is one of ours.
+    options = ProgramOptions(
+        arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"], no_cache=True
+    )
     log = io.StringIO()
     cubin, failure = b"", ""
     program = Program(recipe.source, "c++", options)
