@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from gpu_backend.cuda.kernel_cache import KernelCache
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+from gpu_backend.plan.executor import PendingRun
 from tests.helpers.gpu import used_on_device
 from tests.helpers.hand_kernels import hand_kernel
 from tests.helpers.hand_schedule import (
@@ -162,6 +164,32 @@ def test_closing_gives_the_memory_back(gpu: Gpu, executor: CudaExecutor) -> None
     gc.collect()
     assert (executor.nbytes, executor.pinned_nbytes) == held
     assert used_on_device() <= before + (2 << 20)
+
+
+def test_plans_that_come_and_go_while_others_run_spoil_no_picture(executor: CudaExecutor) -> None:
+    bound = executor.bind(PLAN)
+    runs: deque[tuple[int, PendingRun]] = deque()
+    for seed in range(60):
+        runs.append((seed, bound.submit({"x": make_x(seed)})))
+        if seed % 3 == 0:
+            former, bound = bound, executor.bind(PLAN)
+            runs.append((seed, bound.submit({"x": make_x(seed)})))
+            former.close()
+        while len(runs) > 2:
+            early, run = runs.popleft()
+            assert np.abs(run.wait()["pixels"].astype(int) - expected_pixels(make_x(early))).max() <= 1
+    runs.clear()
+    bound.run({})
+    nbytes, pinned, used = executor.nbytes, executor.pinned_nbytes, used_on_device()
+    for seed in range(60):
+        former, bound = bound, executor.bind(PLAN)
+        former.submit({"x": make_x(seed)})
+        former.close()
+        bound.run({"x": make_x(seed)})
+    gc.collect()
+    assert used_on_device() <= used + (2 << 20)
+    assert executor.nbytes == nbytes
+    assert executor.pinned_nbytes <= pinned
 
 
 def test_a_kernel_may_use_all_the_shared_memory_that_a_block_can_have(gpu: Gpu) -> None:
