@@ -108,8 +108,7 @@ class Preview(QObject):
             return  # on its way, or on the screen
         self._asked = request
         self._measured = None  # one that was on its way gives way to this
-        if self._measure_next:
-            self._measure_next = False
+        if self._measure_next:  # until a measured frame is there: this one may give way to another
             self._measured = request
             request = replace(request, measure_steps=True)
         self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=not live)
@@ -156,6 +155,8 @@ class Preview(QObject):
         if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
             return
         self._policy.frame_arrived(shown.frame, self._facts)
+        if shown.frame.request.measure_steps:
+            self._measure_next = False
         if not shows_something(shown.frame):
             return  # a larger draft is asked for next, or the full picture when the hand rests
         self._frame = shown.frame

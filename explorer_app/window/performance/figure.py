@@ -101,3 +101,12 @@ def short_milliseconds(value: float) -> str:
     if value < 9.995:
         return f"{value:.2f}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def short_count(value: int) -> str:
+    """Return it with three figures at most: 999, 7.8k, 78k, 1.2M."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        share = value / size
+        if share >= 0.9995:
+            return f"{share:.1f}{letter}" if share < 9.95 else f"{share:.0f}{letter}"
+    return str(value)

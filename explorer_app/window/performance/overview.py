@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, FrameStatistics
 from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.performance.figure import Figure, milliseconds, short_milliseconds
+from explorer_app.window.performance.figure import Figure, milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
@@ -75,7 +75,7 @@ class Overview(QWidget):
             self._show_graph(statistics)
         else:
             self.third.show_value(f"{statistics.fps:.0f}" if statistics.fps else "–")
-        self.dropped.show_value(str(statistics.dropped))
+        self.dropped.show_value(str(statistics.dropped), short=(short_count(statistics.dropped), self.dropped.caption))
         self._show_line(statistics.gesture_to_screen_ms, statistics.host_ms)
 
     def show_plot(self, statistics: FrameStatistics) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.frame_statistics import FrameStatistics
-from explorer_app.window.performance.figure import milliseconds, short_milliseconds
+from explorer_app.window.performance.figure import milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import mark_for
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.performance.step_columns import KEYS
@@ -246,3 +246,11 @@ def test_figures_leave_out_a_digit_before_they_touch_each_other(gpu_panel: Perfo
 )
 def test_the_dashed_line_is_the_budget_or_nearer_where_frames_are_quick(median_ms: float, mark_ms: float) -> None:
     assert mark_for(median_ms) == mark_ms
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (999, "999"), (1000, "1.0k"), (7759, "7.8k"), (9949, "9.9k"), (78_400, "78k"), (999_600, "1.0M")],
+)
+def test_a_short_count_keeps_its_width(value: int, text: str) -> None:
+    assert short_count(value) == text
