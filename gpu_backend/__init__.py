@@ -95,6 +95,11 @@ if TYPE_CHECKING:
         add_train_options as add_train_options,
         train_request_of as train_request_of,
     )
+    from gpu_backend.training.benchmark.command import run_train_bench as run_train_bench
+    from gpu_backend.training.benchmark.options import (
+        add_train_bench_options as add_train_bench_options,
+        train_bench_options_of as train_bench_options_of,
+    )
     from gpu_backend.training.command import run_training as run_training
     from gpu_backend.training.directions.command import run_directions as run_directions
     from gpu_backend.training.directions.options import (
@@ -174,6 +179,8 @@ _HOMES = {
         "request_to_json",
     ),
     "training.arguments": ("add_train_options", "train_request_of"),
+    "training.benchmark.command": ("run_train_bench",),
+    "training.benchmark.options": ("add_train_bench_options", "train_bench_options_of"),
     "training.command": ("run_training",),
     "training.directions.command": ("run_directions",),
     "training.directions.options": ("add_direction_options", "direction_options_of"),

@@ -6,7 +6,19 @@ import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import bench, convert, demo, directions, doctor, inspection, render, train, tune, window
+from explorer_app.cli import (
+    bench,
+    convert,
+    demo,
+    directions,
+    doctor,
+    inspection,
+    render,
+    train,
+    train_bench,
+    tune,
+    window,
+)
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
@@ -18,6 +30,7 @@ _COMMANDS = {
     "bench": bench.run,
     "doctor": doctor.run,
     "train": train.run,
+    "train-bench": train_bench.run,
     "tune": tune.run,
     "directions": directions.run,
 }

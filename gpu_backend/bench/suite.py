@@ -20,7 +20,6 @@ from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
-from gpu_backend.bench.run_facts import date_now, find_commit, find_versions
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
 from gpu_backend.bench.torch_side import cuda_problem
@@ -30,6 +29,7 @@ from gpu_backend.model import Model, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer import Renderer
+from gpu_backend.run_facts import date_now, find_commit, find_versions
 
 Say = Callable[[str], None]
 

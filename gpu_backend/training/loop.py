@@ -27,6 +27,7 @@ from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.figures import DivergedError
+from gpu_backend.training.folder import make_folder
 from gpu_backend.training.log import TrainLog
 from gpu_backend.training.options import TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots, plots_problem
@@ -79,7 +80,7 @@ def train(
             raise RequestError(
                 f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
             )
-        _make_folder(request.out)
+        make_folder(request.out)
         opened = opened or functools.partial(open_source, say=say if processes.is_first else _nobody)
         with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
             training = Training(options, processes)
@@ -228,10 +229,3 @@ class _Loop:
 
 def _nobody(_: str) -> None:
     """Hear it and do nothing: the first process says the same."""
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RequestError(f"A folder to write to is wanted, but {folder} is none: {error.strerror}.") from None

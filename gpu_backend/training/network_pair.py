@@ -12,16 +12,39 @@ from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.networks.discriminator import Discriminator
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.networks.shape import NetworkShape
+from gpu_backend.training.options import TrainOptions
 
 Network = TypeVar("Network", bound=nn.Module)
+
+
+Make = Callable[[NetworkShape, StepMethods], tuple[Generator, Discriminator]]
+"""Makes both networks, on the host."""
+
+
+def network_shape(options: TrainOptions) -> NetworkShape:
+    """Return the sizes that options ask for."""
+    return NetworkShape(
+        options.resolution,
+        options.channel_base,
+        options.channel_max,
+        options.z_dim,
+        options.w_dim,
+        options.mapping_layers,
+    )
+
+
+def make_networks(shape: NetworkShape, methods: StepMethods) -> tuple[Generator, Discriminator]:
+    """Make the networks that are trained."""
+    return Generator(shape.spec(), methods.way), Discriminator(shape, methods.way)
 
 
 class NetworkPair:
     """Both networks on their device, and how they are called."""
 
-    def __init__(self, shape: NetworkShape, methods: StepMethods, device: torch.device) -> None:
-        self.generator = _placed(Generator(shape.spec(), methods.way), methods, device)
-        self.discriminator = _placed(Discriminator(shape, methods.way), methods, device)
+    def __init__(self, shape: NetworkShape, methods: StepMethods, device: torch.device, make: Make) -> None:
+        generator, discriminator = make(shape, methods)
+        self.generator = _placed(generator, methods, device)
+        self.discriminator = _placed(discriminator, methods, device)
         self._low = methods.low
         self._synthesise: Callable[..., Tensor] = self.generator.synthesis
         self._judge: Callable[..., Tensor] = self.discriminator

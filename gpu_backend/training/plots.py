@@ -16,8 +16,8 @@ _PANELS = (
     ("images a second", ("images_per_s",)),
 )
 _LOGARITHMIC = ("penalty", "gradient norm")
-_COLOURS = ("#e8a33d", "#5aa9e6")
-_SETTINGS: dict[Any, Any] = {
+COLOURS = ("#e8a33d", "#5aa9e6")
+SETTINGS: dict[Any, Any] = {
     "figure.facecolor": "#131518",
     "savefig.facecolor": "#131518",
     "axes.facecolor": "#1d2025",
@@ -53,14 +53,14 @@ def draw_plots(log: Path, path: Path) -> bool:
     rows = read_log(log)
     if len(rows) < 2:
         return False
-    with rc_context(_SETTINGS):
+    with rc_context(SETTINGS):
         figure = Figure(figsize=(8.0, 2.0 * len(_PANELS)), layout="constrained")
         FigureCanvasAgg(figure)
         for place, (title, columns) in enumerate(_PANELS):
             axes = figure.add_subplot(len(_PANELS), 1, place + 1)
             axes.set_title(title)
             axes.grid()
-            for column, colour in zip(columns, _COLOURS, strict=False):
+            for column, colour in zip(columns, COLOURS, strict=False):
                 points = [(row["kimg"], row[column]) for row in rows if column in row and "kimg" in row]
                 if points:
                     axes.plot(*zip(*points, strict=True), color=colour, label=column, linewidth=1.2)

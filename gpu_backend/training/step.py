@@ -30,8 +30,7 @@ from gpu_backend.training.generator_gradients import GeneratorGradients
 from gpu_backend.training.gradient_buffer import GradientBuffer
 from gpu_backend.training.latents import Latents
 from gpu_backend.training.methods import StepMethods
-from gpu_backend.training.network_pair import NetworkPair
-from gpu_backend.training.networks.shape import NetworkShape
+from gpu_backend.training.network_pair import Make, NetworkPair, make_networks, network_shape
 from gpu_backend.training.optimiser import Optimiser
 from gpu_backend.training.options import TrainOptions
 from gpu_backend.training.processes import Processes
@@ -53,6 +52,8 @@ class Training:
         How a step is computed; None for what is fast on the device.
     recorder
         What captures updates; None for CUDA graphs where the methods want them.
+    make
+        Makes the networks.
 
     Attributes
     ----------
@@ -68,6 +69,7 @@ class Training:
         processes: Processes,
         methods: StepMethods | None = None,
         recorder: Recorder | None = None,
+        make: Make = make_networks,
     ) -> None:
         self.options, self.processes = options, processes
         self.device = device = processes.device
@@ -77,7 +79,7 @@ class Training:
             torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
         self._recorder = recorder or (CudaRecorder(device) if methods.graphs else None)
         torch.manual_seed(options.seed)
-        networks = NetworkPair(_shape(options), methods, device)
+        networks = NetworkPair(network_shape(options), methods, device, make)
         self.generator, self.discriminator = networks.generator, networks.discriminator
         self.ema = copy.deepcopy(self.generator).eval().requires_grad_(False)
         torch.manual_seed(options.seed + processes.rank * _SEED_STRIDE)
@@ -187,14 +189,3 @@ class Training:
 
     def _changed(self, pictures: Tensor) -> Tensor:
         return augmented(pictures, self.chance.p) if self.options.augment else pictures
-
-
-def _shape(options: TrainOptions) -> NetworkShape:
-    return NetworkShape(
-        options.resolution,
-        options.channel_base,
-        options.channel_max,
-        options.z_dim,
-        options.w_dim,
-        options.mapping_layers,
-    )

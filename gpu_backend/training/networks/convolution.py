@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from gpu_backend.training.networks.applied import applied
+
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -59,7 +61,7 @@ def convolve(x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
     """Convolve; sizes must be such that the transposed convolution gives the input's size back."""
     if torch.compiler.is_compiling():
         return geometry.apply(x, weight)
-    y: Tensor = _Convolution.apply(x, weight, geometry)
+    y: Tensor = applied(_Convolution, x, weight, geometry)
     return y
 
 
@@ -95,9 +97,9 @@ class _Convolution(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         (dy,) = gradients
         x, weight = ctx.saved_tensors
-        dx = _Convolution.apply(dy, weight, ctx.geometry.back) if ctx.needs_input_grad[0] else None
+        dx = applied(_Convolution, dy, weight, ctx.geometry.back) if ctx.needs_input_grad[0] else None
         is_wanted = ctx.needs_input_grad[1] and are_weight_gradients_wanted()
-        return dx, _WeightGradient.apply(x, dy, weight, ctx.geometry) if is_wanted else None, None
+        return dx, applied(_WeightGradient, x, dy, weight, ctx.geometry) if is_wanted else None, None
 
 
 class _WeightGradient(Function):
@@ -111,6 +113,6 @@ class _WeightGradient(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         (ddw,) = gradients
         x, dy = ctx.saved_tensors
-        dx = _Convolution.apply(dy, ddw, ctx.geometry.back) if ctx.needs_input_grad[0] else None
-        ddy = _Convolution.apply(x, ddw, ctx.geometry) if ctx.needs_input_grad[1] else None
+        dx = applied(_Convolution, dy, ddw, ctx.geometry.back) if ctx.needs_input_grad[0] else None
+        ddy = applied(_Convolution, x, ddw, ctx.geometry) if ctx.needs_input_grad[1] else None
         return dx, ddy, None, None

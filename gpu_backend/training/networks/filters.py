@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from gpu_backend.training.networks.applied import applied
 from gpu_backend.training.networks.fusion import fused
 
 _OUTER, _INNER = 0.125, 0.375
@@ -78,7 +79,7 @@ def filtered(x: Tensor, by: Filter) -> Tensor:
     """Return a filtered picture, in the precision of x."""
     if torch.compiler.is_compiling():
         return _filtered(x, by)
-    y: Tensor = _Filtered.apply(x, by)
+    y: Tensor = applied(_Filtered, x, by)
     return y
 
 
@@ -91,4 +92,4 @@ class _Filtered(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         (dy,) = gradients
-        return _Filtered.apply(dy, ctx.by.back), None
+        return applied(_Filtered, dy, ctx.by.back), None

@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.training.networks.act_passes import gradients, layer, second_gradients
+from gpu_backend.training.networks.applied import applied
 from gpu_backend.training.networks.convolution import are_weight_gradients_wanted
 
 LINEAR = BiasAct()
@@ -45,7 +46,7 @@ def scaled_act(
         raise ValueError(f"leaky ReLU or nothing is wanted, and a strength beside noise, but {act} came")
     if torch.compiler.is_compiling():
         return layer(x, scale, noise, strength, bias, act)
-    y: Tensor = _ScaledAct.apply(x, scale, noise, strength, bias, act)
+    y: Tensor = applied(_ScaledAct, x, scale, noise, strength, bias, act)
     return y
 
 
@@ -73,7 +74,7 @@ class _ScaledAct(Function):
         _, wants_scale, _, wants_strength, wants_bias, _ = ctx.needs_input_grad
         wants_sums = are_weight_gradients_wanted()
         wanted = (wants_scale, wants_sums and wants_strength, wants_sums and wants_bias)
-        dx, ds, dr, db = _Gradient.apply(dy, x, y, scale, noise, ctx.act, wanted)
+        dx, ds, dr, db = applied(_Gradient, dy, x, y, scale, noise, ctx.act, wanted)
         return dx, ds, None, dr, db, None
 
 

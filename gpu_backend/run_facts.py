@@ -30,7 +30,7 @@ def find_versions() -> dict[str, str]:
 
 def find_commit() -> str:
     """Return the commit that this code was checked out at, with "+" where files differ from it; else nothing."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return ""
     commit = _git(root, "rev-parse", "HEAD")

@@ -1,0 +1,76 @@
+"""The rows: each is the one before with one more optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from gpu_backend.training.benchmark.options import RowName
+from gpu_backend.training.benchmark.plain_layers import make_plain_networks
+from gpu_backend.training.methods import StepMethods
+from gpu_backend.training.network_pair import Make, make_networks
+from gpu_backend.training.networks.resampling import Way
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the benchmark.
+
+    Attributes
+    ----------
+    what
+        What this row adds.
+    make
+        Makes the networks.
+    prefetch
+        Pictures are loaded by a thread, pinned, and copied beside the work; otherwise fetched when a step begins.
+    problem
+        Why it cannot be measured here; empty if it can.
+    """
+
+    name: RowName
+    what: str
+    methods: StepMethods
+    make: Make
+    prefetch: bool = False
+    problem: str = ""
+
+
+def ladder(device: torch.device, way: Way) -> Iterator[Row]:
+    """Yield all rows; what a row cannot do on this device, those after it leave out."""
+    on_gpu = device.type == "cuda"
+    plain = StepMethods(set_to_none=False)
+    yield Row("fp32", "as written down from the papers, in fp32 without TF32", plain, make_plain_networks)
+    last = replace(plain, channels_last=True)
+    yield Row("channels-last", "pictures, features and weights with channels last", last, make_plain_networks)
+    bf16 = replace(last, low=torch.bfloat16)
+    yield Row("bf16", "layers in bfloat16, weights and optimisers in fp32", bf16, make_plain_networks)
+    fused = replace(bf16, fused=True, way=way)
+    yield Row(
+        "fused",
+        "the same weights for all pictures; scale, noise, bias and activation in one pass, with gradients of their "
+        "own; filters in one pass; Adam in one kernel",
+        fused,
+        make_networks,
+    )
+    dropped = replace(fused, set_to_none=True)
+    yield Row("set-to-none", "gradients are dropped instead of zeroed", dropped, make_networks)
+    graphs = replace(dropped, graphs=on_gpu)
+    yield Row(
+        "graph",
+        "each update is a CUDA graph",
+        graphs,
+        make_networks,
+        problem="" if on_gpu else "CUDA graphs need a GPU",
+    )
+    yield Row("loading", "a thread loads and pins pictures ahead of the steps", graphs, make_networks, prefetch=True)
+    yield Row(
+        "compile",
+        "torch.compile of both networks, but not in the regularisers",
+        replace(graphs, compile=True),
+        make_networks,
+        prefetch=True,
+        problem="" if on_gpu else "compiling for the processor takes minutes",
+    )

@@ -1,0 +1,95 @@
+"""What the benchmark found, as frozen data, and as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A row that was measured.
+
+    Attributes
+    ----------
+    step_ms, least_ms
+        Mean over all timed steps, and over the fastest period of the regularisers.
+    nbytes
+        Most memory that torch's allocator held on the GPU; None on the processor.
+    prepare_s
+        Making networks, warming up, capturing, compiling.
+    """
+
+    name: str
+    what: str
+    step_ms: float
+    least_ms: float
+    images_per_s: float
+    nbytes: int | None
+    steps: int
+    prepare_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRow:
+    """A row that was not measured, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """Everything of one run. `commit` ends in "+" where files differed from it."""
+
+    date: str
+    command: str
+    commit: str
+    device: str
+    driver: str
+    versions: Mapping[str, str]
+    resolution: int
+    batch: int
+    parameters: int
+    way: str
+    method: tuple[str, ...]
+    rows: tuple[StepTime, ...]
+    skipped: tuple[SkippedRow, ...]
+    wall_s: float
+    format: int = FORMAT
+
+    def gain(self, row: StepTime) -> float:
+        """How many times as fast as the first row measured."""
+        return self.rows[0].step_ms / row.step_ms
+
+    def gain_of_one(self, row: StepTime) -> float:
+        """How many times as fast as the row measured before it."""
+        return self.rows[max(0, self.rows.index(row) - 1)].step_ms / row.step_ms
+
+
+def to_json(report: StepReport) -> dict[str, Any]:
+    """Return plain values, gains among them."""
+    fields = asdict(report)
+    for values, row in zip(fields["rows"], report.rows, strict=True):
+        values |= {"gain": report.gain_of_one(row), "gain_in_all": report.gain(row)}
+    return fields
+
+
+def csv_text(report: StepReport) -> str:
+    """Return a line a row; those that were skipped have a reason in place of numbers."""
+    columns = ("step_ms", "least_ms", "images_per_s", "nbytes", "steps", "prepare_s")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("name", *columns, "gain", "gain_in_all", "skipped"))
+    for row in report.rows:
+        writer.writerow(
+            [row.name, *(getattr(row, name) for name in columns), report.gain_of_one(row), report.gain(row), ""]
+        )
+    for item in report.skipped:
+        writer.writerow([item.name, *[""] * (len(columns) + 2), item.reason])
+    return text.getvalue()

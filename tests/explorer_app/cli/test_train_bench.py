@@ -1,0 +1,35 @@
+"""``latentloom train-bench`` hands its options to the benchmark of the training step."""
+
+from pathlib import Path
+
+import pytest
+
+from explorer_app.cli import train_bench
+from gpu_backend.training.benchmark.options import ROWS, TrainBenchOptions
+from tests.helpers.command import Command
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
+    """The options of every run, none of which runs."""
+    runs: list[TrainBenchOptions] = []
+    monkeypatch.setattr(train_bench, "run_train_bench", lambda options, say: runs.append(options))
+    return runs
+
+
+def test_the_options_arrive(command: Command, asked: list[TrainBenchOptions]) -> None:
+    words = ("--batch", "32", "--rows", "graph,fp32", "--way", "steps", "--out", "some folder/results")
+    assert command("train-bench", *words).status == 0
+    assert command("train-bench").status == 0
+    first, second = asked
+    assert (first.batch, first.rows, first.way) == (32, ("fp32", "graph"), "steps")
+    assert first.out == Path("some folder/results")
+    assert first.command == "latentloom train-bench --batch 32 --rows graph,fp32 --way steps --out results"
+    assert second == TrainBenchOptions(command="latentloom train-bench")
+    assert (second.resolution, second.batch, second.rows) == (256, 8, ROWS)
+
+
+def test_a_slip_is_one_sentence(command: Command, asked: list[TrainBenchOptions]) -> None:
+    for words in (("--rows", "fastest"), ("--resolution", "100"), ("--steps", "0"), ("--budget-s", "soon")):
+        assert command("train-bench", *words).sentence
+    assert asked == []

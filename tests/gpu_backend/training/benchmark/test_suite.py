@@ -1,0 +1,62 @@
+"""A small benchmark on the processor: what is measured, what is left out and why, and the order of the rows."""
+
+import pytest
+import torch
+
+from gpu_backend.training.benchmark.held_pictures import HeldPictures
+from gpu_backend.training.benchmark.ladder import ladder
+from gpu_backend.training.benchmark.options import ROWS, TrainBenchOptions
+from gpu_backend.training.benchmark.suite import run_suite
+
+SMALL = TrainBenchOptions(resolution=8, batch=2, channel_base=64, channel_max=8, steps=1, device="cpu", commit="abc")
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_rows_are_measured_over_a_whole_period_and_those_for_a_gpu_are_named() -> None:
+    said: list[str] = []
+    tf32 = torch.backends.cudnn.allow_tf32
+    report = run_suite(SMALL, said.append)
+    assert [row.name for row in report.rows] == [name for name in ROWS if name not in ("graph", "compile")]
+    assert {item.name: item.reason for item in report.skipped} == {
+        "graph": "CUDA graphs need a GPU",
+        "compile": "compiling for the processor takes minutes",
+    }
+    assert said == [f"measuring: {row.name}" for row in report.rows]
+    for row in report.rows:
+        assert row.steps == 16
+        assert 0 < row.least_ms <= row.step_ms
+        assert row.images_per_s == pytest.approx(2000 / row.step_ms)
+    assert (report.commit, report.parameters > 10_000) == ("abc", True)
+    assert torch.backends.cudnn.allow_tf32 == tf32
+
+
+def test_rows_can_be_chosen_and_none_begins_once_the_time_is_spent() -> None:
+    report = run_suite(TrainBenchOptions(**{**_fields(), "rows": ("bf16", "graph"), "budget_s": 0.0}), lambda _: None)
+    assert report.rows == ()
+    assert [(item.name, item.reason) for item in report.skipped] == [
+        ("bf16", "the time of --budget-s was spent"),
+        ("graph", "CUDA graphs need a GPU"),
+    ]
+
+
+def test_each_row_adds_to_the_one_before() -> None:
+    rows = list(ladder(torch.device("cuda", 0), "steps"))
+    assert tuple(row.name for row in rows) == ROWS
+    assert not any(row.problem for row in rows)
+    assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 6
+    for index, name in enumerate(("channels_last", "", "fused", "set_to_none", "graphs", "", "compile"), 1):
+        if name:
+            assert [getattr(row.methods, name) for row in rows] == [False] * index + [True] * (len(rows) - index)
+    assert [row.prefetch for row in rows] == [False] * 6 + [True] * 2
+    assert len({row.make for row in rows[:3]}) == len({row.make for row in rows[3:]}) == 1
+
+
+def test_held_pictures_go_on_where_batches_end() -> None:
+    source = HeldPictures(16, count=5)
+    first, second = source.batches(4, 1, 0), source.batches(4, 1, 4)
+    assert next(first).shape == (4, 3, 16, 16)
+    assert torch.equal(next(first), next(second))
+
+
+def _fields() -> dict[str, object]:
+    return {name: getattr(SMALL, name) for name in SMALL.__slots__}
