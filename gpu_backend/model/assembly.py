@@ -35,6 +35,7 @@ class Settings:
     lr_multiplier: float
     resample_filter: tuple[float, ...]
     layers: Mapping[str, LayerSettings]
+    joins_label: bool = False
 
 
 def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
@@ -46,7 +47,9 @@ def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
         If a tensor is missing, has another shape than the others ask for, or has no place in the network.
     """
     resolutions = find_resolutions(shapes)
-    mapping = find_mapping(shapes, settings.mapping_activation, settings.lr_multiplier)
+    mapping = find_mapping(
+        shapes, settings.mapping_activation, settings.lr_multiplier, joins_label=settings.joins_label
+    )
     layers = stylegan2_layers(
         find_architecture(shapes, resolutions),
         {size: shape_of(shapes, f"synthesis.b{size}.conv1.weight", 4)[0] for size in resolutions},

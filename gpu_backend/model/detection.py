@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpu_backend.model.checkpoint import find_checkpoint, holds_tensors
 from gpu_backend.model.found import Found
 from gpu_backend.model.nvidia import find_network
 from gpu_backend.model.pickled import Pickled, read_plain_pickle, read_torch_stream, read_torch_zip
 from gpu_backend.model.refusal import Refusal
-from gpu_backend.model.safetensors_file import find_safetensors, looks_like_safetensors
+from gpu_backend.model.safetensors_file import find_safetensors
+from gpu_backend.model.safetensors_table import looks_like_safetensors
 from gpu_backend.model.source import MODEL_FILE, FileSource, Source
+from gpu_backend.model.tensorflow_pickle import find_tensorflow, holds_tensorflow
 from gpu_backend.model.watch import Watch
 
 _TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
@@ -40,10 +43,18 @@ def find_model(source: FileSource, watch: Watch, requested: set[str]) -> Found:
     head = source.read(0, HEAD_BYTES)
     reader = _pickle_reader(head)
     if reader is not None:
-        return find_network(source, reader(source, watch, requested))
+        return _find_in_pickle(source, reader(source, watch, requested))
     if looks_like_safetensors(head, source.size):
         return find_safetensors(source)
     raise Refusal(MODEL_FILE, *_not_a_model(head))
+
+
+def _find_in_pickle(source: Source, pickled: Pickled) -> Found:
+    if holds_tensorflow(pickled.value):
+        return find_tensorflow(source, pickled)
+    if holds_tensors(pickled.value):
+        return find_checkpoint(source, pickled)
+    return find_network(source, pickled)
 
 
 def kind_of_file(head: bytes, size: int) -> str:

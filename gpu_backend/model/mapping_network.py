@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from gpu_backend.model.refusal import Refusal
@@ -12,7 +13,9 @@ _MAX_LAYERS = 64
 _FULLY_CONNECTED = re.compile(r"mapping\.fc(0|[1-9][0-9]?)\.weight", re.ASCII)
 
 
-def find_mapping(shapes: Shapes, activation: Activation, lr_multiplier: float) -> MappingSpec:
+def find_mapping(
+    shapes: Shapes, activation: Activation, lr_multiplier: float, *, joins_label: bool = False
+) -> MappingSpec:
     """Work out the mapping network from its tensors.
 
     Raises
@@ -30,7 +33,7 @@ def find_mapping(shapes: Shapes, activation: Activation, lr_multiplier: float) -
     z_dim = shape_of(shapes, "mapping.fc0.weight", 2)[1] - embed_dim
     if z_dim < 1:
         raise Refusal("a mapping network that takes z", f"its first layer has room for {z_dim} numbers of z")
-    return MappingSpec(z_dim, c_dim, embed_dim, widths, activation, lr_multiplier)
+    return MappingSpec(z_dim, c_dim, embed_dim, widths, activation, lr_multiplier, joins_label and c_dim > 0)
 
 
 def mapping_shapes(mapping: MappingSpec) -> dict[str, tuple[int, ...]]:
@@ -46,3 +49,11 @@ def mapping_shapes(mapping: MappingSpec) -> dict[str, tuple[int, ...]]:
         shapes[f"mapping.fc{index}.bias"] = (width,)
         features = width
     return shapes
+
+
+def label_multiplier(mapping: MappingSpec) -> float:
+    """Learning-rate multiplier of the label's embedding: one that leaves the weights as they are if they have no gain.
+
+    A fully connected layer of n inputs scales its weights by the multiplier over sqrt(n).
+    """
+    return math.sqrt(mapping.c_dim) if mapping.joins_label else 1.0

@@ -24,7 +24,8 @@ class ModelFacts:
     model_id
         SHA-256 of the file, in hexadecimal.
     container
-        ``"NVIDIA PyTorch pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or ``"safetensors"``.
+        ``"NVIDIA PyTorch pickle"``, ``"TensorFlow pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or
+        ``"safetensors"``; ``"pickle"`` for tensors pickled by Python alone.
     family, flavour
         ``"StyleGAN2"``, and the repository whose conventions the file follows: ``"StyleGAN2-ADA"`` or
         ``"StyleGAN3 repository"``.

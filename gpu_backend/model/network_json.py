@@ -35,6 +35,8 @@ def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
     """Return every hyper-parameter of a spec as JSON-able data."""
     data = asdict(spec)
     data["mapping"]["widths"] = list(spec.mapping.widths)
+    if not spec.mapping.joins_label:
+        del data["mapping"]["joins_label"]  # as files say that were written before there was a choice
     data["layers"] = list(data["layers"])
     data["resample_filter"] = list(spec.resample_filter)
     return data
@@ -67,6 +69,7 @@ def settings_from_json(data: object) -> Settings:
         lr_multiplier=_positive(mapping.get("lr_multiplier")),
         resample_filter=tuple(_number(tap) for tap in taps),
         layers=settings,
+        joins_label=mapping.get("joins_label") is True,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_backend.model.records import ByteString, Latin1, Span
+from gpu_backend.model.records import ByteString, Latin1, Span, StorageRecord, TensorRecord
 from gpu_backend.model.refusal import Refusal
 
 ITEM_BYTES = {
@@ -72,6 +72,14 @@ class ArrayRecord:
         record = cls()
         record._fill(arguments[2], arguments[1], arguments[3] == "F", arguments[0])
         return record
+
+    def tensor(self) -> TensorRecord:
+        """Return the same numbers as a tensor over a storage of its own."""
+        sizes_inward = self.shape if self.is_fortran else self.shape[::-1]
+        strides = [math.prod(sizes_inward[:place]) for place in range(len(sizes_inward))]
+        start, held = (self.content.start, None) if isinstance(self.content, Span) else (0, self.content)
+        storage = StorageRecord(self.dtype, math.prod(self.shape), start, held)
+        return TensorRecord(storage, 0, self.shape, tuple(strides if self.is_fortran else strides[::-1]))
 
     def _fill(self, shape: object, dtype: object, is_fortran: bool, content: object) -> None:
         if not isinstance(dtype, DType) or not isinstance(content, Span | Latin1 | bytes):

@@ -23,6 +23,8 @@ class Particulars:
         What those bytes begin: "a pickle".
     asked
         Names that it asks to import, ``"module name"``, the one that it was refused for among them.
+    facts
+        What it holds, as far as that was found out, a line each.
     """
 
     path: Path
@@ -30,6 +32,7 @@ class Particulars:
     head: bytes | None = None
     kind: str = ""
     asked: set[str] = field(default_factory=set)
+    facts: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -39,6 +42,7 @@ class Particulars:
             lines.append(f"Size: {self.nbytes:,} bytes")
         if self.head:
             lines.append(f"First bytes: {self.head[:_MOST_BYTES].hex(' ')} ({self.kind})")
+        lines.extend(_printable(fact) for fact in self.facts)
         if self.asked:
             lines.append("It asks to import (nothing was run):")
             names = sorted(self.asked)

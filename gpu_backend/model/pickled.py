@@ -25,6 +25,9 @@ from gpu_backend.model.storages import (
 from gpu_backend.model.watch import Watch
 from gpu_backend.model.zip_directory import Entry, read_zip_directory
 
+PLAIN = "pickle"
+"""The container that tools differ in most: their readers have names for it."""
+
 
 @dataclass(slots=True)
 class Pickled:
@@ -79,11 +82,11 @@ class _Reading:
 
 
 def read_plain_pickle(source: Source, watch: Watch, requested: set[str]) -> Pickled:
-    """Read a file that is one pickle, with tensor data inside it: what NVIDIA's tools write."""
+    """Read a file that is one pickle, with tensor data inside it: what NVIDIA's tools write, with torch or without."""
     reading = _Reading(source, watch, requested)
     machine = reading.machine(0, source.size)
     value = machine.load()
-    return Pickled(value, "NVIDIA PyTorch pickle", reading.requested)
+    return Pickled(value, PLAIN, reading.requested)
 
 
 def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pickled:

@@ -60,6 +60,7 @@ def read_model(
             loaded = found.load(watch)
             file = FileFacts(path, source.size, loaded.digest)
     except Refusal as refusal:
+        known.facts = refusal.facts
         raise refusal.error(refusal.sentence(path.name or str(path)), known.text) from refusal
     except MemoryError as error:
         raise ModelFileError(

@@ -12,15 +12,17 @@ class Refusal(Exception):  # noqa: N818 - a decision about the file, not a failu
     """The file is not opened: what was expected, what came, and what to do if there is something.
 
     Raised inside the readers, which do not know the file's name; `read_model` turns it into a `ModelFileError`.
+    `facts` are lines about what the file holds, for whoever wants more than the sentence.
     """
 
     error: type[ModelFileError] = ModelFileError
 
-    def __init__(self, expected: str, came: str, todo: str = "") -> None:
+    def __init__(self, expected: str, came: str, todo: str = "", *, facts: tuple[str, ...] = ()) -> None:
         super().__init__(expected, came, todo)
         self.expected = expected
         self.came = came
         self.todo = todo
+        self.facts = facts
 
     def sentence(self, name: str) -> str:
         """One sentence about the file of this name."""

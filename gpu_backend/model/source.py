@@ -20,7 +20,7 @@ from gpu_backend.model.watch import Watch
 _CHUNK = 1 << 20
 """Bytes read at a time; also how far a cancellation may be overrun."""
 
-MODEL_FILE = "a model file (.pkl or .safetensors)"
+MODEL_FILE = "a model file (.pkl, .pt or .safetensors)"
 """What every reader hopes for."""
 
 
@@ -82,7 +82,9 @@ class FileSource:
 
     def read(self, start: int, count: int) -> bytes:
         """Read up to `count` bytes from `start`."""
-        count = max(0, min(count, self._size - start))
+        count = min(count, self._size - start)
+        if count <= 0:
+            return b""
         self._file.seek(start)
         content = self._file.read(count)
         while len(content) < count:

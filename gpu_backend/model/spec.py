@@ -29,7 +29,8 @@ ACTIVATION_GAINS: dict[Activation, float] = {
 class MappingSpec:
     """The mapping network. `widths` are the rows of each fully connected layer; the last equals w_dim.
 
-    `c_dim` 0 means unconditional; otherwise a label is embedded into `embed_dim` features and concatenated to z.
+    `c_dim` 0 means unconditional; otherwise a label is embedded into `embed_dim` features and concatenated to z: each
+    normalised on its own, or with `joins_label` both together, the embedding then without gain and bias.
     """
 
     z_dim: int
@@ -38,6 +39,7 @@ class MappingSpec:
     widths: tuple[int, ...]
     activation: Activation = "lrelu"
     lr_multiplier: float = 0.01
+    joins_label: bool = False
 
     @property
     def w_dim(self) -> int:

@@ -105,7 +105,10 @@ def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:
     content = content_of(source, record.storage.held, watch)
     dtype = _FLOATS[record.storage.dtype]
     start = record.storage.start + record.offset * dtype.itemsize
-    return np.frombuffer(content[start : start + record.extent * dtype.itemsize], dtype).copy()
+    content = content[start : start + record.extent * dtype.itemsize]
+    if len(content) != record.extent * dtype.itemsize:
+        raise Refusal(f"{record.extent} numbers in a tensor", f"{len(content) // dtype.itemsize} came")
+    return np.frombuffer(content, dtype).copy()
 
 
 def as_weight(name: str, array: NDArray[Any]) -> NDArray[np.float32]:

@@ -8,6 +8,7 @@ Output
 
 from __future__ import annotations
 
+from gpu_backend.model.mapping_network import label_multiplier
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.concat import Concat
@@ -21,19 +22,24 @@ def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, prec
     """Plan the mapping network for `batch` rows of z."""
     mapping = spec.mapping
     plan = PlanBuilder(PlanKey(model_id, "mapping", batch, precision=precision))
-    z = plan.buffer("z", (batch, mapping.z_dim), "input")
-    x = _normalized(plan, "mapping.normalize", z, "z/normal", mapping.z_dim, batch)
+    x = plan.buffer("z", (batch, mapping.z_dim), "input")
     features = mapping.z_dim
+    if not mapping.joins_label:
+        x = _normalized(plan, "mapping.normalize", x, "z/normal", features, batch)
     if mapping.c_dim > 0:
         label = plan.buffer("c", (batch, mapping.c_dim), "input")
-        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, 1.0, BiasAct())
+        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, label_multiplier(mapping), BiasAct())
         embedded = plan.buffer("c/embedded", embed.output_shape(batch), "intermediate")
         plan.step("mapping.embed", "fully_connected", embed, (label,), (embedded,), _weights("mapping.embed"))
-        y = _normalized(plan, "mapping.embed.normalize", embedded, "c/normal", mapping.embed_dim, batch)
+        y = embedded
+        if not mapping.joins_label:
+            y = _normalized(plan, "mapping.embed.normalize", embedded, "c/normal", mapping.embed_dim, batch)
         concat = Concat((features, mapping.embed_dim))
         joined = plan.buffer("z+c", concat.output_shape(batch), "intermediate")
         plan.step("mapping.concat", "concat", concat, (x, y), (joined,))
         x, features = joined, features + mapping.embed_dim
+        if mapping.joins_label:
+            x = _normalized(plan, "mapping.normalize", x, "z+c/normal", features, batch)
     for index, width in enumerate(mapping.widths):
         last = index == len(mapping.widths) - 1
         layer = f"mapping.fc{index}"

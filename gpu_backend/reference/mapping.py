@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from gpu_backend.model.mapping_network import label_multiplier
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fully_connected import FullyConnected
@@ -17,13 +18,13 @@ from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 def run_mapping(spec: NetworkSpec, weights: Mapping[str, Tensor], z: Tensor, c: Tensor | None = None) -> Tensor:
     """(batch, z_dim) and labels (batch, c_dim) to (batch, w_dim), before truncation."""
     mapping = spec.mapping
-    x = normalize_2nd_moment(z)
+    x = z if mapping.joins_label else normalize_2nd_moment(z)
     if mapping.c_dim > 0:
         if c is None:
             raise ValueError("a conditional network needs labels")
-        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, 1.0, BiasAct())
+        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, label_multiplier(mapping), BiasAct())
         y = fully_connected(c, weights["mapping.embed.weight"], weights["mapping.embed.bias"], embed)
-        x = concat(x, normalize_2nd_moment(y))
+        x = normalize_2nd_moment(concat(x, y)) if mapping.joins_label else concat(x, normalize_2nd_moment(y))
     act = BiasAct.of_layer(mapping.activation)
     for index, width in enumerate(mapping.widths):
         layer = FullyConnected(x.shape[1], width, mapping.lr_multiplier, act)

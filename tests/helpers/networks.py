@@ -45,6 +45,7 @@ class NetworkOptions:
     num_fp16_res: int = 0
     activation: Activation = "lrelu"
     use_noise: bool = True
+    joins_label: bool = False
 
 
 def make_spec(options: NetworkOptions) -> StyleGAN2Spec:
@@ -63,7 +64,13 @@ def make_spec(options: NetworkOptions) -> StyleGAN2Spec:
         img_channels=options.img_channels,
         num_ws=num_ws_of(options.resolution),
         mapping=MappingSpec(
-            options.z_dim, options.c_dim, embed, widths, options.activation, lr_multiplier=options.lr_multiplier
+            options.z_dim,
+            options.c_dim,
+            embed,
+            widths,
+            options.activation,
+            lr_multiplier=options.lr_multiplier,
+            joins_label=options.joins_label,
         ),
         layers=stylegan2_layers(
             options.architecture,
@@ -89,7 +96,7 @@ def make_weights(spec: StyleGAN2Spec, seed: int = 0) -> Weights:
         elif name.endswith("affine.bias"):
             values = 1 + 0.2 * values
         elif name.endswith("bias"):
-            values *= 0.2
+            values *= 0.0 if name == "mapping.embed.bias" and spec.mapping.joins_label else 0.2
         elif name.endswith("noise_strength"):
             values *= 0.1
         elif name.endswith("w_avg"):

@@ -187,6 +187,66 @@ def unknown_keys() -> bytes:
     return _pickle(_dict_of(keys), b"\x8c\x05G_ema" + _module(b"Generator", _state(b"}", b"}")) + b"s")
 
 
+def _array(data: bytes, shape: bytes, wrapped: bool = False) -> bytes:
+    """A NumPy array of float32; `wrapped` as protocol 2 keeps its bytes."""
+    made = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85\x8c\x01b\x87R"
+    dtype = b"cnumpy\ndtype\n\x8c\x02f4\x89\x88\x87R(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    content = b"B" + struct.pack("<I", len(data)) + data
+    if wrapped:
+        content = b"c_codecs\nencode\n" + _text(data) + b"\x8c\x06latin1\x86R"
+    return made + b"(K\x01" + shape + dtype + b"\x89" + content + b"tb"
+
+
+def _tensorflow(variables: bytes, components: bytes = b"}") -> bytes:
+    """A TensorFlow network."""
+    state = b"}(\x8c\x0dstatic_kwargs}\x8c\x0acomponents" + components + b"\x8c\x09variables" + variables + b"u"
+    return b"cdnnlib.tflib.network\nNetwork\n)\x81" + state + b"b"
+
+
+def variables_of_one_text() -> bytes:
+    """A TensorFlow network whose many variables are one long text, which protocol 2 wraps bytes in."""
+    numel = 1 << 20
+    array = _array(b"a" * 4 * numel, b"J" + struct.pack("<i", numel) + b"\x85", wrapped=True)
+    names = [_text(b"synthesis/noise%d" % index) + _get(0) + b"\x86" for index in range(1, 1990)]
+    marker = _text(b"synthesis/4x4/Const/const") + _get(0) + b"\x86"
+    return _pickle(array, _put(0), b"0", _tensorflow(_list_of([marker, *names])))
+
+
+def variables_of_one_list() -> bytes:
+    """A TensorFlow network with as many variables as the pickle may hold, its components' among them."""
+    array = _array(bytes(4), b"K\x01\x85")
+    names = [_text(b"v%d" % index) + _get(0) + b"\x86" for index in range(90_000)]
+    parts = b"}(\x8c\x09synthesis" + _get(2) + b"\x8c\x07mapping" + _get(2) + b"u"
+    inner = _tensorflow(_get(1)) + _put(2) + b"0"
+    return _pickle(array, _put(0), b"0", _list_of(names), _put(1), b"0", inner, _tensorflow(_get(1), parts))
+
+
+def networks_of_one_network() -> bytes:
+    """A long tuple of one TensorFlow network."""
+    return _pickle(_tensorflow(b"]"), _put(0), b"0(", _get(0) * 40_000, b"t")
+
+
+def checkpoint_of_one_table() -> bytes:
+    """A checkpoint that has one long table of tensors under every name that tools use."""
+    stream = _stream(b"", bytes(4)) + bytes(8)
+    storage = b"ctorch.storage\n_load_from_bytes\nB" + struct.pack("<I", len(stream)) + stream + b"\x85R"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x00\x85K\x01\x85\x89}tR"
+    table = _dict_of([piece for index in range(120_000) for piece in (_text(b"k%d" % index), _get(0))])
+    keys = (b"g_ema", b"G_ema", b"generator_smooth", b"generator_ema", b"params_ema", b"g_running", b"state_dict", b"g")
+    tables = b"}(" + b"".join(_text(key) + _get(1) for key in keys) + b"u"
+    return _pickle(tensor, _put(0), b"0", table, _put(1), b"0", tables[:-1], _text(b"models"), tables, b"u")
+
+
+def decoder_of_many_names() -> bytes:
+    """A state dict with a great many tensors beside those of a decoder."""
+    stream = _stream(b"", bytes(4)) + bytes(8)
+    storage = b"ctorch.storage\n_load_from_bytes\nB" + struct.pack("<I", len(stream)) + stream + b"\x85R"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x00\x85K\x01\x85\x89}tR"
+    names = [_text(b"decoder." + b"k" * 60 + b"%d" % index) + _get(0) for index in range(110_000)]
+    marker = _text(b"decoder.input.input") + _get(0)
+    return _pickle(tensor, _put(0), b"0", _dict_of([marker, *names], 20_000))
+
+
 BOMBS: tuple[Callable[[], bytes], ...] = (
     texts_and_sets,
     filled_sets,
@@ -204,4 +264,9 @@ BOMBS: tuple[Callable[[], bytes], ...] = (
     storages,
     memo,
     unknown_keys,
+    variables_of_one_text,
+    variables_of_one_list,
+    networks_of_one_network,
+    checkpoint_of_one_table,
+    decoder_of_many_names,
 )

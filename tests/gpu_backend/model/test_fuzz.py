@@ -1,17 +1,22 @@
 """Damaged files of every kind end in a whole model or in one sentence, and in nothing else."""
 
+import argparse
 import io
 import pickletools
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpu_backend import LoomError, read_model, write_safetensors
 from tests.helpers.network_file import foreign_discriminator, write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
+from tests.helpers.tensorflow_file import write_tensorflow
+from tests.helpers.tool_names import official_tensors, rosinality_tensors
+from tests.helpers.torch_file import save_torch
 
 FUZZ = settings(
     derandomize=True,
@@ -46,12 +51,28 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "stream": write_nvidia_pickle(folder / "stream", made, container="stream"),
     }
     write_safetensors(made, folder / "safetensors")
-    return {name: path.read_bytes() for name, path in {**files, "ours": folder / "safetensors"}.items()}
+    plain = make_stylegan2(resolution=8, z_dim=3, w_dim=3, channel_max=2)
+    checkpoint = {"g_ema": rosinality_tensors(plain), "args": argparse.Namespace(size=8)}
+    flat = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in official_tensors(plain).items()}
+    safetensors.numpy.save_file(flat, folder / "flat")
+    files |= {
+        "ours": folder / "safetensors",
+        "rosinality zip": save_torch(checkpoint, folder / "rosinality zip"),
+        "rosinality stream": save_torch(checkpoint, folder / "rosinality stream", is_legacy=True),
+        "tensors alone": folder / "flat",
+        "TensorFlow 2": write_tensorflow(folder / "tf 2", made, protocol=2, version=5),
+        "TensorFlow 4": write_tensorflow(folder / "tf 4", made, protocol=4, version=5),
+    }
+    return {name: path.read_bytes() for name, path in files.items()}
+
+
+KINDS = ("protocol 2", "protocol 4", "zip", "stream", "ours")
+TOOLS = ("rosinality zip", "rosinality stream", "tensors alone", "TensorFlow 2", "TensorFlow 4")
 
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", ["protocol 2", "protocol 4", "zip", "stream", "ours"])
+@pytest.mark.parametrize("name", [*KINDS, *TOOLS])
 def test_changed_bytes_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -78,7 +99,7 @@ OPCODES = [*PLAIN_OPCODES, b"K\x01", b"h\x00", b"q\x00", b"X\x01\x00\x00\x00a"]
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", ["protocol 2", "protocol 4"])
+@pytest.mark.parametrize("name", ["protocol 2", "protocol 4", "TensorFlow 2", "TensorFlow 4"])
 def test_changed_operations_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from gpu_backend import ModelFileError, UnsupportedModelError, read_model, write_safetensors
+from gpu_backend import ModelFileError, read_model, write_safetensors
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
 
@@ -86,7 +86,7 @@ def _setter(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_ours("source", value=3), "missing"),
         (_ours("network", value=[]), "missing"),
         (_ours("version", value=2), "version 1"),
-        (_network(_setter("family", value="stylegan3")), "another family"),
+        (_network(_setter("family", value="stylegan1")), "another family"),
         (_network(_setter("resolution", value=32)), "contradict"),
         (_network(_setter("num_ws", value=7)), "contradict"),
         (_network(_setter("layers", 0, "in_channels", value=7)), "contradict"),
@@ -118,7 +118,7 @@ def test_a_header_that_is_wrong_is_refused_with_one_sentence(
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (_joined(b"{}", b""), "without a network's settings"),
+        (_joined(b"{}", b""), "holds no tensors"),
         (_joined(b"{" + b"[" * 500_000, b""), "JSON"),
         (struct.pack("<Q", 2**40) + b"{", "no known model file"),
         (struct.pack("<Q", 2 << 20) + b"{" + b" " * (2 << 20), "1 MiB"),
@@ -134,11 +134,20 @@ def test_a_container_that_is_wrong_is_refused_with_one_sentence(content: bytes, 
     assert_one_sentence(caught.value, part)
 
 
-def test_tensors_without_settings_are_recognised_and_said_not_to_run(tmp_path: Path) -> None:
-    safetensors.numpy.save_file(dict(make_stylegan2().weights), tmp_path / "flat.safetensors")
-    with pytest.raises(UnsupportedModelError) as caught:
+def test_tensors_of_another_network_are_refused_with_some_of_their_names(tmp_path: Path) -> None:
+    safetensors.numpy.save_file({"layer.weight": np.zeros(3)}, tmp_path / "flat.safetensors")
+    with pytest.raises(ModelFileError) as caught:
         read_model(tmp_path / "flat.safetensors")
-    assert_one_sentence(caught.value, "latentloom convert")
+    assert_one_sentence(caught.value, "other tensors ('layer.weight')")
+
+
+def test_a_great_many_filters_are_refused_unread(tmp_path: Path) -> None:
+    tensors = dict(make_stylegan2().weights)
+    tensors.update({f"synthesis.b{index}.resample_filter": np.ones((1, 1), np.float32) for index in range(1, 200)})
+    safetensors.numpy.save_file(tensors, tmp_path / "flat.safetensors")
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "flat.safetensors")
+    assert_one_sentence(caught.value, "at most 64 resample filters")
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:

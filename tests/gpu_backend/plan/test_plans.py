@@ -87,6 +87,12 @@ def test_a_conditional_mapping_takes_labels() -> None:
     ]
 
 
+def test_a_joined_label_is_normalised_with_z() -> None:
+    plan = build_mapping_plan(make_spec(NetworkOptions(c_dim=3, joins_label=True)), "id")
+    assert [step.layer for step in plan.steps][:3] == ["mapping.embed", "mapping.concat", "mapping.normalize"]
+    assert [step.layer for step in plan.steps].count("mapping.normalize") == 1
+
+
 def test_an_early_exit_leaves_out_the_layers_above() -> None:
     spec = make_spec(NetworkOptions(resolution=64))
     full, early = build_synthesis_plan(spec, "id"), build_synthesis_plan(spec, "id", resolution=16)

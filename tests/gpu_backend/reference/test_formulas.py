@@ -15,6 +15,7 @@ from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.ops.upfirdn import resampling_matrix
 from gpu_backend.reference.bias_act import ACTIVATIONS, bias_act
 from gpu_backend.reference.fully_connected import fully_connected
+from gpu_backend.reference.mapping import run_mapping
 from gpu_backend.reference.modulated_conv import modulated_conv
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from gpu_backend.reference.noise import noise
@@ -24,6 +25,7 @@ from gpu_backend.reference.styles import styles
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb
 from gpu_backend.reference.upfirdn import double, upfirdn
+from tests.helpers.networks import make_stylegan2
 
 TAPS = [(1.0,), (0.5, 0.5), (0.2, 0.5, 0.3), (0.125, 0.375, 0.375, 0.125), (0.1, 0.2, 0.3, 0.05, 0.15, 0.2)]
 
@@ -145,6 +147,21 @@ def test_a_fully_connected_layer_scales_weight_and_bias() -> None:
     layer = FullyConnected(7, 5, 0.01, BiasAct.of_layer("lrelu"))
     y = x @ (weight * 0.01 / math.sqrt(7)).T + bias * 0.01
     assert_near(fully_connected(tensor(x), tensor(weight), tensor(bias), layer), np.maximum(y, 0.2 * y) * math.sqrt(2))
+
+
+@pytest.mark.parametrize("joins_label", [False, True])
+def test_a_label_is_normalised_beside_z_or_with_it(joins_label: bool) -> None:
+    made = make_stylegan2(z_dim=5, w_dim=4, c_dim=3, joins_label=joins_label, mapping_layers=1)
+    weights = {name: torch.from_numpy(array) for name, array in made.weights.items()}
+    z, c = torch.randn(2, 5), torch.eye(3)[:2]
+    label = (
+        c @ weights["mapping.embed.weight"].T / (1.0 if joins_label else math.sqrt(3)) + weights["mapping.embed.bias"]
+    )
+    pieces = [torch.cat([z, label], 1)] if joins_label else [z, label]
+    x = torch.cat([piece / piece.square().mean(1, keepdim=True).sqrt() for piece in pieces], 1)
+    x = x @ weights["mapping.fc0.weight"].T * 0.01 / 3 + weights["mapping.fc0.bias"] * 0.01
+    expected = torch.where(x > 0, x, 0.2 * x) * math.sqrt(2)
+    torch.testing.assert_close(run_mapping(made.spec, weights, z, c), expected, atol=1e-5, rtol=1e-5)
 
 
 def test_styles_and_demodulation() -> None:

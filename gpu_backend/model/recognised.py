@@ -1,0 +1,39 @@
+"""Networks that are told by the names of their tensors and not run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gpu_backend.model.refusal import Unsupported
+from gpu_backend.model.shapes import GENERATOR
+
+_MARKS = (
+    ("synthesis.input.freqs", "the tensors of a StyleGAN3 generator without its settings"),
+    ("g_synthesis.blocks.4x4.const", "StyleGAN1 (lernapparat)"),
+    ("synthesis.layer0.const", "StyleGAN1 (GenForce)"),
+    ("generator.progression.0.conv1.conv.weight_orig", "StyleGAN1 (rosinality)"),
+    ("style.1.linear.weight_orig", "StyleGAN1 (rosinality)"),
+    ("style_conv1.modulated_conv.weight", "StyleGAN2 (BasicSR)"),
+    ("initial_block", "lucidrains' network, which is not StyleGAN2"),
+    ("backbone.synthesis.b4.const", "a three-dimensional network (EG3D)"),
+)
+"""A tensor's name without what tools put before it, and what it tells."""
+
+_FAST = ("feat_8.", "synthesis.feat_8.")
+
+
+def not_run(network: str, facts: tuple[str, ...] = ()) -> Unsupported:
+    """Say that a network was recognised; `facts` are lines for whoever wants more than the sentence."""
+    return Unsupported(GENERATOR, f"it holds {network}, not run by this version", facts=facts)
+
+
+def network_named(names: Collection[str]) -> str:
+    """Return the network that has tensors of these names; nothing if they tell none."""
+    for mark, network in _MARKS:
+        if any(name == mark or name.endswith(f".{mark}") for name in names):
+            return network
+    if any(name.startswith(_FAST) for name in names):
+        return "FastGAN or ProjectedGAN"
+    if any(".iwt." in name for name in names):
+        return "SWAGAN"
+    return ""
