@@ -1,4 +1,4 @@
-"""``latentloom convert``: a pickle once read becomes a safetensors file that anyone may open."""
+"""``latentloom convert``: any model file once read becomes a safetensors file that anyone may open."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpu_backend import write_safetensors
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom convert", "Turn a network pickle into a safetensors file, which can hold no code.")
-    made.add_argument("source", type=Path, metavar="IN", help="network pickle")
+    made = Parser("latentloom convert", "Turn a model file into a safetensors file, which can hold no code.")
+    made.add_argument("source", type=Path, metavar="IN", help="network pickle, torch file or safetensors")
     made.add_argument("target", type=Path, metavar="OUT", help="file to write, ending in .safetensors")
     made.add_argument(
         "--half", action="store_true", help="store weights in half precision: half the size, not bit for bit"

@@ -10,26 +10,34 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
-from gpu_backend import ModelFacts, inspect_model
+from gpu_backend import ModelFacts, ModelFileError, inspect_model
 
 
 def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser("latentloom inspect", "Say what a model file holds. Nothing in the file is run.")
-    made.add_argument("file", type=Path, metavar="FILE", help="network pickle or safetensors")
+    made.add_argument("file", type=Path, metavar="FILE", help="network pickle, torch file or safetensors")
     made.add_argument("--json", action="store_true", help="print JSON for other programs")
     return made
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Print a model's facts to stdout."""
+    """Print a model's facts to stdout; of a file that is not opened, what came to light of it."""
     options = parser().parse_args(words)
-    facts = inspect_model(options.file)
-    text = json.dumps(dataclasses.asdict(facts), indent=2) if options.json else "\n".join(_lines(facts))
+    try:
+        facts = inspect_model(options.file)
+    except ModelFileError as error:
+        if not options.json:
+            _write(error.details)
+        raise
+    _write(json.dumps(dataclasses.asdict(facts), indent=2) if options.json else "\n".join(_lines(facts)))
+    return 0
+
+
+def _write(text: str) -> None:
     # A name in the file may hold what the terminal's encoding has no letters for.
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    return 0
 
 
 def _lines(facts: ModelFacts) -> Iterator[str]:

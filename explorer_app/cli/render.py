@@ -50,7 +50,9 @@ _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser("latentloom render", "Render pictures or an image sequence; no display is needed.", _EXAMPLES)
-    made.add_argument("--network", type=Path, metavar="FILE", help="network pickle or safetensors (default: bundled)")
+    made.add_argument(
+        "--network", type=Path, metavar="FILE", help="network pickle, torch file or safetensors (default: bundled)"
+    )
     made.add_argument("--seeds", type=seed_list, metavar="LIST", help="list of random seeds, e.g. 0,1,4-6")
     made.add_argument(
         "--from",

@@ -31,7 +31,11 @@ def parser() -> Parser:
         "keep it in a table that rendering uses from then on. Ctrl-C keeps what was found.",
     )
     made.add_argument(
-        "model", nargs="?", type=Path, metavar="MODEL", help="network pickle or safetensors (default: bundled)"
+        "model",
+        nargs="?",
+        type=Path,
+        metavar="MODEL",
+        help="network pickle, torch file or safetensors (default: bundled)",
     )
     made.add_argument(
         "--shape", metavar="NAME", help="random weights of a shape instead of a model: ffhq1024, or RESOLUTION:BASE:MAX"

@@ -36,7 +36,7 @@ def parser() -> Parser:
         nargs="?",
         type=Path,
         metavar="FILE",
-        help="a model (.pkl, .safetensors), a session (.loom) or a picture (.png) to open",
+        help="a model (.pkl, .pt, .safetensors), a session (.loom) or a picture (.png) to open",
     )
     add_device(made, remembered=True)
     made.add_argument("--version", action="version", version=f"Latent Loom {__version__}")

@@ -69,7 +69,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+O",),
         "open_model",
         "File",
-        "Open a StyleGAN2 file: .pkl or .safetensors.",
+        "Open a StyleGAN2 file: .pkl, .pt or .safetensors.",
         also="Model",
     ),
     ActionSpec(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ZOOM_STEP = 1.25
 
-MODEL_FILES = "Models (*.pkl *.safetensors);;All files (*)"
+MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
 PICTURE_FILES = "Pictures (*.png)"
 TRACE_FILES = "Chrome traces (*.json)"

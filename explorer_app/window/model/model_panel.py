@@ -60,7 +60,7 @@ class ModelPanel(QWidget):
         theme.set_role(self.copy_button, "flat")
         self.warnings = self._line("warn")
         self.open_button = QPushButton("Open…", self)
-        self.open_button.setToolTip("Open a model file: .pkl or .safetensors (Ctrl+O).")
+        self.open_button.setToolTip("Open a model file: .pkl, .pt or .safetensors (Ctrl+O).")
         self.open_button.clicked.connect(self.open_asked)
         self.recent_button = QPushButton("Recent ▾", self)
         self.recent_button.setToolTip("Open a model that was open lately (Ctrl+R).")

@@ -14,6 +14,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.version import __version__
 from gpu_backend import read_model
 from tests.helpers.command import Command
+from tests.helpers.tensorflow_file import write_stylegan1
 
 
 def test_inspect_says_what_a_file_holds(command: Command, networks: Path) -> None:
@@ -48,6 +49,20 @@ def test_inspect_of_something_else_is_one_sentence(command: Command, tmp_path: P
     (tmp_path / "notes.txt").write_text("not a model")
     for path in (tmp_path / "notes.txt", tmp_path, tmp_path / "missing.pkl"):
         assert command("inspect", path).sentence
+
+
+def test_inspect_tells_what_came_to_light_of_a_file_that_is_not_opened(command: Command, tmp_path: Path) -> None:
+    path = write_stylegan1(tmp_path / "old.pkl")
+    outcome = command("inspect", path)
+    assert "StyleGAN1 (TensorFlow), not run by this version" in outcome.sentence
+    for line in (
+        f"File: {path}",
+        "Network: StyleGAN1 (TensorFlow)",
+        "Resolution: 8 x 8",
+        "  dnnlib.tflib.network Network",
+    ):
+        assert line in outcome.out.splitlines()
+    assert command("inspect", path, "--json").out == ""
 
 
 def test_convert_keeps_every_weight(command: Command, networks: Path, tmp_path: Path) -> None:
