@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from gpu_backend.model.pickle_values import kind_of
+from gpu_backend.model.recognised import not_run
 from gpu_backend.model.records import Foreign, Persistent, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.shapes import GENERATOR
@@ -109,18 +110,14 @@ def check_family(modules: Modules) -> None:
         or "mapping.embed" in modules.foreign
         or "mapping.embed_proj" in modules.records
     ):
-        raise _not_run("StyleGAN-XL")
+        raise not_run("StyleGAN-XL")
     if "synthesis.input.freqs" in modules.tensors:
-        raise _not_run("StyleGAN3")
+        raise not_run("StyleGAN3")
     if "synthesis.init" in modules.records or "synthesis.init" in modules.foreign:
-        raise _not_run("FastGAN or ProjectedGAN")
+        raise not_run("FastGAN or ProjectedGAN")
     if class_name != "Generator":
         raise Refusal(GENERATOR, f"its network is of class {shown(class_name)}")
     for path, foreign in modules.foreign.items():
         raise Unsupported(GENERATOR, f"its part {shown(path)} is of the foreign class {shown(str(foreign.name))}")
     if "synthesis.b4.const" not in modules.tensors:
         raise Refusal(GENERATOR, "its tensor synthesis.b4.const is missing")
-
-
-def _not_run(family: str) -> Unsupported:
-    return Unsupported(GENERATOR, f"it holds a {family} network, which this version recognises and does not run")
