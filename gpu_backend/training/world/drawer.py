@@ -52,17 +52,13 @@ class Drawer:
     def _warmed(self) -> Run:
         """Draw until nothing is made, compiled or copied from the host any more; return how parts are run."""
         self._bytes(as_is)
-        try:
-            melted = Melted()
-            for _ in range(2):
-                self._bytes(melted)
-        except torch.OutOfMemoryError:
-            raise
-        except Exception as error:
-            # Whatever a compiler may lack: it is not needed.
-            reason = next(iter(str(error).splitlines()), "")
-            self._say(f"Pictures take longer to draw, because torch.compile does not work here: {reason}")
-            return as_is
+        melted = Melted()
+        for _ in range(2):
+            self._bytes(melted)
+        if melted.problems:
+            part, reason = next(iter(melted.problems.items()))
+            others = f" and {len(melted.problems) - 1} more" if len(melted.problems) > 1 else ""
+            self._say(f"Pictures take longer to draw: torch.compile does not work here for {part}{others}: {reason}")
         return melted
 
     def _bytes(self, run: Run) -> torch.Tensor:

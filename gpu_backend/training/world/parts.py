@@ -1,11 +1,15 @@
 """How the parts of a picture are run: as they are, or each melted into few kernels by torch.compile."""
 
+import re
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 import torch
 
 Result = TypeVar("Result")
+
+_MOST_SHAPES = 64
+"""In which a part is met: rows of a picture that are many or few."""
 
 
 class Run(Protocol):
@@ -22,13 +26,35 @@ def as_is(part: Callable[..., Result], *arguments: object) -> Result:
 
 
 class Melted:
-    """Runs parts compiled: minutes for the first picture of a shape, a tenth of the time from then on."""
+    """Runs parts compiled: a minute or two for the first picture of a shape, a fraction of the time from then on.
+
+    Attributes
+    ----------
+    problems
+        Parts that cannot be compiled here, which run as they are, and why.
+    """
 
     def __init__(self) -> None:
+        self.problems: dict[str, str] = {}
         self._compiled: dict[Callable[..., object], Callable[..., object]] = {}
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_SHAPES)
 
     def __call__(self, part: Callable[..., Result], *arguments: object) -> Result:
         """Compile a part when it is met first, and call it."""
         if part not in self._compiled:
-            self._compiled[part] = torch.compile(part)
-        return self._compiled[part](*arguments)  # type: ignore[return-value] # what the part itself returns
+            self._compiled[part] = torch.compile(part, dynamic=False)
+        try:
+            return self._compiled[part](*arguments)  # type: ignore[return-value] # what the part itself returns
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # whatever a compiler may lack: it is not needed
+            self.problems[part.__qualname__] = _reason(error)
+            self._compiled[part] = part
+            return part(*arguments)
+
+
+def _reason(error: Exception) -> str:
+    """The line that tells most: the last one that names an error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failure)\b.*: ", line)]
+    return (telling or lines or [type(error).__name__])[-1 if telling else 0][:200]
