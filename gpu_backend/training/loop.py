@@ -88,6 +88,8 @@ def train(
                 training.load_state(state)
             if processes.is_first:
                 say(f"Training on {source.name} at {options.resolution} x {options.resolution}, {processes.device}.")
+                if training.kernels_problem:
+                    say(f"Steps take longer, since our own kernels do not run here: {training.kernels_problem}")
             return _Loop(training, request.out, say, progress).run(source, asked)
 
 

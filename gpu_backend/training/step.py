@@ -28,6 +28,7 @@ from gpu_backend.training.ema import ema_beta, follow
 from gpu_backend.training.figures import D_NORM, G_NORM, PATH, R1, Figures
 from gpu_backend.training.generator_gradients import GeneratorGradients
 from gpu_backend.training.gradient_buffer import GradientBuffer
+from gpu_backend.training.kernels.launcher import kernels_problem
 from gpu_backend.training.latents import Latents
 from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.network_pair import Make, NetworkPair, make_networks, network_shape
@@ -120,6 +121,11 @@ class Training:
     def is_settled(self) -> bool:
         """Every kind of update that comes up is captured, or never will be: from now on steps take their usual time."""
         return self._real.is_settled and all(update.is_settled for update, every in self._updates() if every)
+
+    @property
+    def kernels_problem(self) -> str:
+        """Why our own kernels are not used on a GPU; empty if they are, or there is no GPU."""
+        return kernels_problem(self.device.index, self.methods.low) if self.device.type == "cuda" else ""
 
     def run_step(self, pictures: Tensor) -> None:
         """Do a step with real pictures, (share, 3, R, R) uint8."""

@@ -10,10 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.ops.bias_act import LRELU_SLOPE, BiasAct
-from gpu_backend.training.networks.fusion import fused
 
 
-@fused
 def layer(
     x: Tensor, scale: Tensor | None, noise: Tensor | None, strength: Tensor | None, bias: Tensor | None, act: BiasAct
 ) -> Tensor:
@@ -34,7 +32,6 @@ def layer(
     return y.to(x.dtype)
 
 
-@fused
 def gradients(
     dy: Tensor,
     x: Tensor | None,
@@ -54,7 +51,6 @@ def gradients(
     return dx.to(dy.dtype), ds, dr, db
 
 
-@fused
 def second_gradients(
     dy: Tensor,
     x: Tensor | None,

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from gpu_backend.training.kernels.filters import run_filter
+from gpu_backend.training.kernels.launcher import can_launch
 from gpu_backend.training.networks.applied import applied
-from gpu_backend.training.networks.fusion import fused
 
 _OUTER, _INNER = 0.125, 0.375
 _TAPS = 4
@@ -43,8 +44,7 @@ class Filter:
         return Filter("up" if self.kind == "down" else "down", self.pad, self.gain)
 
 
-@fused
-def _filtered(x: Tensor, by: Filter) -> Tensor:
+def filtered_plainly(x: Tensor, by: Filter) -> Tensor:
     """Return (n, c, h, w) filtered, in sums of slices: exact in float32 on every device."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     y = _along(_along(wide, 3, by), 2, by)
@@ -78,7 +78,7 @@ DOUBLE = Filter("up", gain=4.0)
 def filtered(x: Tensor, by: Filter) -> Tensor:
     """Return a filtered picture, in the precision of x."""
     if torch.compiler.is_compiling():
-        return _filtered(x, by)
+        return filtered_plainly(x, by)
     y: Tensor = applied(_Filtered, x, by)
     return y
 
@@ -87,7 +87,7 @@ class _Filtered(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, by: Filter) -> Tensor:
         ctx.by = by
-        return _filtered(x, by)
+        return run_filter(x, by.kind, by.pad, by.gain) if can_launch(x) else filtered_plainly(x, by)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:

@@ -19,7 +19,9 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gpu_backend.ops.bias_act import BiasAct
-from gpu_backend.training.networks.act_passes import gradients, layer, second_gradients
+from gpu_backend.training.kernels import act as kernels
+from gpu_backend.training.kernels.launcher import can_launch
+from gpu_backend.training.networks import act_passes as plain
 from gpu_backend.training.networks.applied import applied
 from gpu_backend.training.networks.convolution import are_weight_gradients_wanted
 
@@ -45,7 +47,7 @@ def scaled_act(
     if act.activation not in ("lrelu", "linear") or (noise is None) != (strength is None):
         raise ValueError(f"leaky ReLU or nothing is wanted, and a strength beside noise, but {act} came")
     if torch.compiler.is_compiling():
-        return layer(x, scale, noise, strength, bias, act)
+        return plain.layer(x, scale, noise, strength, bias, act)
     y: Tensor = applied(_ScaledAct, x, scale, noise, strength, bias, act)
     return y
 
@@ -61,6 +63,7 @@ class _ScaledAct(Function):
         bias: Tensor | None,
         act: BiasAct,
     ) -> Tensor:
+        layer = kernels.layer if can_launch(x) else plain.layer
         y = layer(x, scale, noise, strength, bias, act)
         wants_x = scale is not None and ctx.needs_input_grad[1]
         ctx.save_for_backward(x if wants_x else None, None if act == LINEAR else y, scale, noise)
@@ -93,6 +96,7 @@ class _Gradient(Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(dy, x, y, scale, noise)
         ctx.act = act
+        gradients = kernels.gradients if can_launch(dy) else plain.gradients
         return gradients(dy, x, y, scale, noise, act, wanted)
 
     @staticmethod
@@ -100,5 +104,11 @@ class _Gradient(Function):
     def backward(ctx: Any, *incoming: Any) -> Any:
         ddx, dds, ddr, ddb = incoming
         dy, x, y, scale, noise = ctx.saved_tensors
-        d_dy, dx, ds = second_gradients(dy, x, y, scale, noise, ctx.act, ddx, dds, ddr, ddb)
+        has_kernel = ddr is None and ddb is None and (ddx is not None or dds is not None)
+        found: tuple[Tensor | None, ...]
+        if has_kernel and can_launch(dy):
+            found = kernels.second_gradients(dy, x, y, scale, ctx.act, ddx, dds)
+        else:
+            found = plain.second_gradients(dy, x, y, scale, noise, ctx.act, ddx, dds, ddr, ddb)
+        d_dy, dx, ds = found
         return d_dy, dx, None, ds, None, None, None

@@ -1,0 +1,86 @@
+"""Kernels started on the stream that torch is at, and why there are none, if so."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpu_backend.cuda.arguments import Value
+from gpu_backend.cuda.probe import probe
+from gpu_backend.errors import LoomError
+from gpu_backend.training.kernels.recipe import THREADS, TrainingKernel, usual_kernels, vector_of
+
+if TYPE_CHECKING:
+    from gpu_backend.cuda.guest_kernels import GuestKernels
+
+_BLOCKS_A_MULTIPROCESSOR = 8
+
+
+@functools.cache
+def kernels_problem(index: int, dtype: torch.dtype) -> str:
+    """Make the usual kernels ready for a GPU; return why they cannot be used there, nothing if they can."""
+    found = probe()
+    if index >= len(found.gpus):
+        return found.problem or f"the driver shows no GPU {index}"
+    try:
+        _kernels(index).load_all(tuple(usual_kernels(dtype)))
+    except LoomError as error:
+        return error.sentence
+    return ""
+
+
+def can_launch(x: Tensor) -> bool:
+    """Tell whether our kernels take a tensor like this one."""
+    if not x.is_cuda or torch.compiler.is_compiling() or not vector_of(x.dtype, x.shape[1]):
+        return False
+    return not kernels_problem(x.device.index, x.dtype)
+
+
+def launch(
+    kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Sequence[Tensor | int | float | None]
+) -> None:
+    """Start a kernel on the GPU of the first argument; tensors are given by where they lie."""
+    first = arguments[0]
+    assert isinstance(first, Tensor)
+    device = first.device
+    with torch.cuda.device(device):
+        kernels = _kernels(device.index)
+        stream = torch.cuda.current_stream(device).cuda_stream
+        kernels.launch(kernels.load(kernel), grid, THREADS, [_value(one) for one in arguments], stream)
+
+
+def lanes_of(channels: int, vector: int) -> int:
+    """Return how many pixels a block takes at once."""
+    return THREADS // (channels // vector)
+
+
+def strips_of(x: Tensor, vector: int) -> tuple[int, int]:
+    """Return into how many strips the pixels of a picture are cut, a block each, and the pixels of one."""
+    batch, channels, height, width = x.shape
+    lanes = lanes_of(channels, vector)
+    wanted = torch.cuda.get_device_properties(x.device).multi_processor_count * _BLOCKS_A_MULTIPROCESSOR / batch
+    turns = max(4, math.ceil(height * width / (lanes * max(1.0, wanted))))
+    strip = lanes * turns
+    return -(-height * width // strip), strip
+
+
+@functools.cache
+def _kernels(index: int) -> GuestKernels:
+    # Imported here: where there is no GPU, there may be no driver's bindings either.
+    from gpu_backend.cuda.guest_kernels import GuestKernels
+
+    return GuestKernels(probe().gpus[index])
+
+
+def _value(argument: Tensor | int | float | None) -> Value:
+    if argument is None:
+        return np.uint64(0)
+    if isinstance(argument, Tensor):
+        return np.uint64(argument.data_ptr())
+    return np.int32(argument) if isinstance(argument, int) else np.float32(argument)
