@@ -40,7 +40,7 @@ class StepMethods:
     set_to_none: bool = True
     graphs: bool = False
     compile: bool = False
-    way: Way = "phases"
+    way: Way = "steps"
 
     @classmethod
     def of(cls, options: TrainOptions, device: torch.device) -> StepMethods:

@@ -76,7 +76,7 @@ class Residual(nn.Module):
 class Discriminator(nn.Module):
     """Pictures to one logit each: positive for real."""
 
-    def __init__(self, shape: NetworkShape, way: Way = "phases") -> None:
+    def __init__(self, shape: NetworkShape, way: Way = "steps") -> None:
         super().__init__()
         sides = [side for side in reversed(block_resolutions(shape.resolution)) if side > 4]
         self.names = [f"b{side}" for side in sides]

@@ -71,7 +71,7 @@ class Block(nn.Module):
 class Synthesis(nn.Module):
     """Rows of w to a picture."""
 
-    def __init__(self, spec: StyleGAN2Spec, way: Way = "phases") -> None:
+    def __init__(self, spec: StyleGAN2Spec, way: Way = "steps") -> None:
         super().__init__()
         sides = sorted({layer.resolution for layer in spec.layers})
         self.names = [f"b{side}" for side in sides]
@@ -99,7 +99,7 @@ class Synthesis(nn.Module):
 class Generator(nn.Module):
     """Both, in float32 unless asked otherwise; its state dict is what a model file holds."""
 
-    def __init__(self, spec: StyleGAN2Spec, way: Way = "phases") -> None:
+    def __init__(self, spec: StyleGAN2Spec, way: Way = "steps") -> None:
         super().__init__()
         self.spec = spec
         self.mapping = Mapping(spec.mapping)

@@ -1,7 +1,8 @@
 """3 x 3 convolutions that double or halve the side, in one of two ways that give the same (Karras et al. 2020b).
 
 ``steps``: a convolution of stride 2 and a filter over the larger picture. ``phases``: one convolution at the lower
-resolution (phases.py). What is faster depends on the device.
+resolution (phases.py), with four times the products and about as many bytes: what the filter reads and writes there,
+putting phases beside each other reads and writes here.
 """
 
 from __future__ import annotations
