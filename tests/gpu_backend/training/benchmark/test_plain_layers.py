@@ -9,7 +9,7 @@ from gpu_backend.training.network_pair import make_networks
 from gpu_backend.training.networks.discriminator import Discriminator
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.networks.shape import NetworkShape
-from gpu_backend.training.regularisers import r1_penalty
+from gpu_backend.training.regularisers import path_lengths, r1_penalty
 
 SHAPE = NetworkShape(32, channel_base=256, channel_max=16, z_dim=12, w_dim=10)
 
@@ -43,10 +43,13 @@ def test_pictures_logits_and_gradients_are_the_same() -> None:
         picture = generator(torch.randn(4, 12), noise="random")
         shown = picture.detach().requires_grad_()
         logits = discriminator(shown)
-        penalty = r1_penalty(shown, logits).mean()
+        rows = generator.rows(torch.randn(4, 12))
+        styled = generator.synthesis(rows, "random")
+        lengths = path_lengths(styled, rows, torch.randn_like(styled))
+        penalty = r1_penalty(shown, logits).mean() + lengths.square().mean()
         (discriminator(picture).sum() + penalty).backward()
         gradients = [p.grad for network in (generator, discriminator) for p in network.parameters()]
-        results.append([picture, logits, penalty, *(g for g in gradients if g is not None)])
+        results.append([picture, logits, lengths, penalty, *(g for g in gradients if g is not None)])
     assert len(results[0]) == len(results[1]) > 50
     for ours, plain in zip(*results, strict=True):
         torch.testing.assert_close(plain, ours, rtol=1e-3, atol=1e-4)
