@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from gpu_backend.training.world.numbers import numbers
+from gpu_backend.training.world.numbers import numbers, whole_numbers
 
 # Odd multipliers of 32-bit hashes as signed integers (xxHash's primes); products wrap, which is what mixes.
 _FIRST = -1640531535
@@ -103,7 +103,7 @@ def _octaves(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: int, co
         rights.append((right * _COSINE - up * _SINE) * _FINER + 3.7)
         ups.append((right * _SINE + up * _COSINE) * _FINER - 1.3)
     turn, side, aside, above = (numbers(row, x.device)[:, None, None] for row in (cosines, sines, rights, ups))
-    salts = (torch.arange(salt, salt + count, device=x.device) * _FOURTH & 0x7FFFFFFF).to(torch.int32)[:, None]
+    salts = whole_numbers([(salt + octave) * _FOURTH & 0x7FFFFFFF for octave in range(count)], x.device)[:, None]
     x, y = x[:, None], y[:, None]
     return _lattice(x * turn - y * side + aside, x * side + y * turn + above, keys[:, None] + salts[:, :, None])
 

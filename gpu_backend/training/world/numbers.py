@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-_made: dict[tuple[tuple[float, ...], torch.device], torch.Tensor] = {}
+_made: dict[tuple[tuple[float, ...], torch.dtype, torch.device], torch.Tensor] = {}
 
 
 def numbers(values: Sequence[float], device: torch.device) -> torch.Tensor:
@@ -12,12 +12,21 @@ def numbers(values: Sequence[float], device: torch.device) -> torch.Tensor:
 
     A copy from the host waits for the device and cannot be captured into a CUDA graph, so there is only the first one.
     """
-    key = (tuple(values), device)
-    if key not in _made:
-        _made[key] = torch.tensor(key[0], dtype=torch.float32, device=device)
-    return _made[key]
+    return _kept(tuple(values), torch.float32, device)
 
 
 def number(value: float, device: torch.device) -> torch.Tensor:
     """One of them, ``() float32``: what differs between calls of a compiled function without compiling it anew."""
     return numbers((value,), device)[0]
+
+
+def whole_numbers(values: Sequence[int], device: torch.device) -> torch.Tensor:
+    """``values`` as ``(len(values),) int32``, likewise."""
+    return _kept(tuple(values), torch.int32, device)
+
+
+def _kept(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    key = values, dtype, device
+    if key not in _made:
+        _made[key] = torch.tensor(values, dtype=dtype, device=device)
+    return _made[key]
