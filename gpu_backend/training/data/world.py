@@ -8,13 +8,10 @@ import torch
 from torch import Tensor
 
 from gpu_backend.training.world import draw, sample_factors
-from gpu_backend.training.world.drawer import Drawer, to_bytes
+from gpu_backend.training.world.drawer import Drawer, at_once, to_bytes
 
 _CHUNK = 64
 """Pictures whose factors come from one generator: what a picture shows depends on its position only."""
-_MOST_PIXELS = 32 << 16
-"""Of the pictures that are drawn together; a GPU needs some 2 KB for each."""
-_MOST_AT_ONCE = 32
 _SEED_MASK = (1 << 62) - 1
 _SEED_PRIMES = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)
 
@@ -30,7 +27,7 @@ class WorldSource:
 
     def __init__(self, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None) -> None:
         self._resolution, self._device, self._say = resolution, device, say
-        self._at_once = max(1, min(_MOST_AT_ONCE, _MOST_PIXELS // resolution**2))
+        self._at_once = at_once(resolution)
         self._drawer: Drawer | None = None
         self._block: tuple[tuple[int, int], Tensor] | None = None
 
@@ -70,7 +67,7 @@ class WorldSource:
         """Blocks may be larger than batches, so the last one is kept."""
         if self._block is None or self._block[0] != (seed, index):
             if self._drawer is None:
-                self._drawer = Drawer(self._at_once, self._resolution, self._device, self._say)
+                self._drawer = Drawer(self._resolution, self._device, self._say)
             recipe = _recipes(seed, index * self._at_once, self._at_once)
             self._block = (seed, index), self._drawer.draw(*recipe)
         return self._block[1]

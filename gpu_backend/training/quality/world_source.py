@@ -8,6 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from gpu_backend.training import world
+from gpu_backend.training.world.drawer import Drawer
+
 
 class World(Protocol):
     """`gpu_backend.training.world`, or a test's own."""
@@ -30,22 +33,24 @@ class ProceduralWorld:
     """The world that comes with the trainer."""
 
     def __init__(self) -> None:
-        from gpu_backend.training import world
-
-        self._world = world
+        self._drawers: dict[tuple[int, torch.device], Drawer] = {}
 
     @property
     def factors(self) -> tuple[str, ...]:
         """Names of its factors."""
-        return tuple(factor.name for factor in self._world.FACTORS)
+        return tuple(factor.name for factor in world.FACTORS)
 
     def sample_factors(self, count: int, generator: torch.Generator) -> Tensor:
         """Return random factors."""
-        return self._world.sample_factors(count, generator)
+        return world.sample_factors(count, generator)
 
     def draw(self, factors: Tensor, seeds: Tensor, resolution: int, device: torch.device) -> Tensor:
-        """Return their pictures."""
-        return self._world.draw(factors, seeds, resolution, device=device)
+        """Return their pictures; on a GPU those of a screen, in steps of 1 / 127.5."""
+        if device.type != "cuda":
+            return world.draw(factors, seeds, resolution, device=device)
+        if (resolution, device) not in self._drawers:
+            self._drawers[resolution, device] = Drawer(resolution, device)
+        return (self._drawers[resolution, device].draw(factors, seeds).float() - 128.0) / 127.5
 
 
 def world_batches(

@@ -10,9 +10,18 @@ from gpu_backend.training.world.factors import FACTORS
 from gpu_backend.training.world.parts import Melted, Run, as_is
 from gpu_backend.training.world.picture import scene
 
+_MOST_PIXELS = 32 << 16
+"""Of the pictures that are drawn together; a GPU needs some 2 KB for each."""
+_MOST_AT_ONCE = 32
+
+
+def at_once(resolution: int) -> int:
+    """How many pictures are drawn together."""
+    return max(1, min(_MOST_AT_ONCE, _MOST_PIXELS // resolution**2))
+
 
 class Drawer:
-    """Draws `count` pictures at a time, as bytes. The first call takes as long as compiling does, once a machine.
+    """Draws pictures as bytes, `at_once` at a time. The first call takes as long as compiling does, once a machine.
 
     Parameters
     ----------
@@ -20,23 +29,30 @@ class Drawer:
         Hears it when parts cannot be melted here, for want of Triton or of a C compiler; pictures take longer then.
     """
 
-    def __init__(self, count: int, resolution: int, device: torch.device, say: Callable[[str], None]) -> None:
+    def __init__(self, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None) -> None:
         self._resolution, self._say = resolution, say
-        self._factors = torch.empty(count, len(FACTORS), device=device)
-        self._seeds = torch.empty(count, dtype=torch.int64, device=device)
+        count = at_once(resolution)
+        self._factors = torch.zeros(count, len(FACTORS), device=device)
+        self._seeds = torch.zeros(count, dtype=torch.int64, device=device)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._pictures = torch.empty(0)
 
     @torch.no_grad()
     def draw(self, factors: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
-        """Return ``(count, 3, R, R) uint8`` of ``factors`` ``(count, F)`` and ``seeds`` ``(count,) int64``."""
-        self._factors.copy_(factors.pin_memory(), non_blocking=True)
-        self._seeds.copy_(seeds.pin_memory(), non_blocking=True)
+        """Return ``(n, 3, R, R) uint8`` of ``factors`` ``(n, F)`` and ``seeds`` ``(n,) int64``, both on the host."""
+        size = len(self._seeds)
+        pairs = zip(torch.split(factors, size), torch.split(seeds, size), strict=True)
+        return torch.cat([self._drawn(some, own) for some, own in pairs])
+
+    def _drawn(self, factors: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+        count = len(seeds)
+        self._factors[:count].copy_(factors.pin_memory(), non_blocking=True)
+        self._seeds[:count].copy_(seeds.pin_memory(), non_blocking=True)
         if self._graph is None:
             self._capture()
         assert self._graph is not None
         self._graph.replay()
-        return self._pictures.clone()
+        return self._pictures[:count].clone()
 
     def _capture(self) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

@@ -22,10 +22,10 @@ def device() -> torch.device:
 
 def test_every_call_draws_what_it_is_asked_for(device: torch.device) -> None:
     said: list[str] = []
-    drawer = Drawer(4, SIDE, device, said.append)
-    for seed in range(3):
-        factors = sample_factors(4, torch.Generator().manual_seed(seed))
-        seeds = torch.arange(4) + 10 * seed
+    drawer = Drawer(SIDE, device, said.append)
+    for seed, count in enumerate((4, 32, 33)):
+        factors = sample_factors(count, torch.Generator().manual_seed(seed))
+        seeds = torch.arange(count) + 100 * seed
         found = drawer.draw(factors, seeds).int()
         expected = to_bytes(draw(factors, seeds, SIDE, device=device)).int()
         difference = (found - expected).abs().float()
@@ -42,14 +42,15 @@ def test_a_compiler_that_fails_is_told_and_pictures_come_all_the_same(
     monkeypatch.setattr(torch, "compile", lambda *arguments, **options: no_compiler)
     said: list[str] = []
     factors, seeds = sample_factors(2, torch.Generator().manual_seed(1)), torch.arange(2)
-    found = Drawer(2, SIDE, device, said.append).draw(factors, seeds)
-    assert torch.equal(found, to_bytes(draw(factors, seeds, SIDE, device=device)))
+    found = Drawer(SIDE, device, said.append).draw(factors, seeds)
+    expected = to_bytes(draw(factors, seeds, SIDE, device=device))
+    assert (found.int() - expected.int()).abs().float().mean() < 0.5
     (sentence,) = said
     assert sentence.endswith("more: Failed to find C compiler.")
 
 
 def test_pictures_depend_on_their_position_only(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_backend.training.data.world._MOST_AT_ONCE", 4)
+    monkeypatch.setattr("gpu_backend.training.world.drawer._MOST_AT_ONCE", 4)
     with contextlib.closing(WorldSource(16, device)) as source:
         whole = torch.cat(list(islice(source.batches(6, 3, 0), 2)))
         assert torch.equal(whole[5:11], torch.cat(list(islice(source.batches(3, 3, 5), 2))))
