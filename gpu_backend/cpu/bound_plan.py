@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpu_backend.cpu.finished_run import FinishedRun, step_times
+from gpu_backend.cpu.first_inputs import fill_inputs
 from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
 from gpu_backend.cpu.kernel_table import KERNELS
 from gpu_backend.cpu.noise_pictures import NoisePictures
@@ -45,8 +46,7 @@ class CpuBoundPlan:
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
             for kernel in self._kernels:
                 kernel.attach(self._scratch)
-        if "noise_gain" in self._inputs:
-            self._inputs["noise_gain"].fill(1.0)
+        fill_inputs(plan, self._inputs, weights)
 
     @property
     def plan(self) -> Plan:
@@ -117,10 +117,11 @@ class CpuBoundPlan:
         """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""
         self._take(inputs)
         observed: dict[str, NDArray[np.float32]] = {}
+        last = {step.layer: kernel for step, kernel in zip(self._plan.steps, self._kernels, strict=True)}
         with torch.inference_mode():
             for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
                 kernel.run()
-                output = kernel.layer_output()
+                output = kernel.layer_output() if last[step.layer] is kernel else None
                 if output is not None:
                     observed[step.layer] = output.contiguous().clone().numpy()
         return observed

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 _ONE = [1, 1]
+_SOME_SIDES = [32, 32]
+"""What packing is told of the pictures; the weights of one channel each look the same for all sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +46,9 @@ def has_packed_convolutions() -> bool:
     )
 
 
-def make_convolution(weight: Tensor, input_shape: tuple[int, int, int, int]) -> Convolution:
-    """Return a stride-1 correlation with (out, in, k, k) `weight` and zero padding k // 2."""
-    pad = [weight.shape[-1] // 2] * 2
+def make_convolution(weight: Tensor, input_shape: tuple[int, int, int, int], padding: int) -> Convolution:
+    """Return a stride-1 correlation with (out, in, k, k) `weight` and zero padding."""
+    pad = [padding] * 2
     if not has_packed_convolutions():
         plain = weight.contiguous(memory_format=torch.channels_last)
         return Convolution(lambda x: functional.conv2d(x, plain, padding=pad), plain.nbytes)
@@ -70,6 +72,45 @@ def make_transposed_convolution(weight: Tensor, input_shape: tuple[int, int, int
 
     def convolve(x: Tensor) -> Tensor:
         y: Tensor = mkldnn._convolution_transpose_pointwise(x, packed, None, none, none, two, _ONE, 1, "none", [], "")
+        return y
+
+    return Convolution(convolve, packed.numel() * packed.element_size())
+
+
+def make_depthwise(taps: Tensor, channels: int, stride: tuple[int, int]) -> Convolution:
+    """Return a correlation of every channel with the same (rows, columns) taps, without padding."""
+    weight = taps.expand(channels, 1, -1, -1).contiguous()
+    step = list(stride)
+    if not has_packed_convolutions():
+        return Convolution(lambda x: functional.conv2d(x, weight, stride=step, groups=channels), weight.nbytes)
+    mkldnn, none = torch.ops.mkldnn, [0, 0]
+    packed = mkldnn._reorder_convolution_weight(weight, none, step, _ONE, channels, [1, channels, *_SOME_SIDES])
+
+    def convolve(x: Tensor) -> Tensor:
+        y: Tensor = mkldnn._convolution_pointwise(x, packed, None, none, step, _ONE, channels, "none", [], "")
+        return y
+
+    return Convolution(convolve, packed.numel() * packed.element_size())
+
+
+def make_transposed_depthwise(
+    taps: Tensor, channels: int, stride: tuple[int, int], crop: tuple[int, int]
+) -> Convolution:
+    """Return a transposed convolution of every channel with the same taps; `crop` is cut off at both ends of axes."""
+    weight = taps.expand(channels, 1, -1, -1).contiguous()
+    step, pad, none = list(stride), list(crop), [0, 0]
+    if not has_packed_convolutions():
+        return Convolution(
+            lambda x: functional.conv_transpose2d(x, weight, stride=step, padding=pad, groups=channels), weight.nbytes
+        )
+    mkldnn = torch.ops.mkldnn
+    shape = [1, channels, *_SOME_SIDES]
+    packed = mkldnn._reorder_convolution_transpose_weight(weight, pad, none, step, _ONE, channels, shape)
+
+    def convolve(x: Tensor) -> Tensor:
+        y: Tensor = mkldnn._convolution_transpose_pointwise(
+            x, packed, None, pad, none, step, _ONE, channels, "none", [], ""
+        )
         return y
 
     return Convolution(convolve, packed.numel() * packed.element_size())

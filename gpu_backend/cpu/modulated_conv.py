@@ -18,7 +18,7 @@ from gpu_backend.cpu.convolution import Convolution, make_convolution
 from gpu_backend.cpu.epilogue import Epilogue, strip_rows
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
 from gpu_backend.cpu.team import layer_parts
-from gpu_backend.cpu.winograd import TILE, WinogradConvolution, transform_weight
+from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.plan.plan import Step
 
@@ -30,7 +30,6 @@ def suits_winograd(attributes: ModulatedConv) -> bool:
     """Whether the layer is large enough that Winograd's transforms are paid back."""
     return (
         attributes.kernel == 3
-        and attributes.resolution % TILE == 0
         and attributes.resolution >= MIN_WINOGRAD_SIDE
         and min(attributes.in_channels, attributes.out_channels) >= MIN_WINOGRAD_CHANNELS
     )
@@ -54,7 +53,7 @@ class WinogradConv(Kernel):
                 continue
             first, end = channels
             weight = _transformed(step, site, channels)
-            convolution = WinogradConvolution(weight, side, rows)
+            convolution = WinogradConvolution(weight, side, rows, attributes.pad)
             self._lanes.append((convolution, Epilogue(step, site, rows, channels), self._out[..., first:end]))
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
 
@@ -104,8 +103,8 @@ class DirectConv(Kernel):
         for rows, (first, end) in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes):
             if rows[0] == rows[1] or first == end:
                 continue
-            halo = attributes.kernel // 2
-            source = max(0, rows[0] - halo), min(height, rows[1] + halo)
+            before, after = attributes.pad, attributes.kernel - 1 - attributes.pad
+            source = max(0, rows[0] - before), min(height, rows[1] + after)
             shape = (batch, inputs, source[1] - source[0], width)
             convolve = _packed(step, site, (first, end), shape)
             epilogue = Epilogue(step, site, rows, (first, end))
@@ -159,5 +158,5 @@ def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> Tensor:
 
 
 def _packed(step: Step, site: Site, channels: tuple[int, int], shape: tuple[int, int, int, int]) -> Convolution:
-    key = (step.weights["weight"], "direct", channels, shape)
-    return site.packed.get(key, lambda: make_convolution(site.weight(step, "weight")[slice(*channels)], shape))
+    key, pad = (step.weights["weight"], "direct", channels, shape), step.attributes.pad
+    return site.packed.get(key, lambda: make_convolution(site.weight(step, "weight")[slice(*channels)], shape, pad))

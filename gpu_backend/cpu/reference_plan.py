@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpu_backend.cpu.finished_run import FinishedRun, step_times
+from gpu_backend.cpu.first_inputs import fill_inputs
 from gpu_backend.cpu.noise_pictures import NoisePictures
 from gpu_backend.cpu.reference_steps import STEPS, Surroundings
 from gpu_backend.errors import CancelledError
@@ -27,8 +28,7 @@ class ReferencePlan:
         self._weights = weights
         self._noise = NoisePictures(plan, weights)
         self._inputs = {b.name: np.zeros(b.shape, b.dtype) for b in plan.buffers if b.role == "input"}
-        if "noise_gain" in self._inputs:
-            self._inputs["noise_gain"].fill(1.0)
+        fill_inputs(plan, self._inputs, weights)
         self._is_closed = False
 
     @property

@@ -14,12 +14,15 @@ from gpu_backend.plan.plan import Step
 from gpu_backend.reference.add import add
 from gpu_backend.reference.concat import concat
 from gpu_backend.reference.constant import constant
+from gpu_backend.reference.filtered_lrelu import filtered_lrelu
+from gpu_backend.reference.fourier_features import fourier_features
 from gpu_backend.reference.fully_connected import fully_connected
 from gpu_backend.reference.modulated_conv import modulated_conv
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 from gpu_backend.reference.skip_conv import skip_conv
 from gpu_backend.reference.styles import styles
+from gpu_backend.reference.tap_display import tap_display
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb
 
@@ -81,7 +84,23 @@ def _conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
             x, weights["weight"], weights["bias"], style, demod, noise, attributes.act, attributes.taps
         )
     else:
-        y = modulated_conv(x, weights["weight"], weights["bias"], style, demod, noise, attributes.act)
+        y = modulated_conv(
+            x, weights["weight"], weights["bias"], style, demod, noise, attributes.act, attributes.padding
+        )
+    around.observed[step.layer] = y
+    return (y,)
+
+
+def _filtered_lrelu(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (x,), weights = around.inputs(step), around.weights_of(step)
+    y = filtered_lrelu(x, weights.get("up_filter"), weights.get("down_filter"), step.attributes)
+    around.observed[step.layer] = y
+    return (y,)
+
+
+def _fourier_features(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    ws, transform = around.inputs(step)
+    y = fourier_features(ws, transform, around.weights_of(step), step.attributes)
     around.observed[step.layer] = y
     return (y,)
 
@@ -98,10 +117,19 @@ def _styles(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return styles(ws, around.weights_of(step), step.attributes)
 
 
+def _tap_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    x, tap = around.inputs(step)
+    return tap_display(x, tap), _flags(x[:, [int(place) for place in tap[:3]]])
+
+
 def _to_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     (image,) = around.inputs(step)
+    return to_display(image, step.attributes), _flags(image)
+
+
+def _flags(image: Tensor) -> Tensor:
     is_broken = ~image.isfinite().flatten(1).all(1)
-    return to_display(image, step.attributes), (is_broken.to(torch.int32) * FLAG_NOT_FINITE).view(torch.uint32)
+    return (is_broken.to(torch.int32) * FLAG_NOT_FINITE).view(torch.uint32)
 
 
 def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
@@ -110,6 +138,7 @@ def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
     y = to_rgb(x, weights["weight"], weights["bias"], style, attributes.clamp)
     around.observed[step.layer] = y
+    y = y * attributes.gain
     return (add_doubled(before[0], y, attributes.taps),) if attributes.adds_image else (y,)
 
 
@@ -117,12 +146,15 @@ STEPS: dict[str, Callable[[Step, Surroundings], tuple[Tensor, ...]]] = {
     "add": _add,
     "concat": _concat,
     "constant": _constant,
+    "filtered_lrelu": _filtered_lrelu,
+    "fourier_features": _fourier_features,
     "fully_connected": _fully_connected,
     "modulated_conv": _conv,
     "modulated_up_conv": _conv,
     "normalize_2nd_moment": _normalize,
     "skip_conv": _skip_conv,
     "styles": _styles,
+    "tap_display": _tap_display,
     "to_display": _to_display,
     "to_rgb": _to_rgb,
 }

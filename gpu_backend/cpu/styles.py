@@ -23,6 +23,8 @@ class _Layer:
     style: Tensor
     squares: Tensor | None = None
     demod: Tensor | None = None
+    factors: Tensor | None = None
+    is_normalized: bool = False
 
 
 class StylesKernel(Kernel):
@@ -40,7 +42,9 @@ class StylesKernel(Kernel):
             layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
             self._layers.append(layer)
             if slot.demod_offset >= 0:
-                layer.squares = site.packed.get((slot.layer, "squares"), partial(_squares, step, site, slot))
+                layer.squares, factors = site.packed.get((slot.layer, "squares"), partial(_squares, step, site, slot))
+                layer.is_normalized = slot.is_normalized
+                layer.factors = factors if slot.is_normalized else None
                 layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
 
     def run(self) -> None:
@@ -50,19 +54,38 @@ class StylesKernel(Kernel):
     def _lane(self, lane: int) -> None:
         for layer in self._layers[lane :: self._team.lanes]:
             torch.addmm(layer.bias, layer.row, layer.weight, out=layer.style)
+            if layer.is_normalized:
+                layer.style.mul_(layer.style.square().mean(1, keepdim=True).rsqrt_())
             if layer.demod is not None and layer.squares is not None:
                 torch.mm(layer.style.square(), layer.squares, out=layer.demod)
                 layer.demod.add_(EPSILON).rsqrt_()
+                if layer.factors is not None:
+                    layer.demod.mul_(layer.factors)
 
 
 def _affine(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:
     """Return the (w_dim, in_channels) matrix and the bias that give a layer's style, gains included."""
     attributes: Styles = step.attributes
-    scale = slot.style_gain / math.sqrt(attributes.w_dim)
+    gain = slot.style_gain
+    if slot.is_normalized and slot.demod_offset < 0:
+        gain *= _input_gain(step, site, slot)
     weight, bias = (site.weight(step, f"{slot.layer}.affine.{role}") for role in ("weight", "bias"))
-    return (weight * scale).t(), bias * slot.style_gain
+    return (weight * (gain / math.sqrt(attributes.w_dim))).t(), bias * gain
 
 
-def _squares(step: Step, site: Site, slot: StyleSlot) -> Tensor:
-    """Return the sums over taps of the squared weights, (in_channels, out_channels)."""
-    return site.weight(step, f"{slot.layer}.weight").double().square().sum((2, 3)).float().t()
+def _squares(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:
+    """Return the sums over taps of the squared weights, (in_channels, out_channels), and what demodulation is times.
+
+    For a layer that is normalised, the weights are brought to unit size first.
+    """
+    squares = site.weight(step, f"{slot.layer}.weight").double().square()
+    factors = torch.ones(slot.out_channels, dtype=torch.float64)
+    if slot.is_normalized:
+        factors = squares.mean((1, 2, 3)).rsqrt()
+        squares = squares * factors.square()[:, None, None, None]
+        factors = factors * _input_gain(step, site, slot)
+    return squares.sum((2, 3)).float().t(), factors.float()
+
+
+def _input_gain(step: Step, site: Site, slot: StyleSlot) -> float:
+    return 1.0 / math.sqrt(float(site.weight(step, f"{slot.layer}.magnitude_ema")))

@@ -29,7 +29,7 @@ def layer_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, i
     """Rows and output channels of each lane."""
     if side <= CHANNEL_SPLIT_MAX_SIDE:
         return [((0, side), part) for part in spans(channels, lanes)]
-    return [(part, (0, channels)) for part in spans(side // 4, lanes) for part in [(4 * part[0], 4 * part[1])]]
+    return [((4 * first, min(4 * end, side)), (0, channels)) for first, end in spans(-(-side // 4), lanes)]
 
 
 class Team:

@@ -28,7 +28,8 @@ class ToRgbKernel(Kernel):
         self._weight = site.weight(step, "weight").flatten(1)
         self._bias = site.weight(step, "bias")[:, None]
         self._clamp = attributes.clamp
-        self._doubling = Doubling(attributes.taps)
+        self._doubling = Doubling(attributes.taps) if attributes.adds_image else None
+        self._gain = attributes.gain
         self._batch, self._channels, self._side = site.batch, attributes.out_channels, attributes.resolution
         self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
         self.scratch_floats = carved_floats(*self._shapes())
@@ -36,7 +37,9 @@ class ToRgbKernel(Kernel):
     def attach(self, scratch: Tensor) -> None:
         """Take working memory."""
         carver = Carver(scratch)
-        self._y, self._low, self._tall, self._sum = (carver.take(*shape) for shape in self._shapes())
+        self._y, *rest = (carver.take(*shape) for shape in self._shapes())
+        if rest:
+            self._low, self._tall, self._sum = rest
 
     def run(self) -> None:
         """Do the step."""
@@ -58,7 +61,7 @@ class ToRgbKernel(Kernel):
             part.add_(self._bias)
             if self._clamp is not None:
                 part.clamp_(-self._clamp, self._clamp)
-        if self._image is not None and lane == 0:
+        if self._image is not None and self._doubling is not None and lane == 0:
             margin, half = self._doubling.margin, self._side // 2
             self._low.zero_()
             inner = slice(margin, margin + half)
@@ -69,14 +72,18 @@ class ToRgbKernel(Kernel):
         """Make some rows of the sum."""
         rows = slice(*self._rows[lane])
         planes = self._y.view(self._batch, self._channels, self._side, self._side)[:, :, rows]
-        if self._image is not None:
+        if self._doubling is not None:
             total = self._sum[:, :, rows]
             self._doubling.run(self._tall[:, :, rows], 3, total)
-            planes = total.add_(planes)
-        self._out[:, rows].copy_(planes.permute(0, 2, 3, 1))
+            planes = total.add_(planes, alpha=self._gain)
+            self._out[:, rows].copy_(planes.permute(0, 2, 3, 1))
+        else:
+            torch.mul(planes.permute(0, 2, 3, 1), self._gain, out=self._out[:, rows])
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         batch, channels, side = self._batch, self._channels, self._side
+        if self._doubling is None:
+            return ((batch, channels, side**2),)
         low = side // 2 + 2 * self._doubling.margin
         return (
             (batch, channels, side**2),

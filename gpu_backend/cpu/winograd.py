@@ -5,7 +5,8 @@
 summed over input channels, which makes 36 matrix products. The transforms are matrix products too, and are arranged so
 that their inner dimension is long and contiguous in channels-last memory:
 
-    rows      Y[t] = B^T x[4 t - 1 .. 4 t + 4]           one a row of tiles, over columns and channels at once
+    rows      Y[t] = B^T x[4 t - p .. 4 t - p + 5]       one a row of tiles, over columns and channels at once; p zeros
+                                                         around the picture
     gather    G[j, a, t, u] = s * Y[t, a, 4 u + j]       the style rides along
     columns   V = B^T G                                  over everything else at once
     products  M[b, a] = V[b, a] U[b, a]                  36 of (tiles, in) x (in, out)
@@ -67,20 +68,24 @@ class WinogradConvolution:
     transformed
         What `transform_weight` gave, or some output channels of it.
     resolution
-        Side of the picture.
+        Side of the output.
     rows
-        Rows to make, multiples of the tile; None for all.
+        Rows to make, from a multiple of the tile to another one or to the end; None for all.
+    pad
+        Zeros around the input.
     """
 
-    def __init__(self, transformed: Tensor, resolution: int, rows: tuple[int, int] | None = None) -> None:
-        if resolution % TILE:
-            raise ValueError(f"the side must be a multiple of {TILE}, but is {resolution}")
+    def __init__(self, transformed: Tensor, resolution: int, rows: tuple[int, int] | None = None, pad: int = 1) -> None:
         self._weight = transformed
         self._side = resolution
+        self._pad = pad
+        self._in_side = resolution + 2 - 2 * pad
         _, self._inputs, self._outputs = transformed.shape
-        self._tiles = resolution // TILE
-        self._first, self._end = (0, self._tiles) if rows is None else (rows[0] // TILE, rows[1] // TILE)
+        self._tiles = -(-resolution // TILE)
+        self._rows = (0, resolution) if rows is None else rows
+        self._first, self._end = self._rows[0] // TILE, -(-self._rows[1] // TILE)
         self._strip = self._strip_of()
+        self._is_whole = resolution % TILE == 0 and (self._end - self._first) % self._strip == 0
         self._input = torch.tensor(_INPUT, dtype=torch.float32)
         self._output = torch.tensor(_OUTPUT, dtype=torch.float32)
         self._output_rows = self._output.expand(TILE, TILE, _SIDE)
@@ -95,16 +100,17 @@ class WinogradConvolution:
         """Take working memory and lay out the views that `run` uses."""
         carver = Carver(scratch)
         strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
-        y, one, two = (carver.take(*shape) for shape in self._shapes())
-        self._y = y
+        self._y, one, two, *rest = (carver.take(*shape) for shape in self._shapes())
+        self._spare = rest[0] if rest else None
         # Each stage reads one piece and writes the other, so that a strip stays small.
         self._g = _piece(one, _SIDE, _SIDE, strip, tiles, inputs)
         self._v = _piece(two, _SIDE, _SIDE * strip * tiles * inputs)
         self._m = _piece(one, _SIDE * _SIDE, strip * tiles, outputs)
         self._o = _piece(two, TILE, _SIDE * strip * tiles * outputs)
         self._p = _piece(one, TILE, TILE, strip * tiles * outputs)
-        row = (self._side + 2) * inputs
-        self._y_inner = [self._y[t].view(_SIDE, row)[:, inputs : row - inputs] for t in range(strip)]
+        row = (tiles * TILE + 2) * inputs
+        left, right = self._pad * inputs, (self._pad + self._in_side) * inputs
+        self._y_inner = [self._y[t].view(_SIDE, row)[:, left:right] for t in range(strip)]
         # (column in tile, transformed row, tile row, tile column, channel)
         self._gathered = self._y.as_strided(
             (_SIDE, _SIDE, strip, tiles, inputs), (inputs, row, _SIDE * row, TILE * inputs, 1), self._y.storage_offset()
@@ -117,7 +123,7 @@ class WinogradConvolution:
         Parameters
         ----------
         x
-            (side, side, in_channels), contiguous.
+            (side, side, in_channels) of the input, contiguous.
         style
             (in_channels,).
         epilogue
@@ -125,14 +131,14 @@ class WinogradConvolution:
         out
             (side, side, out_channels).
         """
-        self._y[:, :, 0].zero_()
-        self._y[:, :, -1].zero_()
-        flat = x.view(self._side, -1)
+        self._y[:, :, : self._pad].zero_()
+        self._y[:, :, self._pad + self._in_side :].zero_()
+        flat = x.view(self._in_side, -1)
         products = (_SIDE * _SIDE, self._strip * self._tiles)
         for first in range(self._first, self._end, self._strip):
             for t in range(self._strip):
                 low, high = self._clip(first + t)
-                top = (first + t) * TILE - 1
+                top = (first + t) * TILE - self._pad
                 torch.mm(self._clipped[low, high], flat[top + low : top + _SIDE - high], out=self._y_inner[t])
             torch.mul(self._gathered, style, out=self._g)
             torch.mm(self._input, self._g.view(_SIDE, -1), out=self._v)
@@ -140,28 +146,35 @@ class WinogradConvolution:
             torch.mm(self._output, self._m.view(_SIDE, -1), out=self._o)
             torch.bmm(self._output_rows, self._o.view(TILE, _SIDE, -1), out=self._p)
             row = first * TILE
-            epilogue.finish(self._raw, row, out[row : row + self._strip * TILE])
+            if self._spare is None:
+                epilogue.finish(self._raw, row, out[row : row + self._strip * TILE])
+            else:
+                epilogue.finish(self._raw, row, self._spare)
+                part = out[row : min(row + self._strip * TILE, self._rows[1])]
+                part.copy_(self._spare[: part.shape[0], : self._side])
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
         piece = _SIDE * _SIDE * strip * tiles * max(inputs, outputs)
-        return (strip, _SIDE, self._side + 2, inputs), (piece,), (piece,)
+        spare = () if self._is_whole else ((strip * TILE, tiles * TILE, outputs),)
+        return (strip, _SIDE, tiles * TILE + 2, inputs), (piece,), (piece,), *spare
 
     def _strip_of(self) -> int:
+        """Tile rows of a strip: as many as fit, or nearly, so that strips are of one size; powers of two stay so."""
+        rows = self._end - self._first
         row_nbytes = 4 * _SIDE * _SIDE * self._tiles * max(self._inputs, self._outputs)
-        wanted = max(_MIN_TILES // self._tiles, _STRIP_NBYTES // row_nbytes, 1)
-        strip = 1
-        while strip * 2 <= wanted and (self._end - self._first) % (strip * 2) == 0:
-            strip *= 2
-        return strip
+        wanted = max(1, min(rows, max(_MIN_TILES // self._tiles, _STRIP_NBYTES // row_nbytes)))
+        if rows & (rows - 1) == 0:
+            return 1 << (wanted.bit_length() - 1)
+        return -(-rows // -(-rows // wanted))
 
     def _clip(self, tile: int) -> tuple[int, int]:
         """Rows of the tile that lie above the picture and below it."""
-        top = tile * TILE - 1
-        return max(0, -top), max(0, top + _SIDE - self._side)
+        top = tile * TILE - self._pad
+        return min(_SIDE, max(0, -top)), min(_SIDE, max(0, top + _SIDE - self._in_side))
 
     def _clips(self) -> set[tuple[int, int]]:
-        return {self._clip(tile) for tile in range(self._tiles)}
+        return {self._clip(tile) for tile in range(self._tiles + self._strip)}
 
 
 def _piece(memory: Tensor, *shape: int) -> Tensor:

@@ -20,11 +20,13 @@ class ModulatedConv:
     Attributes
     ----------
     resolution
-        Side of the input and the output.
+        Side of the output; of the input too, unless `padding` says otherwise.
     style_offset, demod_offset
         Where this layer's numbers start in the rows of the ``styles`` and ``demod`` buffers.
     noise_index
         Place in ``noise_gain``; -1 for a layer without noise.
+    padding
+        Zeros around the input. None: so many that the side stays. StyleGAN3's keep all that the kernel touches.
     """
 
     in_channels: int
@@ -35,6 +37,17 @@ class ModulatedConv:
     demod_offset: int
     noise_index: int
     act: BiasAct
+    padding: int | None = None
+
+    @property
+    def pad(self) -> int:
+        """Zeros around the input."""
+        return self.kernel // 2 if self.padding is None else self.padding
+
+    @property
+    def in_resolution(self) -> int:
+        """Side of the input."""
+        return self.resolution + self.kernel - 1 - 2 * self.pad
 
     def output_shape(self, batch: int) -> tuple[int, ...]:
         """Shape of the output."""
@@ -49,4 +62,4 @@ class ModulatedConv:
         area = self.resolution**2
         noise = area if self.noise_index >= 0 else 0
         weights = self.kernel**2 * self.in_channels * self.out_channels
-        return 4 * (batch * (area * (self.in_channels + self.out_channels) + noise) + weights)
+        return 4 * (batch * (self.in_resolution**2 * self.in_channels + area * self.out_channels + noise) + weights)

@@ -4,6 +4,14 @@
     s      = s / sqrt(in_channels)                                         toRGB only; no d
     d[o]   = rsqrt(sum_i s[i]^2 * sum_k W[o, i, k]^2 + 1e-8)               (Karras et al. 2020b, section 2.2)
 
+StyleGAN3 brings style and weights to unit size first, and divides by the size that the layer's input had in training,
+on average (Karras et al. 2021, appendix D; magnitude_ema is a square)::
+
+    s      = s * rsqrt(mean_i s[i]^2)
+    W[o]   = W[o] * rsqrt(mean W[o]^2)                                     then d as above, with these
+    d[o]   = d[o] * rsqrt(mean W[o]^2) * rsqrt(magnitude_ema)              so that d goes with W as stored
+    s      = s / sqrt(in_channels) * rsqrt(magnitude_ema)                  toRGB
+
 Both are small, both depend on nothing but w, and doing all of them at once is one kernel on a GPU.
 """
 
@@ -17,7 +25,8 @@ class StyleSlot:
     """One layer's part.
 
     Weights are looked up as ``<layer>.affine.weight``, ``<layer>.affine.bias`` and ``<layer>.weight`` among the step's
-    weights. `demod_offset` -1 means no demodulation (toRGB).
+    weights, and with `is_normalized` (StyleGAN3) as ``<layer>.magnitude_ema``. `demod_offset` -1 means no demodulation
+    (toRGB).
     """
 
     layer: str
@@ -27,6 +36,7 @@ class StyleSlot:
     style_offset: int
     demod_offset: int
     style_gain: float = 1.0
+    is_normalized: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """toRGB: a styled 1 x 1 convolution without demodulation, its clamp, and the picture of the block before, doubled.
 
-image = U(previous) + clamp(sum_i W[o, i] s[i] x[i] + b[o])          s already has its 1 / sqrt(in_channels)
+image = U(previous) + gain clamp(sum_i W[o, i] s[i] x[i] + b[o])     s already has its 1 / sqrt(in_channels)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ToRgb:
-    """Settings. With `adds_image` the second input is the picture of half the side."""
+    """Settings. With `adds_image` the last input is the picture of half the side, and `taps` filter its doubling."""
 
     in_channels: int
     out_channels: int
@@ -19,6 +19,7 @@ class ToRgb:
     clamp: float | None
     taps: tuple[float, ...]
     adds_image: bool
+    gain: float = 1.0
 
     def output_shape(self, batch: int) -> tuple[int, ...]:
         """Shape of the output."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
+from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.plan.arena import place
 from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
 
@@ -57,7 +59,21 @@ class PlanBuilder:
             )
         )
 
+    def show_picture(self, image: str, channels: int) -> None:
+        """Append the step that makes bytes of the picture."""
+        self._show("to_display", ToDisplay(channels, self.key.resolution), (image,))
+
+    def show_tap(self, layer: str, channels: int, side: int) -> None:
+        """Append the step that makes bytes of a layer's buffer, and the input that says how."""
+        tap = self.buffer("tap", (TAP_NUMBERS,), "input")
+        self._show("tap_display", TapDisplay(channels, side), (layer, tap))
+
     def freeze(self) -> Plan:
         """Place the buffers and return the plan."""
         buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps)
         return Plan(self.key, buffers, tuple(self._steps), arena_nbytes)
+
+    def _show(self, op: str, attributes: ToDisplay | TapDisplay, inputs: tuple[str, ...]) -> None:
+        pixels = self.buffer("pixels", attributes.output_shape(self.key.batch), "output", "uint8")
+        flags = self.buffer("flags", (self.key.batch,), "output", "uint32")
+        self.step("synthesis.display", op, attributes, inputs, (pixels, flags))

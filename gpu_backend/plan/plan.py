@@ -1,7 +1,7 @@
 """A plan: what to do for a frame, decided before doing it.
 
-Frozen data only. A builder (`gpu_backend.plan.mapping`, `gpu_backend.plan.stylegan2`) makes it from a NetworkSpec
-once per PlanKey; an executor (`gpu_backend.cpu`) binds it to memory once and then runs it any number of times.
+Frozen data only. A builder (`gpu_backend.plan.families` knows which) makes it from a NetworkSpec once per PlanKey; an
+executor (`gpu_backend.cpu`) binds it to memory once and then runs it any number of times.
 Activations are channels-last: (batch, height, width, channels).
 """
 
@@ -26,6 +26,9 @@ class PlanKey:
     resolution: int = 0
     """Side of the output; 0 for the mapping network."""
     precision: Precision = "fp32"
+    tap: str = ""
+    """Layer that is the output instead of the picture, by its official name without ``synthesis.``; the resolution is
+    its side then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Step:
     Attributes
     ----------
     layer
-        Where in the network: ``"synthesis.b64.conv1"``.
+        Where in the network: ``"synthesis.b64.conv1"``. Of several steps of one layer the last gives what it gives.
     op
         The stem of the operation: ``gpu_backend/ops/<op>.py``, ``reference/<op>.py``.
     attributes

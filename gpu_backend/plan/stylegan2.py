@@ -14,6 +14,10 @@ Outputs
     ``image`` (batch, R, R, img_channels) float32 in the network's own range, ``pixels`` (batch, R, R, 4) uint8 for
     display, ``flags`` (batch,) uint32: bit 0 says that the picture holds a number that is not finite.
 
+With a tap, ``pixels`` show that layer, what comes after it or beside it is left out, there is no ``image``, and one
+more input, ``tap``, says how to show it (`gpu_backend.ops.tap_display`). A toRGB gives its own picture then, without
+those of the blocks before.
+
 A plan for fp16 keeps the activations of all convolutions in half precision; sums, styles, noise and pictures stay in
 single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.
 
@@ -33,7 +37,6 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
-from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
@@ -55,11 +58,6 @@ def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[Layer
     return tuple(layer for layer in spec.layers if layer.resolution <= resolution)
 
 
-def noise_layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[str, ...]:
-    """Names of the noise layers of a plan of this resolution, in the order of ``noise_gain``."""
-    return tuple(layer.name for layer in layers_of(spec, resolution) if layer.has_noise)
-
-
 def build_synthesis_plan(
     spec: StyleGAN2Spec,
     model_id: str,
@@ -67,28 +65,51 @@ def build_synthesis_plan(
     batch: int = 1,
     resolution: int | None = None,
     precision: Precision = "fp32",
+    tap: str = "",
 ) -> Plan:
     """Plan the synthesis network for `batch` pictures.
 
     Raises
     ------
     ValueError
-        If the network has no picture of that resolution.
+        If the network has no picture of that resolution, or no layer of the tap's name.
     """
-    return _Synthesis(spec, model_id, batch, resolution, precision).build()
+    layers = layers_of(spec, resolution) if not tap else layers_before(spec, tap)
+    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
+    return _Synthesis(spec, layers, key).build()
+
+
+def layers_before(spec: StyleGAN2Spec, tap: str) -> tuple[LayerSpec, ...]:
+    """Layers that one layer needs, and that layer, in execution order.
+
+    Raises
+    ------
+    ValueError
+        If there is no layer of that name.
+    """
+    names = [layer.name for layer in spec.layers]
+    if tap not in names:
+        raise ValueError(f"the network has the layers {names}, not {tap!r}")
+    last = spec.layers[names.index(tap)]
+
+    def is_needed(layer: LayerSpec) -> bool:
+        if layer.kind == "skip":  # it reaches others by the sum at the end of its block
+            return layer.resolution < last.resolution or last.kind == "to_rgb"
+        return layer.kind != "to_rgb"
+
+    before = spec.layers[: names.index(tap)]
+    return (*(layer for layer in before if is_needed(layer)), last)
 
 
 class _Synthesis:
-    def __init__(
-        self, spec: StyleGAN2Spec, model_id: str, batch: int, resolution: int | None, precision: Precision
-    ) -> None:
+    def __init__(self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey) -> None:
         self.spec = spec
-        self.batch = batch
-        self.layers = layers_of(spec, resolution)
-        self.noise_layers = noise_layers_of(spec, resolution)
+        self.batch = key.batch
+        self.layers = layers
+        self.noise_layers = tuple(layer.name for layer in layers if layer.has_noise)
         self.styles = _styles(self.layers, spec.w_dim)
         self.slots = {slot.layer: slot for slot in self.styles.slots}
-        self.plan = PlanBuilder(PlanKey(model_id, "synthesis", batch, self.layers[-1].resolution, precision))
+        self.plan = PlanBuilder(key)
         self.image: str | None = None
 
     def build(self) -> Plan:
@@ -117,10 +138,11 @@ class _Synthesis:
                 x = self._conv(layer, x)
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = self._sum(layer, x, skipped), None
-        display = ToDisplay(self.spec.img_channels, self.layers[-1].resolution)
-        pixels = plan.buffer("pixels", display.output_shape(batch), "output", "uint8")
-        flags = plan.buffer("flags", (batch,), "output", "uint32")
-        plan.step("synthesis.display", "to_display", display, (self._last_image(),), (pixels, flags))
+        last = self.layers[-1]
+        if plan.key.tap:
+            plan.show_tap(last.name, last.out_channels, last.resolution)
+        else:
+            plan.show_picture(self._last_image(), self.spec.img_channels)
         return plan.freeze()
 
     def _activation(self, name: str, shape: tuple[int, ...]) -> str:
@@ -179,11 +201,13 @@ class _Synthesis:
         )
         last = layer is self.layers[-1]
         name = f"synthesis.{layer.name}"
-        out = self.plan.buffer(
-            "image" if last else f"image/{layer.resolution}",
-            attributes.output_shape(self.batch),
-            "output" if last else "intermediate",
-        )
+        shape = attributes.output_shape(self.batch)
+        if self.plan.key.tap:
+            out = self.plan.buffer(layer.name, shape, "intermediate")
+        elif last:
+            out = self.plan.buffer("image", shape, "output")
+        else:
+            out = self.plan.buffer(f"image/{layer.resolution}", shape, "intermediate")
         inputs = (x, "styles") if self.image is None else (x, "styles", self.image)
         self.plan.step(name, "to_rgb", attributes, inputs, (out,), {"weight": f"{name}.weight", "bias": f"{name}.bias"})
         self.image = out

@@ -10,9 +10,16 @@ from gpu_backend.reference.bias_act import bias_act
 
 
 def modulated_conv(
-    x: Tensor, weight: Tensor, bias: Tensor, style: Tensor, demod: Tensor, noise: Tensor | None, act: BiasAct
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    style: Tensor,
+    demod: Tensor,
+    noise: Tensor | None,
+    act: BiasAct,
+    padding: int | None = None,
 ) -> Tensor:
-    """Return bias_act(d * conv(s * x, W) + noise, b), zero padding, same side.
+    """Return bias_act(d * conv(s * x, W) + noise, b).
 
     Parameters
     ----------
@@ -24,8 +31,11 @@ def modulated_conv(
         (batch, in_channels) and (batch, out_channels).
     noise
         (batch, side, side), already times strength and gain; None for none.
+    padding
+        Zeros around the input; None: so many that the side stays.
     """
-    y = functional.conv2d(x * style[:, :, None, None], weight, padding=weight.shape[-1] // 2) * demod[:, :, None, None]
+    pad = weight.shape[-1] // 2 if padding is None else padding
+    y = functional.conv2d(x * style[:, :, None, None], weight, padding=pad) * demod[:, :, None, None]
     if noise is not None:
         y = y + noise[:, None]
     return bias_act(y, bias, act)

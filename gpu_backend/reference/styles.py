@@ -20,14 +20,24 @@ def styles(ws: Tensor, weights: Mapping[str, Tensor], attributes: Styles) -> tup
     ws
         (batch, num_ws, w_dim).
     weights
-        ``<layer>.affine.weight``, ``<layer>.affine.bias`` and, for layers that demodulate, ``<layer>.weight``.
+        ``<layer>.affine.weight``, ``<layer>.affine.bias``, for layers that demodulate ``<layer>.weight``, and for those
+        that are normalised ``<layer>.magnitude_ema``.
     """
-    rows, coefficients = [], []
+    batch = ws.shape[0]
+    rows, coefficients = [], [ws.new_zeros(batch, 0)]
     for slot in attributes.slots:
         affine = weights[f"{slot.layer}.affine.weight"] / math.sqrt(attributes.w_dim)
         style = ws[:, slot.w_index] @ affine.t() + weights[f"{slot.layer}.affine.bias"]
+        gain = weights[f"{slot.layer}.magnitude_ema"].rsqrt() if slot.is_normalized else ws.new_ones(())
         if slot.demod_offset >= 0:
-            modulated = weights[f"{slot.layer}.weight"] * style[:, None, :, None, None]
-            coefficients.append((modulated.square().sum(dim=(2, 3, 4)) + EPSILON).rsqrt())
+            weight, size = weights[f"{slot.layer}.weight"], gain
+            if slot.is_normalized:
+                style = style * style.square().mean(1, keepdim=True).rsqrt()
+                unit = weight.square().mean((1, 2, 3)).rsqrt()
+                weight, size = weight * unit[:, None, None, None], unit * gain
+            modulated = weight * style[:, None, :, None, None]
+            coefficients.append((modulated.square().sum(dim=(2, 3, 4)) + EPSILON).rsqrt() * size)
+        else:
+            style = style * gain
         rows.append(style * slot.style_gain)
     return torch.cat(rows, dim=1), torch.cat(coefficients, dim=1)

@@ -7,7 +7,7 @@ import pytest
 from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
-from gpu_backend.plan.stylegan2 import build_synthesis_plan, noise_layers_of
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import NetworkOptions, make_spec
 
 
@@ -52,6 +52,7 @@ def test_what_a_hand_can_move_is_an_input() -> None:
         "batch",
         "resolution",
         "precision",
+        "tap",
     }
 
 
@@ -69,7 +70,6 @@ def test_a_plan_for_half_precision_keeps_activations_in_it_and_nothing_else() ->
 def test_a_network_without_noise_has_no_noise_inputs() -> None:
     spec = make_spec(NetworkOptions(use_noise=False))
     assert list(shapes(build_synthesis_plan(spec, "id"), "input")) == ["ws"]
-    assert noise_layers_of(spec) == ()
 
 
 def test_a_conditional_mapping_takes_labels() -> None:
@@ -99,7 +99,7 @@ def test_an_early_exit_leaves_out_the_layers_above() -> None:
     assert shapes(early, "output") == {"image": (1, 16, 16, 3), "pixels": (1, 16, 16, 4), "flags": (1,)}
     layers = [step.layer for step in early.steps][:-1]
     assert layers == [step.layer for step in full.steps][: len(layers)]
-    assert noise_layers_of(spec, 16) == noise_layers_of(spec)[:5]
+    assert (shapes(early, "input")["noise_gain"], shapes(full, "input")["noise_gain"]) == ((5,), (9,))
     assert sum(step.flops for step in early.steps) < sum(step.flops for step in full.steps)
 
 

@@ -1,0 +1,44 @@
+"""What is done with a network of either family: the plan that a key stands for, and whether a GPU runs it."""
+
+from __future__ import annotations
+
+from gpu_backend.errors import DeviceError
+from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
+from gpu_backend.plan import stylegan2, stylegan3
+from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.plan import Plan, PlanKey
+
+
+def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
+    """Plan what a key asks for.
+
+    Raises
+    ------
+    ValueError
+        If the network has no picture of the key's resolution, or no such layer.
+    """
+    if key.part == "mapping":
+        return build_mapping_plan(spec, key.model_id, batch=key.batch, precision=key.precision)
+    if isinstance(spec, StyleGAN2Spec):
+        return stylegan2.build_synthesis_plan(
+            spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision, tap=key.tap
+        )
+    return stylegan3.build_synthesis_plan(spec, key.model_id, batch=key.batch, tap=key.tap)
+
+
+def processor_only(spec: NetworkSpec) -> str:
+    """Return a sentence that says why no GPU runs a network; empty where one does."""
+    return "" if isinstance(spec, StyleGAN2Spec) else "StyleGAN3 runs on the processor in this version."
+
+
+def gpu_spec(spec: NetworkSpec) -> StyleGAN2Spec:
+    """Return the spec of a network that a GPU runs.
+
+    Raises
+    ------
+    DeviceError
+        If it is of another family.
+    """
+    if isinstance(spec, StyleGAN2Spec):
+        return spec
+    raise DeviceError(processor_only(spec))

@@ -1,0 +1,156 @@
+"""The plan of a StyleGAN3 synthesis network: w rows become a picture (Karras et al. 2021).
+
+Inputs
+    ``ws`` (batch, num_ws, w_dim)
+        The w rows.
+    ``transform`` (3, 3)
+        Takes a place in the new picture to the one before (`gpu_backend.ops.fourier_features`); a bound plan starts
+        with the one that the model stores.
+Outputs
+    As those of a StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. There is no noise, and there are no pictures
+    before the last layer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gpu_backend.model.spec import FilteredLayerSpec, StyleGAN3Spec
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.fourier_features import FourierFeatures
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.styles import Styles, StyleSlot
+from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.plan.builder import PlanBuilder
+from gpu_backend.plan.plan import Plan, PlanKey
+
+INPUT = "input"
+"""The input's name among the layers."""
+
+
+def build_synthesis_plan(spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, tap: str = "") -> Plan:
+    """Plan the synthesis network for `batch` pictures, in single precision.
+
+    Raises
+    ------
+    ValueError
+        If there is no layer of the tap's name.
+    """
+    layers, side = spec.layers, spec.resolution
+    if tap:
+        names = [INPUT, *(layer.name for layer in layers)]
+        if tap not in names:
+            raise ValueError(f"the network has the layers {names}, not {tap!r}")
+        layers = layers[: names.index(tap)]
+        side = layers[-1].out_size if layers else spec.input.size
+    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, side, tap=tap)).build()
+
+
+class _Synthesis:
+    def __init__(self, spec: StyleGAN3Spec, layers: tuple[FilteredLayerSpec, ...], key: PlanKey) -> None:
+        self.spec = spec
+        self.layers = layers
+        self.batch = key.batch
+        self.styles = _styles(layers, spec.w_dim)
+        self.plan = PlanBuilder(key)
+
+    def build(self) -> Plan:
+        """Lay out inputs, then two steps a layer: convolution, and activation between filters."""
+        plan, spec = self.plan, self.spec
+        ws = plan.buffer("ws", (self.batch, spec.num_ws, spec.w_dim), "input")
+        transform = plan.buffer("transform", (3, 3), "input")
+        features = FourierFeatures.of_network(spec)
+        x = plan.buffer(INPUT, features.output_shape(self.batch), "intermediate")
+        roles = ("affine.weight", "affine.bias", "freqs", "phases", "weight", "transform")
+        weights = {role: f"synthesis.input.{role}" for role in roles}
+        plan.step("synthesis.input", "fourier_features", features, (ws, transform), (x,), weights)
+        if self.layers:
+            style_shape, demod_shape = self.styles.output_shapes(self.batch)
+            outputs = (
+                plan.buffer("styles", style_shape, "intermediate"),
+                plan.buffer("demod", demod_shape, "intermediate"),
+            )
+            plan.step("synthesis.styles", "styles", self.styles, (ws,), outputs, _style_weights(self.styles))
+        for layer, slot in zip(self.layers, self.styles.slots, strict=True):
+            x = self._to_rgb(layer, slot, x) if layer.kind == "to_rgb" else self._layer(layer, slot, x)
+        if plan.key.tap:
+            channels = self.layers[-1].out_channels if self.layers else spec.input.channels
+            plan.show_tap(x, channels, plan.key.resolution)
+        else:
+            plan.show_picture(x, spec.img_channels)
+        return plan.freeze()
+
+    def _layer(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:
+        plan, name = self.plan, f"synthesis.{layer.name}"
+        convolution = ModulatedConv(
+            layer.in_channels,
+            layer.out_channels,
+            layer.kernel,
+            layer.conv_size,
+            slot.style_offset,
+            slot.demod_offset,
+            -1,
+            BiasAct(),
+            layer.kernel - 1,
+        )
+        raw = plan.buffer(f"{layer.name}.conv", convolution.output_shape(self.batch), "intermediate")
+        weights = {role: f"{name}.{role}" for role in ("weight", "bias")}
+        plan.step(name, "modulated_conv", convolution, (x, "styles", "demod"), (raw,), weights)
+        activation = FilteredLrelu.of_layer(layer)
+        out = plan.buffer(layer.name, activation.output_shape(self.batch), "intermediate")
+        taps = {"up_filter": layer.up_taps, "down_filter": layer.down_taps}
+        filters = {role: f"{name}.{role}" for role, count in taps.items() if count > 1}
+        plan.step(name, "filtered_lrelu", activation, (raw,), (out,), filters)
+        return out
+
+    def _to_rgb(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:
+        is_tap = bool(self.plan.key.tap)
+        attributes = ToRgb(
+            layer.in_channels,
+            layer.out_channels,
+            layer.out_size,
+            slot.style_offset,
+            layer.conv_clamp,
+            taps=(),
+            adds_image=False,
+            gain=1.0 if is_tap else self.spec.output_scale,
+        )
+        name = f"synthesis.{layer.name}"
+        shape = attributes.output_shape(self.batch)
+        out = self.plan.buffer(*(layer.name, shape, "intermediate") if is_tap else ("image", shape, "output"))
+        self.plan.step(
+            name, "to_rgb", attributes, (x, "styles"), (out,), {role: f"{name}.{role}" for role in ("weight", "bias")}
+        )
+        return out
+
+
+def _styles(layers: tuple[FilteredLayerSpec, ...], w_dim: int) -> Styles:
+    slots = []
+    style_width = demod_width = 0
+    for layer in layers:
+        is_picture = layer.kind == "to_rgb"
+        slots.append(
+            StyleSlot(
+                layer.name,
+                layer.w_index,
+                layer.in_channels,
+                layer.out_channels,
+                style_width,
+                -1 if is_picture else demod_width,
+                1.0 / math.sqrt(layer.in_channels * layer.kernel**2) if is_picture else 1.0,
+                is_normalized=True,
+            )
+        )
+        style_width += layer.in_channels
+        demod_width += 0 if is_picture else layer.out_channels
+    return Styles(w_dim, tuple(slots), style_width, demod_width)
+
+
+def _style_weights(styles: Styles) -> dict[str, str]:
+    roles = ("affine.weight", "affine.bias", "magnitude_ema", "weight")
+    return {
+        f"{slot.layer}.{role}": f"synthesis.{slot.layer}.{role}"
+        for slot in styles.slots
+        for role in (roles if slot.demod_offset >= 0 else roles[:3])
+    }

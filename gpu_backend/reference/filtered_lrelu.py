@@ -1,0 +1,35 @@
+"""The activation between two filters (Karras et al. 2021, section 3.1)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional
+
+from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.reference.bias_act import bias_act
+from gpu_backend.reference.upfirdn import upfirdn
+
+
+def filtered_lrelu(
+    x: Tensor, up_filter: Tensor | None, down_filter: Tensor | None, attributes: FilteredLrelu
+) -> Tensor:
+    """Return fir(bias_act(fir(x))), (batch, channels, out_size, out_size).
+
+    Parameters
+    ----------
+    x
+        (batch, channels, in_size, in_size), with its bias.
+    up_filter
+        (up_taps,); None for none.
+    down_filter
+        (down_taps,), or (down_taps, down_taps) if it is radial; None for none.
+    """
+    taps = [1.0] if up_filter is None else up_filter.tolist()
+    x = upfirdn(x, taps, up=attributes.up, pads=attributes.pads, gain=float(attributes.up) ** 2)
+    x = bias_act(x, None, attributes.act)
+    if down_filter is None:
+        return x[:, :, :: attributes.down, :: attributes.down]
+    taps_2d = down_filter if attributes.is_radial else down_filter[:, None] * down_filter
+    channels = x.shape[1]
+    kernel = taps_2d.flip(0, 1).expand(channels, 1, -1, -1)  # conv2d correlates
+    return functional.conv2d(x, kernel, stride=attributes.down, groups=channels)
