@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics
     from gpu_backend.model import (
+        LayerFacts as LayerFacts,
         Model as Model,
         ModelFacts as ModelFacts,
         NamedDirections as NamedDirections,
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
         Point as Point,
         Recipe as Recipe,
         RowRange as RowRange,
+        Tap as Tap,
+        Transform as Transform,
         Truncation as Truncation,
     )
     from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
@@ -138,6 +141,7 @@ _HOMES = {
     "latent.plane": ("plane_point", "plane_seed"),
     "layer_statistics": ("LayerStatistics",),
     "model": (
+        "LayerFacts",
         "Model",
         "ModelFacts",
         "NamedDirections",
@@ -159,6 +163,8 @@ _HOMES = {
         "Point",
         "Recipe",
         "RowRange",
+        "Tap",
+        "Transform",
         "Truncation",
     ),
     "renderer": ("Renderer", "open_renderer"),

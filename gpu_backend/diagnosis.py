@@ -19,6 +19,7 @@ from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
+from gpu_backend.plan.families import gpu_spec
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.tiles import TileTable
@@ -221,7 +222,7 @@ def _kernels(
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.lone_conv import conv_steps
 
-    spec = model.spec
+    spec = gpu_spec(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:

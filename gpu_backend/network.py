@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,17 @@ from numpy.typing import NDArray
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import FRAME_OUTPUTS, Executor, PendingRun
-from gpu_backend.plan.mapping import build_mapping_plan
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.shelf import PlanShelf, StandingPlan
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
-from gpu_backend.recipe import Noise
+from gpu_backend.plan.tap_input import tap_input
+from gpu_backend.recipe import Noise, Tap
 
 Outputs = Mapping[str, NDArray[Any]]
+
+Matrix = tuple[float, ...]
+"""Nine numbers, row-major 3 x 3."""
 
 
 class Network:
@@ -50,9 +54,9 @@ class Network:
         self._model = model
         self._spec = model.spec
         self._executor = executor
-        self._shelf = PlanShelf(executor, self._build, budget_nbytes)
-        self._noise_sides = tuple(layer.resolution for layer in model.spec.layers if layer.has_noise)
-        self._keys: dict[tuple[int, int], PlanKey] = {}
+        self._shelf = PlanShelf(executor, partial(build_plan, model.spec), budget_nbytes)
+        self._keys: dict[tuple[int, int, str], PlanKey] = {}
+        self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._lost: DeviceLostError | None = None
         self._waited_ms = 0.0
         self._is_closed = False
@@ -71,20 +75,20 @@ class Network:
     @property
     def noise_layer_count(self) -> int:
         """How many layers take noise."""
-        return len(self._noise_sides)
+        return len(self._spec.noise_layers)
 
     @property
     def waited_ms(self) -> float:
         """How long runs that are over were waited for, all of them together."""
         return self._waited_ms
 
-    def synthesis_key(self, batch: int, resolution: int | None = None) -> PlanKey:
-        """Return the key of a synthesis plan; resolution None means full."""
+    def synthesis_key(self, batch: int, resolution: int | None = None, tap: str = "") -> PlanKey:
+        """Return the key of a synthesis plan; resolution None means full. That of a tap is the layer's side."""
         side = resolution or self._spec.resolution
-        key = self._keys.get((batch, side))
+        key = self._keys.get((batch, side, tap))
         if key is None:
-            key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision)
-            self._keys[batch, side] = key
+            key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision, tap)
+            self._keys[batch, side, tap] = key
         return key
 
     def check_usable(self) -> None:
@@ -114,6 +118,8 @@ class Network:
         key: PlanKey,
         ws: NDArray[np.float32],
         noise: Noise,
+        transform: Matrix | None = None,
+        tap: Tap | None = None,
         *,
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
@@ -123,12 +129,15 @@ class Network:
     ) -> PendingRun:
         """Start a synthesis plan on ws (batch, num_ws, w_dim); give what it returns to `finish`.
 
-        Raises CancelledError, here or while waiting, once `abandoned` says yes.
+        A transform is for networks that have the input, None standing for the one that they store; a tap for keys that
+        have one. Raises CancelledError, here or while waiting, once `abandoned` says yes.
         """
 
         def start() -> PendingRun:
             standing = self._fetch(key, use_fused=use_fused)
-            inputs = self._inputs(key, standing, ws, noise)
+            inputs = self._inputs(standing, ws, noise, transform)
+            if tap is not None:
+                inputs["tap"] = tap_input(tap)
             run = standing.bound.submit(
                 inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned
             )
@@ -144,11 +153,13 @@ class Network:
         self._waited_ms += run.waited_ms
         return outputs
 
-    def observe(self, ws: NDArray[np.float32], noise: Noise) -> Mapping[str, NDArray[np.float32]]:
+    def observe(
+        self, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None = None
+    ) -> Mapping[str, NDArray[np.float32]]:
         """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
         key = self.synthesis_key(1)
         standing = self._fetch(key)
-        inputs = self._inputs(key, standing, ws, noise)
+        inputs = self._inputs(standing, ws, noise, transform)
         with self._remembering_loss():
             try:
                 observed = standing.bound.observe(inputs)
@@ -163,19 +174,24 @@ class Network:
         self._shelf.close()
         self._executor.close()
 
-    def _inputs(self, key: PlanKey, standing: StandingPlan, ws: NDArray[np.float32], noise: Noise) -> Outputs:
-        """Return ws and the noise inputs that differ from what the plan holds."""
+    def _inputs(
+        self, standing: StandingPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
+    ) -> dict[str, NDArray[Any]]:
+        """Return ws, the transform, and the noise inputs that differ from what the plan holds."""
+        inputs: dict[str, NDArray[Any]] = {"ws": ws}
+        if self._own_transform is not None:
+            inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
         before = standing.noise
-        if before == noise or not self._noise_sides:
-            return {"ws": ws}
+        if before == noise or not self._spec.noise_layers:
+            return inputs
         standing.noise = None  # nobody knows what lies there if the run does not end
-        layer_count = sum(side <= key.resolution for side in self._noise_sides)
+        layer_count = next((b.shape[0] for b in standing.bound.plan.buffers if b.name == "noise_gain"), 0)
         if not layer_count:
-            return {"ws": ws}
-        inputs = {"ws": ws, "noise_gain": noise_gains(noise, layer_count)}
+            return inputs
+        inputs["noise_gain"] = noise_gains(noise, layer_count)
         source = noise_source(noise)
         if before is None or not np.array_equal(source, noise_source(before)):
-            return {**inputs, "noise_source": source}
+            inputs["noise_source"] = source
         return inputs
 
     def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> StandingPlan:
@@ -213,7 +229,7 @@ class Network:
     def _too_small(self, key: PlanKey, error: DeviceMemoryError) -> DeviceMemoryError:
         name = self._executor.device_name
         what = "this model"
-        if key.part == "synthesis" and (key.batch, key.resolution) != (1, self._spec.resolution):
+        if key.part == "synthesis" and (key.batch, key.resolution, key.tap) != (1, self._spec.resolution, ""):
             each = "a picture" if key.batch == 1 else f"{key.batch} pictures"
             what = f"{each} of {key.resolution} x {key.resolution} pixels"
         return DeviceMemoryError(
@@ -223,10 +239,3 @@ class Network:
 
     def _mapping_key(self, batch: int) -> PlanKey:
         return PlanKey(self._model.facts.model_id, "mapping", batch, precision=self._executor.precision)
-
-    def _build(self, key: PlanKey) -> Plan:
-        if key.part == "mapping":
-            return build_mapping_plan(self._spec, key.model_id, batch=key.batch, precision=key.precision)
-        return build_synthesis_plan(
-            self._spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision
-        )

@@ -13,6 +13,8 @@ The rows that a recipe stands for (`gpu_backend.latent.rows` computes them, in N
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,3 +116,69 @@ class Noise:
     seed: int = 0
     gain: float = 1.0
     layer_gains: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """How the whole picture is moved, turned and scaled inside a network that has such an input.
+
+    Attributes
+    ----------
+    x, y
+        Widths of the picture to the right, and down.
+    degrees
+        Counterclockwise, around the middle of the picture.
+    scale
+        Above 0; 2 makes everything twice as large.
+    """
+
+    x: float = 0.0
+    y: float = 0.0
+    degrees: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def matrix(self) -> tuple[float, ...]:
+        """The nine numbers of `RenderRequest.transform`: from a place in the new picture to the one before.
+
+        With y down, the picture goes through m = [[k cos, k sin, x], [-k sin, k cos, y], [0, 0, 1]]; this is its
+        inverse.
+        """
+        turn = math.radians(self.degrees)
+        cos, sin = math.cos(turn) / self.scale, math.sin(turn) / self.scale
+        return (cos, -sin, sin * self.y - cos * self.x, sin, cos, -sin * self.x - cos * self.y, 0.0, 0.0, 1.0)
+
+    @classmethod
+    def of_matrix(cls, matrix: Sequence[float]) -> Transform | None:
+        """Return what gives these nine numbers, None if nothing does."""
+        cos, _, _, sin = matrix[0], matrix[1], matrix[2], matrix[3]
+        size = math.hypot(cos, sin)
+        if not 0.0 < size < math.inf:
+            return None
+        # The middle of the picture before lies at -[c, f] turned back; that is where it goes.
+        x, y = -(cos * matrix[2] + sin * matrix[5]) / size**2, (sin * matrix[2] - cos * matrix[5]) / size**2
+        found = cls(*(round(value, 9) for value in (x, y, math.degrees(math.atan2(sin, cos)), 1.0 / size)))
+        is_same = all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in zip(found.matrix, matrix, strict=True))
+        return found if is_same else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A layer shown instead of the picture.
+
+    Attributes
+    ----------
+    layer
+        Its official name without ``synthesis.`` (`ModelFacts.layers` lists them).
+    channels
+        One, shown as grey, or three, shown as red, green and blue.
+    gain_db
+        What is shown is brighter by so many decibels: 20 makes it ten times as large.
+    is_normalized
+        Each channel is divided by its largest magnitude first, so that it fills the range.
+    """
+
+    layer: str
+    channels: tuple[int, ...] = (0,)
+    gain_db: float = 0.0
+    is_normalized: bool = True

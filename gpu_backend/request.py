@@ -20,6 +20,7 @@ from gpu_backend.recipe import (
     Recipe,
     RowRange,
     Space,
+    Tap,
     Truncation,
 )
 
@@ -43,9 +44,12 @@ class RenderRequest:
     noise
         What the noise inputs get.
     transform
-        Nine numbers, row-major 3 x 3, for networks with a transform input; None leaves the network's own.
+        Nine numbers, row-major 3 x 3, for networks with a transform input (`Transform.matrix` makes them); None leaves
+        the network's own.
     resolution
         Leave the network at this resolution (an early exit: a draft, a thumbnail); None means full.
+    tap
+        Show this layer instead of the picture, leaving the network there.
     measure_steps
         Time each step of the plan for this frame.
     """
@@ -56,6 +60,7 @@ class RenderRequest:
     transform: tuple[float, ...] | None = None
     resolution: int | None = None
     measure_steps: bool = False
+    tap: Tap | None = None
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:
@@ -69,6 +74,8 @@ def request_to_json(request: RenderRequest) -> dict[str, Any]:
         data["transform"] = list(request.transform)
     if request.resolution is not None:
         data["resolution"] = request.resolution
+    if request.tap is not None:
+        data["tap"] = _tap_to_json(request.tap)
     return data
 
 
@@ -102,6 +109,7 @@ def request_from_json(data: object) -> RenderRequest:
         noise=noise_from_json(fields.get("noise", {})),
         transform=transform,
         resolution=None if resolution is None else _integer(resolution, "resolution", 1, 1 << 16),
+        tap=None if fields.get("tap") is None else _tap(fields["tap"]),
     )
 
 
@@ -193,6 +201,30 @@ def noise_from_json(data: object) -> Noise:
         seed=_integer(fields.get("seed", 0), "noise seed", 0, SEED_COUNT - 1),
         gain=_number(fields.get("gain", 1.0), "noise gain"),
         layer_gains=tuple(_number(item, "noise gain") for item in _list(fields.get("layer_gains", []), "layer_gains")),
+    )
+
+
+def _tap_to_json(tap: Tap) -> dict[str, Any]:
+    return {
+        "layer": tap.layer,
+        "channels": list(tap.channels),
+        "gain_db": tap.gain_db,
+        "normalized": tap.is_normalized,
+    }
+
+
+def _tap(data: object) -> Tap:
+    fields = _mapping(data, "tap")
+    layer, is_normalized = fields.get("layer"), fields.get("normalized", True)
+    if not isinstance(layer, str) or not isinstance(is_normalized, bool):
+        raise RequestError("A tap must name a layer and say whether it is normalised, but does not.")
+    return Tap(
+        layer=layer,
+        channels=tuple(
+            _integer(item, "channel", 0, 1 << 20) for item in _list(fields.get("channels", [0]), "channels")
+        ),
+        gain_db=_number(fields.get("gain_db", 0.0), "gain"),
+        is_normalized=is_normalized,
     )
 
 

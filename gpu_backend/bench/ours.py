@@ -13,8 +13,8 @@ from gpu_backend.bench.report import NO_GRAPH, OURS
 from gpu_backend.frame import StepTime
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import BoundPlan, Executor, PendingRun
-from gpu_backend.plan.plan import Precision
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey, Precision
 
 _MADE_ON_THE_DEVICE = ("flags",)
 """Asking for the flags alone leaves the bytes of the picture where they were made."""
@@ -67,10 +67,9 @@ class Ours:
     def prepare(self) -> None:
         """Bind the plan and run it once."""
         self._executor = self._give(self._precision)
-        plan = build_synthesis_plan(
-            self._model.spec, self._model.facts.model_id, batch=self._batch, precision=self._precision
-        )
-        self._bound = self._executor.bind(plan)
+        spec = self._model.spec
+        key = PlanKey(self._model.facts.model_id, "synthesis", self._batch, spec.resolution, self._precision)
+        self._bound = self._executor.bind(build_plan(spec, key))
         self._submit().wait()
 
     def settle(self) -> None:

@@ -1,41 +1,41 @@
-"""A StyleGAN2 with random weights, for measurements that need a size and no picture."""
+"""A network with random weights, for measurements that need a size and no picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.bench.shapes import Shape
+from gpu_backend.model import stylegan2, stylegan3
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model
-from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec
-from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
+from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec, StyleGAN3Spec
+from gpu_backend.model.stylegan3_design import StyleGAN3Design
 
-_MAPPING_LAYERS = 8
+_MAPPING_LAYERS, _MAPPING_LAYERS_3 = 8, 2
+_CLAMP = 256.0
 
 
 def random_model(shape: Shape, *, seed: int = 0) -> Model:
-    """Return a skip network of a shape with clamp 256; the same seed gives the same weights."""
-    channels = {side: min(shape.base // side, shape.maximum) for side in block_resolutions(shape.resolution)}
-    w_dim = shape.w_dim
-    mapping = MappingSpec(w_dim, 0, 0, (w_dim,) * _MAPPING_LAYERS)
-    spec = StyleGAN2Spec(
-        family="stylegan2",
-        architecture="skip",
-        resolution=shape.resolution,
-        img_channels=3,
-        num_ws=num_ws_of(shape.resolution),
-        mapping=mapping,
-        layers=stylegan2_layers("skip", channels, 3, conv_clamp=256.0),
-    )
+    """Return a network of a shape with clamp 256; the same seed gives the same weights."""
+    spec: StyleGAN2Spec | StyleGAN3Spec
+    if shape.config == "skip":
+        spec, fixed = _stylegan2(shape), dict[str, NDArray[np.float32]]()
+        shapes = stylegan2.tensor_shapes(spec)
+    else:
+        spec, fixed = _stylegan3(shape, np.random.default_rng(seed))
+        shapes = stylegan3.tensor_shapes(spec)
     generator = np.random.default_rng(seed)
     weights = {}
-    for name, extents in tensor_shapes(spec).items():
+    for name, extents in shapes.items():
         values = generator.standard_normal(extents, dtype=np.float32)
-        if name.startswith("mapping.fc") and name.endswith(".weight"):
-            values /= mapping.lr_multiplier  # what training leaves in files; other numbers would map every z alike
-        elif name.endswith("affine.bias"):
+        if name in fixed:
+            values = fixed[name]
+        elif name.startswith("mapping.fc") and name.endswith(".weight"):
+            values /= spec.mapping.lr_multiplier  # what training leaves in files; others would map every z alike
+        elif name.endswith(("affine.bias", "magnitude_ema")):
             values = np.ones(extents, np.float32)
         elif name.endswith(".bias") or name.endswith("w_avg"):
             values = np.zeros(extents, np.float32)
@@ -44,3 +44,51 @@ def random_model(shape: Shape, *, seed: int = 0) -> Model:
         weights[name] = np.ascontiguousarray(values, np.float32).reshape(extents)
     file = FileFacts(Path(shape.name), sum(array.nbytes for array in weights.values()), f"random-{shape.name}-{seed}")
     return Model(spec, weights, facts_of(spec, file, container="random weights", flavour="none"))
+
+
+def _stylegan2(shape: Shape) -> StyleGAN2Spec:
+    channels = {side: min(shape.base // side, shape.maximum) for side in stylegan2.block_resolutions(shape.resolution)}
+    return StyleGAN2Spec(
+        family="stylegan2",
+        architecture="skip",
+        resolution=shape.resolution,
+        img_channels=3,
+        num_ws=stylegan2.num_ws_of(shape.resolution),
+        mapping=MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS),
+        layers=stylegan2.stylegan2_layers("skip", channels, 3, conv_clamp=_CLAMP),
+    )
+
+
+def _stylegan3(shape: Shape, generator: np.random.Generator) -> tuple[StyleGAN3Spec, dict[str, NDArray[np.float32]]]:
+    """Return the spec, and the tensors that are not random, or not normal."""
+    is_r = shape.config == "R"
+    design = StyleGAN3Design(
+        shape.resolution,
+        channel_base=shape.base,
+        channel_max=shape.maximum,
+        kernel=1 if is_r else 3,
+        is_radial=is_r,
+        conv_clamp=_CLAMP,
+    )
+    layers, grid = design.layers(), design.input()
+    spec = StyleGAN3Spec(
+        family="stylegan3",
+        resolution=shape.resolution,
+        img_channels=3,
+        num_ws=len(layers) + 1,
+        mapping=MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS_3),
+        input=grid,
+        layers=layers,
+    )
+    turn, radius = (
+        generator.uniform(0, 2 * np.pi, grid.channels),
+        grid.bandwidth * np.sqrt(generator.random(grid.channels)),
+    )
+    fixed = {
+        "synthesis.input.freqs": (radius * np.array([np.cos(turn), np.sin(turn)])).T.astype(np.float32),
+        "synthesis.input.phases": generator.uniform(-0.5, 0.5, grid.channels).astype(np.float32),
+        "synthesis.input.transform": np.eye(3, dtype=np.float32),
+        "synthesis.input.affine.weight": np.zeros((4, shape.w_dim), np.float32),
+        "synthesis.input.affine.bias": np.array([1, 0, 0, 0], np.float32),
+    }
+    return spec, {**fixed, **design.filters()}

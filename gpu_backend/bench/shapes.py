@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from gpu_backend.errors import RequestError
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A skip network whose block at R has min(base / R, maximum) channels."""
+    """A network of a size.
+
+    Attributes
+    ----------
+    base, maximum
+        The block at R of a StyleGAN2 has min(base / R, maximum) channels; for a StyleGAN3, see `StyleGAN3Design`.
+    config
+        ``"skip"`` for a StyleGAN2 of that architecture, ``"T"`` or ``"R"`` for a StyleGAN3.
+    """
 
     name: str
     resolution: int
     base: int
     maximum: int
     w_dim: int = 512
+    config: Literal["skip", "T", "R"] = "skip"
 
 
 SHAPES = {
@@ -26,9 +36,14 @@ SHAPES = {
         Shape("ffhq512", 512, 32768, 512),
         Shape("ffhq256", 256, 16384, 512),
         Shape("cifar32", 32, 16384, 512),
+        Shape("t1024", 1024, 32768, 512, config="T"),
+        Shape("t256", 256, 16384, 512, config="T"),
+        Shape("r1024", 1024, 65536, 1024, config="R"),
+        Shape("r256", 256, 32768, 1024, config="R"),
     )
 }
-"""The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones."""
+"""The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones; of
+StyleGAN3 those at 1024 and 256 in both configurations."""
 
 _OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
 

@@ -25,7 +25,7 @@ from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.bench.verdict import judge
 from gpu_backend.device import DeviceFacts, keep_roofline, make_executor, processor_name
-from gpu_backend.model import Model, read_model
+from gpu_backend.model import Model, StyleGAN2Spec, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer import Renderer
@@ -135,8 +135,11 @@ class _Run:
         if self.on_gpu and (problem := cuda_problem()):
             self.watch.skipped.append(Skipped("every peer", problem))
             return []
-        device = torch.device(self.facts.id)
-        return [Peer(case, self.model.spec, device) for case in self.choice.peers]
+        device, spec = torch.device(self.facts.id), self.model.spec
+        if not isinstance(spec, StyleGAN2Spec):
+            self.watch.skipped.append(Skipped("every peer", "they are written for StyleGAN2 alone"))
+            return []
+        return [Peer(case, spec, device) for case in self.choice.peers]
 
     def _compiling(self) -> Compiling | None:
         """Before anything else asks for kernels: the compiler itself is loaded here."""

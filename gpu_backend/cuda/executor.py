@@ -31,6 +31,7 @@ from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.families import gpu_spec
 from gpu_backend.plan.plan import Plan, Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
@@ -55,7 +56,7 @@ class CudaExecutor:
     Raises
     ------
     DeviceError
-        If the GPU is not there or does not start.
+        If the GPU is not there or does not start, or runs no such network.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class CudaExecutor:
     ) -> None:
         self._gpu = gpu or _gpu(index)
         self._model = model
+        self._spec = gpu_spec(model.spec)
         self._precision = precision
         self._target = target_of(self._gpu, tuned_folder())
         self._compile = compiled
@@ -255,7 +257,7 @@ class CudaExecutor:
     def _single(self, plan: Plan) -> Plan:
         key = plan.key
         return build_synthesis_plan(
-            self._model.spec, key.model_id, batch=1, resolution=key.resolution, precision=key.precision
+            self._spec, key.model_id, batch=1, resolution=key.resolution, precision=key.precision
         )
 
     def _bind(self, schedule: Schedule) -> CudaBoundPlan:

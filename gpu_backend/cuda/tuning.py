@@ -22,6 +22,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.plan.families import gpu_spec
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 OpenTimer = Callable[[Gpu, LoneConvs], contextlib.AbstractContextManager[TileTimer]]
@@ -62,7 +63,7 @@ class TileTuning:
     Raises
     ------
     DeviceError
-        If there is no such GPU.
+        If there is no such GPU, or it runs no such network.
     """
 
     def __init__(
@@ -78,12 +79,11 @@ class TileTuning:
         folder = tuned_folder()
         self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
         self._target = target_of(self.gpu, folder)
-        self._taps = len(model.spec.resample_filter)
-        self._picture_channels = model.spec.img_channels
+        spec = gpu_spec(model.spec)
+        self._taps = len(spec.resample_filter)
+        self._picture_channels = spec.img_channels
         self._open_timer = open_timer
-        plans = [
-            build_synthesis_plan(model.spec, model.facts.model_id, batch=batch, precision="fp16") for batch in batches
-        ]
+        plans = [build_synthesis_plan(spec, model.facts.model_id, batch=batch, precision="fp16") for batch in batches]
         self._convs = LoneConvs(plans, model.weights, self._target)
         self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
 

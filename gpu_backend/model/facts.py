@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_backend.model.model import ModelFacts
+from gpu_backend.model import stylegan1, stylegan2, stylegan3
+from gpu_backend.model.model import LayerFacts, ModelFacts
 from gpu_backend.model.spec import NetworkSpec
-from gpu_backend.model.stylegan2 import parameter_count, row_resolutions
 
-FAMILY_NAMES = {"stylegan2": "StyleGAN2"}
+FAMILY_NAMES = {"stylegan1": "StyleGAN1", "stylegan2": "StyleGAN2", "stylegan3": "StyleGAN3"}
 """Families as people write them."""
 
 
@@ -36,6 +36,17 @@ def facts_of(
 ) -> ModelFacts:
     """Put together what a reader found; everything about the network follows from the spec."""
     clamps = [layer.conv_clamp for layer in spec.layers if layer.kind != "skip"]
+    if spec.family == "stylegan1":
+        parameters, row_resolutions = stylegan1.parameter_count(spec), stylegan1.row_resolutions(spec)
+        layers = [LayerFacts(layer.name, layer.out_channels, layer.resolution) for layer in spec.layers]
+    elif spec.family == "stylegan2":
+        parameters = stylegan2.parameter_count(spec)
+        row_resolutions = stylegan2.row_resolutions(spec.layers, spec.num_ws)
+        layers = [LayerFacts(layer.name, layer.out_channels, layer.resolution) for layer in spec.layers]
+    else:
+        parameters, row_resolutions = stylegan3.parameter_count(spec), stylegan3.row_resolutions(spec)
+        layers = [LayerFacts(layer.name, layer.out_channels, layer.out_size) for layer in spec.layers]
+        layers.insert(0, LayerFacts("input", spec.input.channels, spec.input.size))
     return ModelFacts(
         path=str(file.path),
         name=file.path.stem,
@@ -52,14 +63,16 @@ def facts_of(
         num_ws=spec.num_ws,
         c_dim=spec.mapping.c_dim,
         mapping_layers=len(spec.mapping.widths),
-        parameters=parameter_count(spec),
+        parameters=parameters,
         conv_clamp=clamps[0],
         fp16_layers=tuple(layer.name for layer in spec.layers if layer.use_fp16),
         noise_layers=spec.noise_layers,
         draft_resolutions=spec.draft_resolutions,
-        row_resolutions=row_resolutions(spec.layers, spec.num_ws),
+        row_resolutions=row_resolutions,
         names_requested=tuple(sorted(set(names_requested))),
         ignored=tuple(ignored),
         warnings=tuple(warnings),
         named_directions=tuple(named_directions),
+        has_transform=spec.has_transform,
+        layers=tuple(layers),
     )

@@ -16,6 +16,15 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """What a layer of the synthesis network gives: its official name without ``synthesis.``, channels, side."""
+
+    name: str
+    channels: int
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """What is known of a model file; `latentloom inspect` and the model panel show it.
 
@@ -27,8 +36,10 @@ class ModelFacts:
         ``"NVIDIA PyTorch pickle"``, ``"TensorFlow pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or
         ``"safetensors"``; ``"pickle"`` for tensors pickled by Python alone.
     family, flavour
-        ``"StyleGAN2"``, and the repository whose conventions the file follows: ``"StyleGAN2-ADA"`` or
-        ``"StyleGAN3 repository"``.
+        ``"StyleGAN2"`` or ``"StyleGAN3"``, and the repository whose conventions the file follows:
+        ``"StyleGAN2-ADA"`` or ``"StyleGAN3 repository"``.
+    row_resolutions
+        Side in pixels of the first layer that each row of w styles; samples across the picture for StyleGAN3.
     fp16_layers
         Names of the layers that the file marks as half precision.
     names_requested
@@ -39,6 +50,10 @@ class ModelFacts:
         Sentences a person should know (``"The file was written in version 5 of its format, not 6."``).
     named_directions
         Names of the directions that lie in a file beside the model.
+    has_transform
+        The picture can be moved, turned and scaled inside the network.
+    layers
+        All that can be shown instead of the picture, in execution order.
     """
 
     path: str
@@ -66,6 +81,8 @@ class ModelFacts:
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     named_directions: tuple[str, ...] = ()
+    has_transform: bool = False
+    layers: tuple[LayerFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.recognised import not_run
@@ -94,8 +95,8 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def check_family(modules: Modules) -> None:
-    """Let StyleGAN2 pass; say which other network this is.
+def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3"]:
+    """Tell which network this is.
 
     Raises
     ------
@@ -111,13 +112,14 @@ def check_family(modules: Modules) -> None:
         or "mapping.embed_proj" in modules.records
     ):
         raise not_run("StyleGAN-XL")
-    if "synthesis.input.freqs" in modules.tensors:
-        raise not_run("StyleGAN3")
     if "synthesis.init" in modules.records or "synthesis.init" in modules.foreign:
         raise not_run("FastGAN or ProjectedGAN")
     if class_name != "Generator":
         raise Refusal(GENERATOR, f"its network is of class {shown(class_name)}")
     for path, foreign in modules.foreign.items():
         raise Unsupported(GENERATOR, f"its part {shown(path)} is of the foreign class {shown(str(foreign.name))}")
+    if "synthesis.input.freqs" in modules.tensors:
+        return "stylegan3"
     if "synthesis.b4.const" not in modules.tensors:
         raise Refusal(GENERATOR, "its tensor synthesis.b4.const is missing")
+    return "stylegan2"

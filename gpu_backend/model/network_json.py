@@ -9,9 +9,10 @@ from typing import Any, NoReturn, cast, get_args
 
 from gpu_backend.model.assembly import LayerSettings, Settings
 from gpu_backend.model.refusal import Refusal
-from gpu_backend.model.spec import Activation, NetworkSpec
+from gpu_backend.model.spec import Activation, NetworkSpec, StyleGAN2Spec
 
-_EXPECTED = "the settings of a network in the file's header"
+SETTINGS = "the settings of a network in the file's header"
+"""What every field is expected to be."""
 
 
 def parse_json(text: str) -> dict[str, object]:
@@ -38,36 +39,37 @@ def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
     if not spec.mapping.joins_label:
         del data["mapping"]["joins_label"]  # as files say that were written before there was a choice
     data["layers"] = list(data["layers"])
-    data["resample_filter"] = list(spec.resample_filter)
+    if isinstance(spec, StyleGAN2Spec):
+        data["resample_filter"] = list(spec.resample_filter)
     return data
 
 
 def settings_from_json(data: object) -> Settings:
-    """Take from the header what tensor shapes do not tell.
+    """Take from the header what the tensor shapes of a StyleGAN2 do not tell.
 
     Raises
     ------
     Refusal
         If a field is missing or of the wrong kind.
     """
-    fields = _table(data)
-    mapping = _table(fields.get("mapping"))
+    fields = table_of(data)
+    mapping = table_of(fields.get("mapping"))
     layers = fields.get("layers")
     taps = fields.get("resample_filter")
     if not isinstance(layers, list) or not isinstance(taps, list) or not 1 <= len(taps) <= 32:
-        raise Refusal(_EXPECTED, "its layers or its filter are missing")
+        raise Refusal(SETTINGS, "its layers or its filter are missing")
     settings: dict[str, LayerSettings] = {}
     for item in layers:
-        layer = _table(item)
+        layer = table_of(item)
         name, clamp, use_fp16 = layer.get("name"), layer.get("conv_clamp"), layer.get("use_fp16")
         if not isinstance(name, str) or not isinstance(use_fp16, bool):
-            raise Refusal(_EXPECTED, "a layer has no name or precision")
-        limit = None if clamp is None else _positive(clamp)
-        settings[name] = LayerSettings(_activation(layer.get("activation")), limit, use_fp16)
+            raise Refusal(SETTINGS, "a layer has no name or precision")
+        limit = None if clamp is None else positive_of(clamp)
+        settings[name] = LayerSettings(activation_of(layer.get("activation")), limit, use_fp16)
     return Settings(
-        mapping_activation=_activation(mapping.get("activation")),
-        lr_multiplier=_positive(mapping.get("lr_multiplier")),
-        resample_filter=tuple(_number(tap) for tap in taps),
+        mapping_activation=activation_of(mapping.get("activation")),
+        lr_multiplier=positive_of(mapping.get("lr_multiplier")),
+        resample_filter=tuple(number_of(tap) for tap in taps),
         layers=settings,
         joins_label=mapping.get("joins_label") is True,
     )
@@ -84,26 +86,30 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _table(value: object) -> dict[str, object]:
+def table_of(value: object) -> dict[str, object]:
+    """Return a JSON object."""
     if not isinstance(value, dict):
-        raise Refusal(_EXPECTED, "a part of them is missing")
+        raise Refusal(SETTINGS, "a part of them is missing")
     return cast("dict[str, object]", value)
 
 
-def _number(value: object) -> float:
+def number_of(value: object) -> float:
+    """Return a number of a size that means something."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e30:
-        raise Refusal(_EXPECTED, "a number is missing among them")
+        raise Refusal(SETTINGS, "a number is missing among them")
     return float(value)
 
 
-def _positive(value: object) -> float:
-    number = _number(value)
+def positive_of(value: object) -> float:
+    """Return a number above 0."""
+    number = number_of(value)
     if not 0 < number < math.inf:
-        raise Refusal(_EXPECTED, "one that must be above 0 is not")
+        raise Refusal(SETTINGS, "one that must be above 0 is not")
     return number
 
 
-def _activation(value: object) -> Activation:
+def activation_of(value: object) -> Activation:
+    """Return an activation."""
     if value not in get_args(Activation):
-        raise Refusal(_EXPECTED, "an activation among them is not known")
+        raise Refusal(SETTINGS, "an activation among them is not known")
     return cast("Activation", value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -26,8 +27,13 @@ from gpu_backend.model.model import Model
 from gpu_backend.model.network_json import parse_json, settings_from_json, spec_to_json
 from gpu_backend.model.refusal import Refusal, Unsupported
 from gpu_backend.model.safetensors_table import SafetensorsTable
-from gpu_backend.model.shapes import GENERATOR
+from gpu_backend.model.shapes import GENERATOR, Shapes
 from gpu_backend.model.source import FileSource
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.stylegan1_assembly import assemble_stylegan1
+from gpu_backend.model.stylegan1_json import stylegan1_settings_from_json
+from gpu_backend.model.stylegan3_assembly import assemble_stylegan3
+from gpu_backend.model.stylegan3_json import stylegan3_settings_from_json
 from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-model"
@@ -55,9 +61,7 @@ def find_safetensors(source: FileSource) -> Found:
     if said.get("version") != VERSION:
         raise Unsupported(f"version {VERSION} of our model files", "this one is of another version")
     network = _table(said.get("network"))
-    if network.get("family") != "stylegan2":
-        raise Unsupported(GENERATOR, "the header names another family")
-    spec = assemble(table.shapes, settings_from_json(network))
+    spec = _assembled(table.shapes, network)
     if json.dumps(spec_to_json(spec), sort_keys=True) != json.dumps(network, sort_keys=True):
         raise Refusal("settings in the header that agree with the tensors", "they contradict each other")
     source_facts = _table(said.get("source", {}))
@@ -68,6 +72,18 @@ def find_safetensors(source: FileSource) -> Found:
         flavour=_note(source_facts.get("flavour")),
         warnings=_notes(source_facts.get("warnings", [])),
     )
+
+
+def _assembled(shapes: Shapes, network: Mapping[str, object]) -> NetworkSpec:
+    match network.get("family"):
+        case "stylegan2":
+            return assemble(shapes, settings_from_json(network))
+        case "stylegan1":
+            return assemble_stylegan1(shapes, stylegan1_settings_from_json(network))
+        case "stylegan3":
+            return assemble_stylegan3(shapes, stylegan3_settings_from_json(network))
+        case _:
+            raise Unsupported(GENERATOR, "the header names another family")
 
 
 def write_safetensors(

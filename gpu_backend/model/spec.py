@@ -8,6 +8,7 @@ from typing import Literal
 
 Architecture = Literal["skip", "resnet", "orig"]
 LayerKind = Literal["conv", "up_conv", "to_rgb", "skip"]
+AdainLayerKind = Literal["input", "conv", "up_conv", "to_rgb"]
 FilteredLayerKind = Literal["conv", "to_rgb"]
 Activation = Literal["linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish"]
 
@@ -123,6 +124,95 @@ class StyleGAN2Spec:
         """Resolutions below the full one at which the network has a picture to leave with, ascending."""
         if self.architecture != "skip":
             return ()
+        return tuple(layer.resolution for layer in self.layers[:-1] if layer.kind == "to_rgb")
+
+
+@dataclass(frozen=True, slots=True)
+class AdainLayerSpec:
+    """One layer of a StyleGAN1 synthesis network, in execution order.
+
+    Attributes
+    ----------
+    name
+        As the layers of a StyleGAN2 are named, and ``"b4.input"`` for the constant that the network starts from, which
+        is a layer too. The layer's tensors are ``synthesis.<name>.weight`` and so on.
+    kind
+        ``input`` the constant, ``conv`` 3 x 3, ``up_conv`` 3 x 3 on twice the side with a blur, each with noise, bias,
+        activation, instance normalisation and style; ``to_rgb`` 1 x 1 without any of these but the bias.
+    resolution
+        Side of the output in pixels.
+    w_index
+        Row of w that styles it; -1 for ``to_rgb``, which has no style.
+    has_noise
+        The layer has noise_const and noise_strength, a number a channel.
+    """
+
+    name: str
+    kind: AdainLayerKind
+    resolution: int
+    in_channels: int
+    out_channels: int
+    w_index: int
+    has_noise: bool = False
+    activation: Activation = "linear"
+
+    @property
+    def conv_clamp(self) -> None:
+        """There is none."""
+        return None
+
+    @property
+    def use_fp16(self) -> bool:
+        """No file marks any layer for half precision."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class StyleGAN1Spec:
+    """A StyleGAN1 generator.
+
+    Attributes
+    ----------
+    layers
+        With the toRGB of each resolution that the file has one for: those below the full one are for drafts alone.
+    epsilon
+        Added to the variances of instance normalisation.
+    blurs_bias
+        The bias of an up-convolution is added before the blur, which makes it smaller at the border, not after.
+    """
+
+    family: Literal["stylegan1"]
+    resolution: int
+    img_channels: int
+    num_ws: int
+    mapping: MappingSpec
+    layers: tuple[AdainLayerSpec, ...]
+    epsilon: float = 1e-8
+    blurs_bias: bool = False
+
+    @property
+    def architecture(self) -> str:
+        """There is only one, with adaptive instance normalisation."""
+        return "AdaIN"
+
+    @property
+    def w_dim(self) -> int:
+        """Width of w."""
+        return self.mapping.w_dim
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether the picture can be moved, turned and scaled inside the network."""
+        return False
+
+    @property
+    def noise_layers(self) -> tuple[str, ...]:
+        """Names of the layers that take noise, in execution order."""
+        return tuple(layer.name for layer in self.layers if layer.has_noise)
+
+    @property
+    def draft_resolutions(self) -> tuple[int, ...]:
+        """Resolutions below the full one at which the network has a picture to leave with, ascending."""
         return tuple(layer.resolution for layer in self.layers[:-1] if layer.kind == "to_rgb")
 
 
@@ -256,5 +346,5 @@ class StyleGAN3Spec:
         return ()
 
 
-NetworkSpec = StyleGAN2Spec
+NetworkSpec = StyleGAN1Spec | StyleGAN2Spec | StyleGAN3Spec
 """What a network is; its `family` tells which."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpu_backend.network import Network
 from gpu_backend.plan.executor import PendingRun
 from gpu_backend.plan.plan import PlanKey
-from gpu_backend.recipe import Noise
+from gpu_backend.request import RenderRequest
 
 _RUNS = 7
 _SLOW_MS = 100.0
@@ -47,13 +47,13 @@ def compare_ways(
     network: Network,
     key: PlanKey,
     ws: NDArray[np.float32],
-    noise: Noise,
+    request: RenderRequest,
     *,
     has_graphs: bool,
     has_alpha: bool,
     abandoned: Callable[[], bool] | None = None,
 ) -> Comparison:
-    """Run a synthesis plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
+    """Run a request's plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
 
     Raises
     ------
@@ -64,7 +64,16 @@ def compare_ways(
     """
 
     def start(*, use_fused: bool = True, use_graph: bool = True) -> PendingRun:
-        return network.submit(key, ws, noise, use_fused=use_fused, use_graph=use_graph, abandoned=abandoned)
+        return network.submit(
+            key,
+            ws,
+            request.noise,
+            request.transform,
+            request.tap,
+            use_fused=use_fused,
+            use_graph=use_graph,
+            abandoned=abandoned,
+        )
 
     fused_ms, fused = _measure(network, start)
     no_graph_ms = _measure(network, lambda: start(use_graph=False))[0] if has_graphs else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu
 from gpu_backend.model import Model
+from gpu_backend.plan.families import gpu_spec, processor_only
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -51,7 +52,7 @@ def compile_kernels(
         If `abandoned` said yes.
     """
     gpu = choose_gpu(device)
-    if gpu is None:
+    if gpu is None or processor_only(model.spec):
         return
     # Imported here, like everything that only a GPU needs.
     from gpu_backend.cuda import compilation
@@ -70,7 +71,7 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
         If there is no device of that name, or no compiler.
     """
     gpu = choose_gpu(device)
-    if gpu is None:
+    if gpu is None or processor_only(model.spec):
         return 0, 0
     from gpu_backend.cuda import compilation
 
@@ -99,7 +100,7 @@ def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule
     target = target_of(gpu, tuned_folder())
     model_id = model.facts.model_id
     mapping = build_mapping_plan(model.spec, model_id, precision=precision)
-    synthesis = build_synthesis_plan(model.spec, model_id, precision=precision)
+    synthesis = build_synthesis_plan(gpu_spec(model.spec), model_id, precision=precision)
     return (
         lower(synthesis, model.weights, target),
         lower(mapping, model.weights, target),

@@ -114,7 +114,7 @@ class Renderer:
             executor, self._device = cpu_instead(model, error)
             self._network = Network(model, executor, plan_budget_nbytes)
         self._executor = executor
-        self._check = RequestCheck(model, self._network.noise_layer_count)
+        self._check = RequestCheck(model, self._network.noise_layer_count, has_taps=self._device.id == CPU_ID)
         self._options = RenderOptions()
         self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
 
@@ -200,14 +200,16 @@ class Renderer:
         """
         start_s, network = time.perf_counter(), self._network
         network.check_usable()
-        resolution = self._check.check(request)
+        side, tap = self._check.check(request), request.tap
         waited_ms = network.waited_ms
         ws = self._rows(request.blend)
         rows_s = time.perf_counter()
         run = network.submit(
-            network.synthesis_key(1, resolution),
+            network.synthesis_key(1, side, "" if tap is None else tap.layer),
             ws[None],
             request.noise,
+            request.transform,
+            tap,
             measure=request.measure_steps,
             use_fused=self._options.use_fused,
             use_graph=self._options.use_graph,
@@ -220,8 +222,8 @@ class Renderer:
             rows_s=rows_s,
             submitted_s=time.perf_counter(),
             mapping_waited_ms=network.waited_ms - waited_ms,
-            is_draft=resolution < spec.resolution,
-            has_alpha=spec.img_channels == 4,
+            is_draft=tap is None and side < spec.resolution,
+            has_alpha=tap is None and spec.img_channels == 4,
         )
         return PendingFrame(network, run, departure)
 
@@ -237,15 +239,15 @@ class Renderer:
             As `render`.
         """
         self._network.check_usable()
-        key = self._network.synthesis_key(1, self._check.check(request))
+        side, tap = self._check.check(request), request.tap
         try:
             return compare_ways(
                 self._network,
-                key,
+                self._network.synthesis_key(1, side, "" if tap is None else tap.layer),
                 self._rows(request.blend)[None],
-                request.noise,
+                request,
                 has_graphs=self._device.id != CPU_ID,
-                has_alpha=self._model.spec.img_channels == 4,
+                has_alpha=tap is None and self._model.spec.img_channels == 4,
                 abandoned=abandoned,
             )
         finally:
@@ -313,7 +315,8 @@ class Renderer:
         noise
             A mode or full settings; every picture gets the same noise.
         transform
-            For networks with a transform input.
+            (3, 3), for networks with a transform input: from a place in the new picture to the one before. None leaves
+            the one that the model stores.
 
         Returns
         -------
@@ -328,8 +331,7 @@ class Renderer:
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
         self._check.check_noise(settings)
-        if transform is not None:
-            self._check.refuse_transform()
+        matrix = None if transform is None else self._checked_transform(transform)
         spec = self._model.spec
         side = spec.resolution
         images = np.empty((rows.shape[0], spec.img_channels, side, side), dtype=np.float32)
@@ -339,12 +341,16 @@ class Renderer:
         batches = [batch for batch in sizes if batch == 1 or batch * side * side <= pixels]
         for first, count in chunks(rows.shape[0], batches):
             key = self._network.synthesis_key(count)
-            run = self._network.submit(key, rows[first : first + count], settings, outputs=("image",))
+            run = self._network.submit(key, rows[first : first + count], settings, matrix, outputs=("image",))
             images[first : first + count] = self._network.finish(run)["image"].transpose(0, 3, 1, 2)
         return images
 
-    def layer_statistics(self, ws: ArrayLike, noise: NoiseMode | Noise = "const") -> Mapping[str, LayerStatistics]:
+    def layer_statistics(
+        self, ws: ArrayLike, noise: NoiseMode | Noise = "const", transform: ArrayLike | None = None
+    ) -> Mapping[str, LayerStatistics]:
         """Return what every layer gives for w rows (n, num_ws, w_dim), by official layer name, in execution order.
+
+        Noise and transform are as for `synthesize`.
 
         Raises
         ------
@@ -355,7 +361,8 @@ class Renderer:
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
         self._check.check_noise(settings)
-        return gather_statistics(self._network.observe(row[None], settings) for row in rows)
+        matrix = None if transform is None else self._checked_transform(transform)
+        return gather_statistics(self._network.observe(row[None], settings, matrix) for row in rows)
 
     def close(self) -> None:
         """Free the device's memory. May be called twice, and after the device was lost."""
@@ -374,3 +381,11 @@ class Renderer:
 
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
         return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
+
+    def _checked_transform(self, transform: ArrayLike) -> tuple[float, ...]:
+        try:
+            numbers = tuple(float(number) for number in np.asarray(transform, dtype=np.float64).ravel())
+        except (TypeError, ValueError) as error:
+            raise RequestError("A transform must be an array of nine numbers, but is none.", str(error)) from None
+        self._check.check_transform(numbers)
+        return numbers

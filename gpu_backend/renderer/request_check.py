@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import math
+
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
 from gpu_backend.plan.noise_inputs import check_noise
-from gpu_backend.recipe import Noise
+from gpu_backend.recipe import Noise, Tap
 from gpu_backend.request import RenderRequest
+
+MAX_GAIN_DB = 200.0
+"""Past what shows anything, on either side."""
 
 
 class RequestCheck:
     """Checks all of a request but its blend, which is checked where it is computed.
 
     Noise that was fine the last time is not looked at again: during a drag it is the same for every frame.
+
+    Parameters
+    ----------
+    has_taps
+        Whether the device can show layers.
     """
 
-    def __init__(self, model: Model, noise_layer_count: int) -> None:
+    def __init__(self, model: Model, noise_layer_count: int, *, has_taps: bool = True) -> None:
         self._facts = model.facts
         self._full = model.spec.resolution
         self._resolutions = (*model.spec.draft_resolutions, self._full)
         self._noise_layer_count = noise_layer_count
+        self._layers = {layer.name: layer for layer in model.facts.layers}
+        self._has_taps = has_taps
         self._good_noise = Noise()
 
     def check(self, request: RenderRequest) -> int:
-        """Return the resolution of the request's picture.
+        """Return the side of the request's picture.
 
         Raises
         ------
@@ -35,15 +47,26 @@ class RequestCheck:
                 f"The request is for the model {request.model_id[:12]!r}, but {self._facts.model_id[:12]!r} is open."
             )
         if request.transform is not None:
-            self.refuse_transform()
+            self.check_transform(request.transform)
         if request.noise is not self._good_noise and request.noise != self._good_noise:
             self.check_noise(request.noise)
             self._good_noise = request.noise
+        if request.tap is not None:
+            if request.resolution is not None:
+                raise RequestError("A layer comes at its own resolution, but one was asked for as well; leave it out.")
+            return self._side_of(request.tap)
         return self.resolution(request.resolution)
 
     def check_noise(self, noise: Noise) -> None:
         """Raise RequestError if the network cannot have such noise."""
         check_noise(noise, self._noise_layer_count)
+
+    def check_transform(self, transform: tuple[float, ...]) -> None:
+        """Raise RequestError if the network has no such input, or these are no nine numbers for it."""
+        if not self._facts.has_transform:
+            raise RequestError(f"A {self._facts.family} network takes no transform, but one came; leave it out.")
+        if len(transform) != 9 or not all(math.isfinite(number) for number in transform):
+            raise RequestError("A transform must be nine finite numbers, row by row, but something else came.")
 
     def resolution(self, resolution: int | None) -> int:
         """Return the side of a picture, None standing for full; raise RequestError if the network has none of it."""
@@ -54,6 +77,24 @@ class RequestCheck:
             raise RequestError(f"The resolution must be one of {names} for this network, but {resolution} came.")
         return resolution
 
-    def refuse_transform(self) -> None:
-        """Raise RequestError: there is no input for one."""
-        raise RequestError(f"A {self._facts.family} network takes no transform, but one came; leave it out.")
+    def _side_of(self, tap: Tap) -> int:
+        layer = self._layers.get(tap.layer)
+        if layer is None:
+            first, last = next(iter(self._layers), ""), next(reversed(self._layers), "")
+            raise RequestError(
+                f"The layer must be one of this network's, {first} to {last}, but {tap.layer[:40]!r} came."
+            )
+        if not self._has_taps:
+            raise RequestError("Layers are shown by the processor in this version, but a GPU renders; choose the CPU.")
+        if len(tap.channels) not in (1, 3):
+            raise RequestError(f"A layer is shown by one channel or by three, but {len(tap.channels)} came.")
+        for channel in tap.channels:
+            if not 0 <= channel < layer.channels:
+                raise RequestError(
+                    f"{tap.layer} has the channels 0 to {layer.channels - 1}, but channel {channel} was asked for."
+                )
+        if not abs(tap.gain_db) <= MAX_GAIN_DB:  # so written that NaN is refused too
+            raise RequestError(
+                f"The gain of a layer must be in -{MAX_GAIN_DB:g}..{MAX_GAIN_DB:g} dB, but {tap.gain_db} came."
+            )
+        return layer.side
