@@ -22,9 +22,12 @@ from gpu_backend.model.refusal import Refusal, shown
 from gpu_backend.model.resample_filters import USUAL_TAPS
 from gpu_backend.model.shapes import GENERATOR
 from gpu_backend.model.source import Source
+from gpu_backend.model.stylegan1_files import find_stylegan1
+from gpu_backend.model.stylegan1_layout import StyleGAN1Layout
+from gpu_backend.model.stylegan1_layouts import GENFORCE_STYLEGAN1, LERNAPPARAT, ROSINALITY_STYLEGAN1
 from gpu_backend.model.tensor_table import RecordTable, TensorTable
 
-_LAYOUTS = (OFFICIAL, ROSINALITY, GENFORCE)
+_LAYOUTS = (OFFICIAL, ROSINALITY, GENFORCE, LERNAPPARAT, GENFORCE_STYLEGAN1, ROSINALITY_STYLEGAN1)
 _AVERAGES = ("g_ema", "G_ema", "generator_smooth", "generator_ema", "params_ema", "g_running", "state_dict")
 """Keys under which tools keep averaged weights, alone or among others."""
 _IN_TRAINING = ("g", "G", "generator", "params")
@@ -77,7 +80,7 @@ def find_checkpoint(source: Source, pickled: Pickled) -> Found:
 
 def find_tensors(
     table: TensorTable,
-    layout: Layout,
+    layout: Layout | StyleGAN1Layout,
     *,
     container: str,
     requested: frozenset[str] = frozenset(),
@@ -87,6 +90,8 @@ def find_tensors(
 
     NVIDIA's names are used with several settings, which the tensors do not tell; a warning says which are taken.
     """
+    if isinstance(layout, StyleGAN1Layout):
+        return find_stylegan1(table, layout, container=container, requested=requested, ignored=ignored)
     placed = place_tensors(layout, table.shapes)
     taps = taps_of(table, layout, placed) or USUAL_TAPS
     rate = 0.01
@@ -109,7 +114,7 @@ def find_tensors(
     )
 
 
-def recognise_layout(names: Collection[str]) -> tuple[Layout, str] | None:
+def recognise_layout(names: Collection[str]) -> tuple[Layout | StyleGAN1Layout, str] | None:
     """Tell whose names these are, and what stands before each; None if no known tool's.
 
     Raises
@@ -131,7 +136,7 @@ def recognise_layout(names: Collection[str]) -> tuple[Layout, str] | None:
     return None
 
 
-def own_names(names: Collection[str], layout: Layout, prefix: str) -> dict[str, str]:
+def own_names(names: Collection[str], layout: Layout | StyleGAN1Layout, prefix: str) -> dict[str, str]:
     """Return the tool's own name of each tensor of the generator -> its name in the file."""
     own = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     if layout is ROSINALITY and _MEAN in names:

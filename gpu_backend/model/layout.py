@@ -38,15 +38,19 @@ class Change:
         Order of the axes that remain; None leaves it.
     flips
         The last two axes are turned round.
-    plus
-        Added to each number.
+    times
+        Each number is multiplied with it.
+    plus, plus_first
+        Added to each number; to those of the first half of the first axis.
     """
 
     drop: tuple[int, ...] = ()
     mean: bool = False
     order: tuple[int, ...] | None = None
     flips: bool = False
+    times: float = 1.0
     plus: float = 0.0
+    plus_first: float = 0.0
 
     def shape(self, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
         """Return the shape that a tensor of this shape gets.
@@ -77,8 +81,13 @@ class Change:
             made = made.transpose(self.order)
         if self.flips:
             made = made[..., ::-1, ::-1]
+        if self.times != 1.0:
+            made = made * np.float32(self.times)
         if self.plus:
             made = made + np.float32(self.plus)
+        if self.plus_first:
+            half = made.shape[0] // 2
+            made = np.concatenate([made[:half] + np.float32(self.plus_first), made[half:]])
         return np.ascontiguousarray(made, np.float32).reshape(made.shape)
 
 

@@ -13,14 +13,19 @@ from gpu_backend.model.found import Found
 from gpu_backend.model.layout import Layout, Placed, Stored
 from gpu_backend.model.mean_w import LATENTS, mean_w
 from gpu_backend.model.resample_filters import common_taps
-from gpu_backend.model.spec import Activation, StyleGAN2Spec
+from gpu_backend.model.spec import Activation, StyleGAN1Spec, StyleGAN2Spec
+from gpu_backend.model.stylegan1 import INPUT
+from gpu_backend.model.stylegan1_assembly import StyleGAN1Settings, assemble_stylegan1
 from gpu_backend.model.tensor_table import TensorTable
 from gpu_backend.model.tensors import Loaded
 from gpu_backend.model.watch import Watch
 
 _MEAN = "mapping.w_avg"
 _LABEL_BIAS = "mapping.embed.bias"
+_INPUT_BIAS = f"synthesis.{INPUT}.bias"
 _STRENGTH, _NOISE = ".noise_strength", ".noise_const"
+
+_Spec = StyleGAN1Spec | StyleGAN2Spec
 
 
 def uniform_settings(
@@ -54,7 +59,7 @@ def taps_of(table: TensorTable, layout: Layout, placed: Placed) -> tuple[float, 
 def find_placed(
     table: TensorTable,
     placed: Placed,
-    settings: Settings,
+    settings: Settings | StyleGAN1Settings,
     *,
     container: str,
     flavour: str,
@@ -67,7 +72,7 @@ def find_placed(
     Raises
     ------
     Refusal
-        If its tensors do not make a StyleGAN2 generator.
+        If its tensors do not make a StyleGAN1 or StyleGAN2 generator, as the settings tell.
     """
     shapes, said = dict(placed.shapes), list(warnings)
     for name in placed.shapes:
@@ -83,7 +88,7 @@ def find_placed(
         said.append(f"The file lacks the mean of w: it was worked out from {LATENTS:,} random latents.")
     if settings.joins_label and "mapping.embed.weight" in shapes:
         shapes[_LABEL_BIAS] = shapes["mapping.embed.weight"][:1]
-    spec = assemble(shapes, settings)
+    spec = _assembled(shapes, settings)
     return Found(
         spec=spec,
         load=partial(_load, table, placed.stored, spec),
@@ -95,7 +100,14 @@ def find_placed(
     )
 
 
-def _load(table: TensorTable, stored: Mapping[str, Stored], spec: StyleGAN2Spec, watch: Watch) -> Loaded:
+def _assembled(shapes: dict[str, tuple[int, ...]], settings: Settings | StyleGAN1Settings) -> _Spec:
+    if isinstance(settings, Settings):
+        return assemble(shapes, settings)
+    shapes.setdefault(_INPUT_BIAS, shapes.get(f"synthesis.{INPUT}.const", ())[:1])  # one tool has none
+    return assemble_stylegan1(shapes, settings)
+
+
+def _load(table: TensorTable, stored: Mapping[str, Stored], spec: _Spec, watch: Watch) -> Loaded:
     """Decode the tensors and change them one by one, so that only one stands in memory twice."""
     loaded = table.load((item.name for item in stored.values()), watch)
     weights: dict[str, NDArray[np.float32]] = {}
@@ -109,6 +121,8 @@ def _load(table: TensorTable, stored: Mapping[str, Stored], spec: StyleGAN2Spec,
             weights[name] = random.randn(layer.resolution, layer.resolution).astype(np.float32)
     if spec.mapping.joins_label:
         weights[_LABEL_BIAS] = np.zeros(spec.mapping.embed_dim, np.float32)
+    if spec.family == "stylegan1":
+        weights.setdefault(_INPUT_BIAS, np.zeros(spec.layers[0].out_channels, np.float32))
     if _MEAN not in weights:
         weights[_MEAN] = mean_w(spec.mapping, weights, watch)
     return Loaded(weights, loaded.digest)

@@ -9,10 +9,6 @@ from gpu_backend.model.shapes import GENERATOR
 
 _MARKS = (
     ("synthesis.input.freqs", "the tensors of a StyleGAN3 generator without its settings"),
-    ("g_synthesis.blocks.4x4.const", "StyleGAN1 (lernapparat)"),
-    ("synthesis.layer0.const", "StyleGAN1 (GenForce)"),
-    ("generator.progression.0.conv1.conv.weight_orig", "StyleGAN1 (rosinality)"),
-    ("style.1.linear.weight_orig", "StyleGAN1 (rosinality)"),
     ("style_conv1.modulated_conv.weight", "StyleGAN2 (BasicSR)"),
     ("initial_block", "lucidrains' network, which is not StyleGAN2"),
     ("backbone.synthesis.b4.const", "a three-dimensional network (EG3D)"),

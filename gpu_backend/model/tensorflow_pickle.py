@@ -1,4 +1,4 @@
-"""StyleGAN2 and StyleGAN2-ADA as NVIDIA's TensorFlow tools store them: networks of components, arrays and settings.
+"""StyleGANs as NVIDIA's TensorFlow tools store them: networks of components, arrays and settings.
 
 A file holds three networks, the generator in training, the discriminator and the generator's average, the last of which
 is used. The source text that each carries is what those tools run to build it; here it stays a text.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from gpu_backend.model.found import Found
 from gpu_backend.model.layout import Layout, place_tensors
-from gpu_backend.model.layouts import JOINED_LABEL, TENSORFLOW, tensorflow_grown
+from gpu_backend.model.layouts import TENSORFLOW, tensorflow_grown
 from gpu_backend.model.pickled import Pickled
 from gpu_backend.model.placed_network import find_placed
 from gpu_backend.model.recognised import not_run
 from gpu_backend.model.records import TensorFlowNetwork
-from gpu_backend.model.refusal import Refusal, Unsupported
+from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.shapes import MAX_RESOLUTION
 from gpu_backend.model.source import Source
-from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of
+from gpu_backend.model.stylegan1_arguments import read_stylegan1_arguments
+from gpu_backend.model.stylegan1_files import check_grown, find_stylegan1
+from gpu_backend.model.stylegan2 import block_resolutions
 from gpu_backend.model.tensor_table import RecordTable, TensorTable
 from gpu_backend.model.tensorflow_network import TensorFlowParts, take_apart
 from gpu_backend.model.tensorflow_settings import check_arguments, read_settings
@@ -45,9 +47,21 @@ def find_tensorflow(source: Source, pickled: Pickled) -> Found:
     """
     generator, ignored = _choose(pickled.value)
     parts = take_apart(generator)
-    _check_family(parts)
     table = RecordTable(source, parts.tensors)
     resolution = _resolution(parts)
+    if _is_stylegan1(parts):
+        layout, settings1, warnings = read_stylegan1_arguments(parts, table.shapes, resolution)
+        return find_stylegan1(
+            table,
+            layout,
+            settings=settings1,
+            container=_CONTAINER,
+            requested=frozenset(pickled.requested),
+            ignored=ignored,
+            warnings=warnings,
+        )
+    if parts.functions[""] == "G_paper" or "4x4/Dense/weight" in parts.tensors:
+        raise not_run("a progressive GAN (TensorFlow)")
     placed = place_tensors(_layout(table, resolution), table.shapes)
     check_arguments(parts, placed, resolution)
     settings, warnings = read_settings(parts, placed, resolution)
@@ -72,11 +86,8 @@ def _choose(value: object) -> tuple[TensorFlowNetwork, tuple[str, ...]]:
     return networks[2], _IGNORED
 
 
-def _check_family(parts: TensorFlowParts) -> None:
-    if parts.functions[""] == "G_style" or any("/StyleMod/" in name for name in parts.tensors):
-        raise not_run("StyleGAN1 (TensorFlow)", _stylegan1_facts(parts))
-    if parts.functions[""] == "G_paper" or "4x4/Dense/weight" in parts.tensors:
-        raise not_run("a progressive GAN (TensorFlow)")
+def _is_stylegan1(parts: TensorFlowParts) -> bool:
+    return parts.functions[""] == "G_style" or any("/StyleMod/" in name for name in parts.tensors)
 
 
 def _flavour(parts: TensorFlowParts) -> str:
@@ -93,23 +104,5 @@ def _layout(table: TensorTable, resolution: int) -> Layout:
     if _GROWN not in table.shapes:
         return TENSORFLOW
     for name in ("lod", "synthesis/lod"):
-        if name in table.shapes and table.small(name) != [0.0]:
-            raise Unsupported("a network that is grown to its full resolution", "this one was stored before it was")
+        check_grown(table, name)
     return tensorflow_grown(resolution)
-
-
-def _stylegan1_facts(parts: TensorFlowParts) -> tuple[str, ...]:
-    """What there is to know of a network that is not run, a line each."""
-    resolution = _resolution(parts)
-    shapes = {name: record.shape for name, record in parts.tensors.items()}
-    depth = sum(1 for name in shapes if name.startswith("mapping/Dense") and name.endswith("/weight"))
-    z_dim = (shapes.get("mapping/Dense0/weight") or (0,))[0]
-    w_dim = (shapes.get("dlatent_avg") or (0,))[0]
-    classes = (shapes.get(JOINED_LABEL) or (0,))[0]
-    return (
-        "Network: StyleGAN1 (TensorFlow)",
-        f"Resolution: {resolution} x {resolution}",
-        f"Latent: z {z_dim}, w {w_dim}, {num_ws_of(resolution)} w rows",
-        f"Mapping: {depth} layers",
-        f"Classes: {classes or 'none'}",
-    )

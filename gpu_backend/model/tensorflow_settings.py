@@ -6,6 +6,7 @@ Arguments that are not stored had the defaults of NVIDIA's tools when the networ
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 
 from gpu_backend.model.assembly import Settings, find_architecture
 from gpu_backend.model.attribute_checks import as_activation, as_clamp, in_words
@@ -19,7 +20,7 @@ from gpu_backend.model.stylegan2 import block_resolutions
 from gpu_backend.model.tensorflow_network import TensorFlowParts
 
 _MAX_TAPS = 32
-_KNOWN = frozenset(
+KNOWN = frozenset(
     (
         *("resolution", "num_channels", "label_size", "latent_size", "dlatent_size", "normalize_latents"),
         *("fmap_base", "fmap_decay", "fmap_min", "fmap_max", "fmap_const", "label_fmaps"),
@@ -30,6 +31,7 @@ _KNOWN = frozenset(
         *("use_noise", "randomize_noise", "func_name", "structure", "blur_filter", "force_clean_graph"),
     )
 )
+"""Arguments that are read, or that the picture of a full network does not depend on."""
 
 
 def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tuple[Settings, tuple[str, ...]]:
@@ -43,11 +45,7 @@ def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tu
         If an argument is not of its kind.
     """
     arguments = parts.arguments
-    if arguments.get("normalize_latents", True) is not True:
-        raise Unsupported("a mapping network that normalises z", "this one does not")
-    rate = arguments.get("mapping_lrmul", 0.01)
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"came {in_words(rate)}")
+    rate = learning_rate(arguments)
     halves = arguments.get("num_fp16_res", 0)
     if halves is None:
         halves = 0
@@ -58,15 +56,38 @@ def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tu
         _taps(arguments.get("resample_kernel", [1, 3, 3, 1])),
         activation=as_activation(arguments.get("nonlinearity", "lrelu"), "the synthesis network"),
         mapping_activation=as_activation(arguments.get("mapping_nonlinearity", "lrelu"), "the mapping network"),
-        lr_multiplier=float(rate),
+        lr_multiplier=rate,
         conv_clamp=as_clamp(arguments.get("conv_clamp"), "the synthesis network"),
         fp16_from=(2 * resolution) >> halves if halves else None,
         joins_label=JOINED_LABEL in parts.tensors,
     )
-    unknown = ", ".join(shown(name) for name in sorted(set(arguments) - _KNOWN)[:3])
+    return settings, unknown_arguments(arguments, KNOWN)
+
+
+def learning_rate(arguments: Mapping[str, object]) -> float:
+    """Return the mapping network's learning-rate multiplier.
+
+    Raises
+    ------
+    Unsupported
+        If the mapping network does not normalise z.
+    Refusal
+        If the multiplier is not above 0.
+    """
+    if arguments.get("normalize_latents", True) is not True:
+        raise Unsupported("a mapping network that normalises z", "this one does not")
+    rate = arguments.get("mapping_lrmul", 0.01)
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
+        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"came {in_words(rate)}")
+    return float(rate)
+
+
+def unknown_arguments(arguments: Collection[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return a warning about arguments that nobody knows; nothing if there are none."""
+    unknown = ", ".join(shown(name) for name in sorted(set(arguments) - known)[:3])
     if not unknown:
-        return settings, ()
-    return settings, (f"The network keeps settings that are not known here ({unknown}): its pictures may differ.",)
+        return ()
+    return (f"The network keeps settings that are not known here ({unknown}): its pictures may differ.",)
 
 
 def check_arguments(parts: TensorFlowParts, placed: Placed, resolution: int) -> None:
@@ -77,6 +98,18 @@ def check_arguments(parts: TensorFlowParts, placed: Placed, resolution: int) -> 
     Refusal
         If one contradicts them.
     """
+    architecture = find_architecture(placed.shapes, block_resolutions(resolution))
+    check_sizes(parts, placed, resolution, {"architecture": architecture})
+
+
+def check_sizes(parts: TensorFlowParts, placed: Placed, resolution: int, more: Mapping[str, object]) -> None:
+    """Check the arguments that every StyleGAN has, and those in `more`: name -> what the tensors tell.
+
+    Raises
+    ------
+    Refusal
+        If one contradicts the tensors.
+    """
     shapes = placed.shapes
     mapping = find_mapping(shapes, "lrelu", 1.0)
     expected: dict[str, object] = {
@@ -86,7 +119,7 @@ def check_arguments(parts: TensorFlowParts, placed: Placed, resolution: int) -> 
         "latent_size": mapping.z_dim,
         "dlatent_size": mapping.w_dim,
         "mapping_layers": len(mapping.widths),
-        "architecture": find_architecture(shapes, block_resolutions(resolution)),
+        **more,
     }
     for name, value in expected.items():
         came = parts.arguments.get(name, value)
