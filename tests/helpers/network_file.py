@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpu_backend.model import LayerSpec, Model
+from gpu_backend.model import LayerSpec, Model, StyleGAN2Spec, StyleGAN3Spec
 from tests.helpers.pickle_writer import Call, Global, PersistentId, PickleWriter
+from tests.helpers.stylegan3_file import stylegan3_synthesis
 
 Flavour = Literal["ada", "stylegan3"]
 Container = Literal["pickle", "zip", "stream"]
@@ -69,7 +70,9 @@ def stream_head() -> bytes:
     return b"".join(PickleWriter(2).dumps(value) for value in (_MAGIC, 1001, system))
 
 
-class _NetworkWriter:
+class NetworkWriter:
+    """Turns a model's parts into calls; `stylegan3_file` writes a StyleGAN3's layers with it."""
+
     def __init__(self, model: Model, tensors: _TensorWriter, flavour: Flavour, edits: Mapping[str, Any]) -> None:
         self._model = model
         self._tensors = tensors
@@ -81,23 +84,21 @@ class _NetworkWriter:
         mapping = spec.mapping
         own = {"z_dim": mapping.z_dim, "c_dim": mapping.c_dim, "w_dim": spec.w_dim}
         picture = {"img_resolution": spec.resolution, "img_channels": spec.img_channels}
+        synthesis = stylegan3_synthesis(self, spec) if isinstance(spec, StyleGAN3Spec) else self._synthesis(spec)
+        children = {"synthesis": synthesis, "mapping": self._mapping()}
+        kwargs = Call(Global("dnnlib.util", "EasyDict"), (), is_new=True, items={**own, **picture})
+        return self.module("", "Generator", {**own, **picture, "num_ws": spec.num_ws}, modules=children, kwargs=kwargs)
+
+    def _synthesis(self, spec: StyleGAN2Spec) -> Call:
         blocks: dict[str, list[LayerSpec]] = {}
         for layer in spec.layers:
             blocks.setdefault(layer.name.partition(".")[0], []).append(layer)
-        synthesis = {"w_dim": spec.w_dim, **picture, "num_ws": spec.num_ws}
+        attributes = {"w_dim": spec.w_dim, "num_ws": spec.num_ws}
+        attributes |= {"img_resolution": spec.resolution, "img_channels": spec.img_channels}
         if self._flavour == "stylegan3":
-            synthesis["num_fp16_res"] = 0
-        children = {
-            "synthesis": self._module(
-                "synthesis",
-                "SynthesisNetwork",
-                synthesis,
-                modules={name: self._block(name, layers) for name, layers in blocks.items()},
-            ),
-            "mapping": self._mapping(),
-        }
-        kwargs = Call(Global("dnnlib.util", "EasyDict"), (), is_new=True, items={**own, **picture})
-        return self._module("", "Generator", {**own, **picture, "num_ws": spec.num_ws}, modules=children, kwargs=kwargs)
+            attributes["num_fp16_res"] = 0
+        modules = {name: self._block(name, layers) for name, layers in blocks.items()}
+        return self.module("synthesis", "SynthesisNetwork", attributes, modules=modules)
 
     def _mapping(self) -> Call:
         spec = self._model.spec
@@ -105,11 +106,11 @@ class _NetworkWriter:
         modules = {}
         inputs = mapping.z_dim
         if mapping.c_dim:
-            modules["embed"] = self._connected("mapping.embed", "linear", 1.0, mapping.c_dim)
+            modules["embed"] = self.connected("mapping.embed", "linear", 1.0, mapping.c_dim)
             inputs += mapping.embed_dim
         for index, width in enumerate(mapping.widths):
             name = f"fc{index}"
-            modules[name] = self._connected(f"mapping.{name}", mapping.activation, mapping.lr_multiplier, inputs)
+            modules[name] = self.connected(f"mapping.{name}", mapping.activation, mapping.lr_multiplier, inputs)
             inputs = width
         attributes = {
             "z_dim": mapping.z_dim,
@@ -119,12 +120,13 @@ class _NetworkWriter:
             "num_layers": len(mapping.widths),
             "w_avg_beta": 0.995,
         }
-        return self._module("mapping", "MappingNetwork", attributes, buffers=("w_avg",), modules=modules)
+        return self.module("mapping", "MappingNetwork", attributes, buffers=("w_avg",), modules=modules)
 
-    def _connected(self, path: str, activation: str, rate: float, inputs: int) -> Call:
+    def connected(self, path: str, activation: str, rate: float, inputs: int) -> Call:
+        """A fully connected layer."""
         gain = numpy_scalar(rate / math.sqrt(inputs))
         attributes = {"activation": activation, "weight_gain": gain, "bias_gain": rate}
-        return self._module(path, "FullyConnectedLayer", attributes, ("weight", "bias"))
+        return self.module(path, "FullyConnectedLayer", attributes, ("weight", "bias"))
 
     def _block(self, name: str, layers: list[LayerSpec]) -> Call:
         spec = self._model.spec
@@ -138,7 +140,7 @@ class _NetworkWriter:
         }
         if self._flavour == "stylegan3":
             attributes["fused_modconv_default"] = "inference_only"
-        return self._module(
+        return self.module(
             f"synthesis.{name}",
             "SynthesisBlock",
             attributes,
@@ -154,11 +156,11 @@ class _NetworkWriter:
         gain = numpy_scalar(1 / math.sqrt(layer.in_channels * layer.kernel**2))
         if layer.kind == "skip":
             attributes = {"activation": "linear", "up": 2, "down": 1, "conv_clamp": None, "weight_gain": gain}
-            return self._module(path, "Conv2dLayer", {**extra, **attributes}, ("weight",), ("resample_filter",))
-        affine = {"affine": self._connected(f"{path}.affine", "linear", 1.0, self._model.spec.w_dim)}
+            return self.module(path, "Conv2dLayer", {**extra, **attributes}, ("weight",), ("resample_filter",))
+        affine = {"affine": self.connected(f"{path}.affine", "linear", 1.0, self._model.spec.w_dim)}
         if layer.kind == "to_rgb":
             attributes = {"conv_clamp": layer.conv_clamp, "weight_gain": gain}
-            return self._module(path, "ToRGBLayer", {**extra, **attributes}, ("weight", "bias"), modules=affine)
+            return self.module(path, "ToRGBLayer", {**extra, **attributes}, ("weight", "bias"), modules=affine)
         attributes = {
             "resolution": layer.resolution,
             "up": 2 if layer.kind == "up_conv" else 1,
@@ -169,9 +171,9 @@ class _NetworkWriter:
         }
         parameters = ("weight", "noise_strength", "bias") if layer.has_noise else ("weight", "bias")
         buffers = ("resample_filter", "noise_const") if layer.has_noise else ("resample_filter",)
-        return self._module(path, "SynthesisLayer", {**extra, **attributes}, parameters, buffers, affine)
+        return self.module(path, "SynthesisLayer", {**extra, **attributes}, parameters, buffers, affine)
 
-    def _module(
+    def module(
         self,
         path: str,
         class_name: str,
@@ -181,6 +183,7 @@ class _NetworkWriter:
         modules: Mapping[str, Any] | None = None,
         kwargs: Any = None,
     ) -> Call:
+        """A module with its tensors, of which those that the model lacks are left out if they end in _filter."""
         state: dict[str, Any] = {
             "training": False,
             "_parameters": Call(_ORDERED, (), items={name: self._array(path, name, True) for name in parameters}),
@@ -203,6 +206,9 @@ class _NetworkWriter:
         if full in self._model.weights:
             array: np.ndarray[Any, Any] = self._model.weights[full]
         else:
+            if name in ("up_filter", "down_filter"):
+                return None
+            assert isinstance(self._model.spec, StyleGAN2Spec)
             taps = np.array(self._model.spec.resample_filter)
             array = (taps if len(taps) >= 8 else np.outer(taps, taps)).astype(np.float32)
         return self._tensors.parameter(array) if is_parameter else self._tensors.tensor(array)
@@ -261,9 +267,9 @@ def write_nvidia_pickle(
     tensors = _TensorWriter(container, location, channels_last=channels_last)
     value: Any = {}
     if other is not None:
-        value["G"] = _NetworkWriter(other, tensors, flavour, {}).generator()
+        value["G"] = NetworkWriter(other, tensors, flavour, {}).generator()
     value.update(extra or {})
-    value["G_ema"] = _NetworkWriter(model, tensors, flavour, edits or {}).generator()
+    value["G_ema"] = NetworkWriter(model, tensors, flavour, edits or {}).generator()
     value = value["G_ema"] if is_bare else value
     if container == "zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:

@@ -1,0 +1,117 @@
+"""Small StyleGAN3 networks with random weights, made without any file, as `networks` makes StyleGAN2's."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_backend.model.facts import FileFacts, facts_of
+from gpu_backend.model.model import Model, Weights
+from gpu_backend.model.spec import MappingSpec, StyleGAN3Spec
+from gpu_backend.model.stylegan3 import tensor_shapes
+from gpu_backend.model.stylegan3_design import StyleGAN3Design
+
+
+@dataclass(frozen=True)
+class StyleGAN3Options:
+    """What a test may choose; the layers are those of a design with `resolution` and so on."""
+
+    resolution: int = 16
+    img_channels: int = 3
+    channel_base: int = 64
+    channel_max: int = 6
+    num_layers: int = 14
+    kernel: int = 3
+    is_radial: bool = False
+    conv_clamp: float | None = None
+    margin: int = 10
+    z_dim: int = 8
+    w_dim: int = 8
+    c_dim: int = 0
+    mapping_layers: int = 2
+
+    @property
+    def design(self) -> StyleGAN3Design:
+        """The design that these options ask for."""
+        return StyleGAN3Design(
+            self.resolution,
+            img_channels=self.img_channels,
+            channel_base=self.channel_base,
+            channel_max=self.channel_max,
+            num_layers=self.num_layers,
+            kernel=self.kernel,
+            is_radial=self.is_radial,
+            conv_clamp=self.conv_clamp,
+            margin=self.margin,
+        )
+
+
+R = {"kernel": 1, "is_radial": True}
+"""Options of configuration R."""
+
+
+def make_spec(options: StyleGAN3Options) -> StyleGAN3Spec:
+    """The spec that these options stand for."""
+    layers = options.design.layers()
+    return StyleGAN3Spec(
+        family="stylegan3",
+        resolution=options.resolution,
+        img_channels=options.img_channels,
+        num_ws=len(layers) + 1,
+        mapping=MappingSpec(
+            options.z_dim,
+            options.c_dim,
+            options.w_dim if options.c_dim else 0,
+            (options.w_dim,) * options.mapping_layers,
+        ),
+        input=options.design.input(),
+        layers=layers,
+    )
+
+
+def make_weights(options: StyleGAN3Options, seed: int = 0) -> Weights:
+    """Random weights of every shape, spread so that biases, pose and averages all show; the filters are designed."""
+    generator = np.random.default_rng(seed)
+    weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}
+    filters = options.design.filters()
+    for name, shape in tensor_shapes(make_spec(options)).items():
+        values = generator.standard_normal(shape)
+        if name in filters:
+            values = filters[name]
+        elif name.startswith("mapping.fc"):
+            values *= (1.0 if name.endswith("weight") else 0.2) / 0.01
+        elif name == "synthesis.input.affine.bias":
+            values = np.array([1.0, 0.2, 0.0, 0.0]) + 0.1 * values
+        elif name == "synthesis.input.affine.weight":
+            values *= 0.2
+        elif name.endswith("affine.bias"):
+            values = 1 + 0.2 * values
+        elif name.endswith("bias"):
+            values *= 0.2
+        elif name.endswith("w_avg"):
+            values *= 0.5
+        elif name.endswith("magnitude_ema"):
+            values = np.exp(0.5 * values)
+        elif name.endswith("transform"):
+            values = np.eye(3)
+        weights[name] = np.ascontiguousarray(values, dtype=np.float32).reshape(shape)
+    return weights
+
+
+def make_stylegan3(options: StyleGAN3Options | None = None, *, seed: int = 0, **changes: Any) -> Model:
+    """Make a model from options; keywords change single ones: ``make_stylegan3(**R, seed=3)``."""
+    options = replace(options or StyleGAN3Options(), **changes)
+    spec, weights = make_spec(options), make_weights(options, seed)
+    digest = hashlib.sha256(repr(spec).encode())
+    for name in sorted(weights):
+        digest.update(weights[name].tobytes())
+    file = FileFacts(
+        path=Path(f"made-{spec.architecture}-{spec.resolution}-{seed}.safetensors"),
+        nbytes=sum(array.nbytes for array in weights.values()),
+        model_id=digest.hexdigest(),
+    )
+    return Model(spec, weights, facts_of(spec, file, container="safetensors", flavour="made for a test"))
