@@ -17,6 +17,7 @@ from gpu_backend import (
     RenderRequest,
     RequestError,
     RowRange,
+    Tap,
     Truncation,
     latent_from_json,
     noise_from_json,
@@ -61,6 +62,14 @@ requests = st.builds(
     ),
     transform=st.none() | st.tuples(*[numbers] * 9),
     resolution=st.none() | st.integers(1, 2048),
+    tap=st.none()
+    | st.builds(
+        Tap,
+        st.text(max_size=20),
+        st.lists(st.integers(0, 4096), max_size=4).map(tuple),
+        numbers,
+        st.booleans(),
+    ),
 )
 
 
@@ -85,7 +94,7 @@ def test_what_is_left_out_has_its_default() -> None:
 
 FIELDS = [
     *("model", "blend", "noise", "transform", "resolution", "latent", "psi", "cutoff", "seeds", "space"),
-    *("classes", "mix", "directions", "mode", "seed", "gain", "layer_gains"),
+    *("classes", "mix", "directions", "mode", "seed", "gain", "layer_gains", "tap", "layer", "channels"),
 ]
 
 json_values = st.recursive(
@@ -150,6 +159,11 @@ GOOD = {"model": "a", "blend": [[{}, 1.0]]}
         ({**GOOD, "blend": [[{}, 1]] * 5000}, "may have 4096 items, but has 5000"),
         ({**GOOD, "noise": {"mode": ["const"]}}, "noise mode must be 'none', 'const' or 'random', but is list"),
         ({**GOOD, "transform": [1, 0, 0]}, "nine numbers, but has 3"),
+        ({**GOOD, "tap": "b8.conv0"}, "tap must be a set of named fields, but is 'b8.conv0'"),
+        ({**GOOD, "tap": {}}, "must name a layer"),
+        ({**GOOD, "tap": {"layer": "b8.conv0", "normalized": 1}}, "must name a layer and say whether"),
+        ({**GOOD, "tap": {"layer": "b8.conv0", "channels": [-1]}}, "channel must be a whole number"),
+        ({**GOOD, "tap": {"layer": "b8.conv0", "gain_db": "loud"}}, "gain must be a finite number, but is 'loud'"),
         ({**GOOD, "resolution": 0}, "resolution must be a whole number in 1..65536, but is 0"),
     ],
 )

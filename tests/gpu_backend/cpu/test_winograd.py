@@ -1,5 +1,7 @@
 """Winograd's convolution against the direct sum, at ugly channel counts and every place of the border."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -23,7 +25,7 @@ def largest_error(side: int, inputs: int, outputs: int, *, pad: int = 1, cuts: t
     x, style = torch.randn(before, before, inputs, generator=generator), torch.randn(inputs, generator=generator)
     out = torch.full((side, side, outputs), float("nan"))
     edges = (0, *cuts, side)
-    for rows in zip(edges, edges[1:], strict=False):
+    for rows in itertools.pairwise(edges):
         winograd = WinogradConvolution(transform_weight(weight), side, rows, pad)
         winograd.attach(torch.full((winograd.scratch_floats,), float("nan")))
         winograd.run(x, style, Copy(), out)  # type: ignore[arg-type]

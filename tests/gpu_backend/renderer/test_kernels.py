@@ -10,6 +10,7 @@ from gpu_backend.cuda.probe import Gpu, Probe
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.renderer import kernels
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import make_stylegan3
 
 GPU = Gpu(0, "NVIDIA H200", "sm_90", "sm_90a", 150 << 30, 132, 227 << 10, 50 << 20, "GPU-0")
 MODEL = make_stylegan2(resolution=32)
@@ -55,6 +56,14 @@ def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.Mo
     assert told == [(0, 1), (1, 1)]
     assert kernels_ready(MODEL, "cuda:0") == (1, 1)
     assert list(own_folders.rglob("*.kernel"))
+
+
+@pytest.mark.usefixtures("_a_gpu")
+def test_for_a_network_that_no_gpu_runs_there_is_nothing_to_compile() -> None:
+    model, told = make_stylegan3(), list[tuple[int, int]]()
+    assert kernels_ready(model) == (0, 0)
+    compile_kernels(model, progress=lambda *numbers: told.append(numbers))
+    assert told == []
 
 
 @pytest.mark.usefixtures("_a_gpu")
