@@ -8,6 +8,9 @@ they were made, so that memory is passed once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
@@ -24,6 +27,33 @@ STRIP_NBYTES = 1 << 20
 def strip_rows(row_nbytes: int, rows: int) -> int:
     """Rows of a strip of about STRIP_NBYTES, at least one."""
     return max(1, min(rows, STRIP_NBYTES // row_nbytes))
+
+
+class LayerEnd(Protocol):
+    """What becomes of a convolution's output, in some rows and channels of a layer."""
+
+    def begin(self, sample: int) -> None:
+        """Take what this frame brings for one sample."""
+        ...
+
+    def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
+        """Write rows of the layer.
+
+        Parameters
+        ----------
+        raw
+            The convolution's output: `out`'s shape, or that with rows and columns split into
+            (rows / 4, 4, columns / 4, 4). May be `out` itself.
+        first_row
+            Row of the layer's output that `out` starts with.
+        out
+            (rows, columns, channels); those beyond the layer's, or beyond the rows in question, do not matter.
+        """
+        ...
+
+
+MakeEnd = Callable[[Step, Site, tuple[int, int], tuple[int, int]], LayerEnd]
+"""Makes the end of a step's layer for rows and channels, first and end of each."""
 
 
 class Epilogue:
@@ -57,21 +87,11 @@ class Epilogue:
                 torch.mul(self._noise, factor, out=self._scaled_noise[..., 0])
 
     def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
-        """Write rows of the layer.
-
-        Parameters
-        ----------
-        raw
-            The convolution's output: `out`'s shape, or that with rows and columns split into
-            (rows / 4, 4, columns / 4, 4). May be `out` itself.
-        first_row
-            Row of the layer's output that `out` starts with.
-        out
-            (rows, columns, channels).
-        """
+        """Write rows of the layer."""
         target = out if raw.ndim == 3 else out.view(raw.shape)
         torch.addcmul(self._bias, raw, self._scale, out=target)
         if self._noise_is_on:
             row = first_row - self._first_row
-            out.add_(self._scaled_noise[row : row + out.shape[0]])
+            noise = self._scaled_noise[row : row + out.shape[0]]
+            out[: noise.shape[0], : noise.shape[1]].add_(noise)
         finish_in_place(out, self._act)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpu_backend.cpu.adain import AdainKernel
 from gpu_backend.cpu.elementwise import AddKernel, ConstantKernel, ToDisplayKernel
 from gpu_backend.cpu.filtered_lrelu import FilteredLreluKernel
 from gpu_backend.cpu.fourier_features import FourierFeaturesKernel
 from gpu_backend.cpu.kernel import Kernel, Site
-from gpu_backend.cpu.modulated_conv import make_modulated_conv
+from gpu_backend.cpu.modulated_conv import make_convolution_kernel
 from gpu_backend.cpu.modulated_up_conv import UpConv
 from gpu_backend.cpu.rows import ConcatKernel, FullyConnectedKernel, Normalize
 from gpu_backend.cpu.skip_conv import SkipConvKernel
@@ -18,13 +19,16 @@ from gpu_backend.cpu.to_rgb import ToRgbKernel
 from gpu_backend.plan.plan import Step
 
 KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
+    "adain_conv": AdainKernel,
+    "adain_input": AdainKernel,
+    "adain_up_conv": AdainKernel,
     "add": AddKernel,
     "concat": ConcatKernel,
     "constant": ConstantKernel,
     "filtered_lrelu": FilteredLreluKernel,
     "fourier_features": FourierFeaturesKernel,
     "fully_connected": FullyConnectedKernel,
-    "modulated_conv": make_modulated_conv,
+    "modulated_conv": make_convolution_kernel,
     "modulated_up_conv": UpConv,
     "normalize_2nd_moment": Normalize,
     "skip_conv": SkipConvKernel,

@@ -1,4 +1,4 @@
-"""The modulated convolution: Winograd where it pays, a packed direct convolution elsewhere.
+"""A layer's convolution with a style before it or without: Winograd where it pays, a packed direct one elsewhere.
 
 Which one is a fixed rule of the sizes and never a measurement, so that the same request gives the same bytes in every
 process. On two AVX-512 cores, milliseconds a layer without epilogue, direct / Winograd:
@@ -15,18 +15,23 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.convolution import Convolution, make_convolution
-from gpu_backend.cpu.epilogue import Epilogue, strip_rows
+from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
 from gpu_backend.cpu.team import layer_parts
 from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
+from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Step
 
 MIN_WINOGRAD_SIDE = 16
 MIN_WINOGRAD_CHANNELS = 64
 
 
-def suits_winograd(attributes: ModulatedConv) -> bool:
+Attributes = ModulatedConv | AdainConv
+
+
+def suits_winograd(attributes: Attributes) -> bool:
     """Whether the layer is large enough that Winograd's transforms are paid back."""
     return (
         attributes.kernel == 3
@@ -35,26 +40,27 @@ def suits_winograd(attributes: ModulatedConv) -> bool:
     )
 
 
-def make_modulated_conv(step: Step, site: Site) -> Kernel:
+def make_convolution_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue) -> Kernel:
     """Return the kernel that suits the layer's size."""
-    return WinogradConv(step, site) if suits_winograd(step.attributes) else DirectConv(step, site)
+    kernel = WinogradConv if suits_winograd(step.attributes) else DirectConv
+    return kernel(step, site, make_end)
 
 
 class WinogradConv(Kernel):
     """By Winograd; each lane has its tile rows or its output channels."""
 
-    def __init__(self, step: Step, site: Site) -> None:
-        attributes: ModulatedConv = step.attributes
+    def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
+        attributes: Attributes = step.attributes
         self._x, self._style, self._out, self._team = *_ends(step, site), site.team
         side = attributes.resolution
-        self._lanes: list[tuple[WinogradConvolution, Epilogue, Tensor]] = []
+        self._lanes: list[tuple[WinogradConvolution, LayerEnd, Tensor]] = []
         for rows, channels in layer_parts(side, attributes.out_channels, site.team.lanes):
             if rows[0] == rows[1] or channels[0] == channels[1]:
                 continue
             first, end = channels
             weight = _transformed(step, site, channels)
             convolution = WinogradConvolution(weight, side, rows, attributes.pad)
-            self._lanes.append((convolution, Epilogue(step, site, rows, channels), self._out[..., first:end]))
+            self._lanes.append((convolution, make_end(step, site, rows, channels), self._out[..., first:end]))
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
@@ -76,7 +82,8 @@ class WinogradConv(Kernel):
             convolution, epilogue, out = self._lanes[lane]
             for sample in range(self._x.shape[0]):
                 epilogue.begin(sample)
-                convolution.run(self._x[sample], self._style[sample], epilogue, out[sample])
+                style = None if self._style is None else self._style[sample]
+                convolution.run(self._x[sample], style, epilogue, out[sample])
 
 
 @dataclass(eq=False)
@@ -86,7 +93,7 @@ class _DirectPart:
     rows: tuple[int, int]
     source: tuple[int, int]
     convolve: Convolution
-    epilogue: Epilogue
+    epilogue: LayerEnd
     out: Tensor
     strip: int
     scaled: Tensor
@@ -95,8 +102,8 @@ class _DirectPart:
 class DirectConv(Kernel):
     """By packed convolutions, one a lane."""
 
-    def __init__(self, step: Step, site: Site) -> None:
-        attributes: ModulatedConv = step.attributes
+    def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
+        attributes: Attributes = step.attributes
         self._x, self._style, self._out, self._team = *_ends(step, site), site.team
         batch, height, width, inputs = self._x.shape
         self._parts: list[_DirectPart] = []
@@ -107,7 +114,7 @@ class DirectConv(Kernel):
             source = max(0, rows[0] - before), min(height, rows[1] + after)
             shape = (batch, inputs, source[1] - source[0], width)
             convolve = _packed(step, site, (first, end), shape)
-            epilogue = Epilogue(step, site, rows, (first, end))
+            epilogue = make_end(step, site, rows, (first, end))
             strip = strip_rows(4 * width * (end - first), rows[1] - rows[0])
             out = self._out[..., first:end]
             self._parts.append(_DirectPart(rows, source, convolve, epilogue, out, strip, torch.empty(0)))
@@ -132,8 +139,12 @@ class DirectConv(Kernel):
             return
         part = self._parts[lane]
         first, end = part.source
-        torch.mul(self._x[:, first:end], self._style[:, None, None, :], out=part.scaled)
-        raw = part.convolve(part.scaled.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        source = self._x[:, first:end]
+        if self._style is not None:
+            source = torch.mul(source, self._style[:, None, None, :], out=part.scaled)
+        elif not source.is_contiguous():
+            source = part.scaled.copy_(source)
+        raw = part.convolve(source.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         for sample in range(raw.shape[0]):
             part.epilogue.begin(sample)
             for row in range(part.rows[0], part.rows[1], part.strip):
@@ -145,11 +156,17 @@ class DirectConv(Kernel):
         return (batch, part.source[1] - part.source[0], width, inputs)
 
 
-def _ends(step: Step, site: Site) -> tuple[Tensor, Tensor, Tensor]:
-    """Input, style and output of the layer."""
-    offset, inputs = step.attributes.style_offset, step.attributes.in_channels
-    style = site.buffers[step.inputs[1]][:, offset : offset + inputs]
-    return site.buffers[step.inputs[0]], style, site.buffers[step.outputs[0]]
+def _ends(step: Step, site: Site) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Input, style of the input, and output of the layer."""
+    return site.buffers[step.inputs[0]], input_style(step, site), site.buffers[step.outputs[0]]
+
+
+def input_style(step: Step, site: Site) -> Tensor | None:
+    """Return what the channels of a layer's input are multiplied with, (batch, in_channels); None for nothing."""
+    attributes = step.attributes
+    if not isinstance(attributes, ModulatedConv | ModulatedUpConv):
+        return None
+    return site.buffers[step.inputs[1]][:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
 
 
 def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> Tensor:

@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.convolution import make_transposed_convolution
-from gpu_backend.cpu.epilogue import Epilogue, strip_rows
+from gpu_backend.cpu.epilogue import Epilogue, MakeEnd, strip_rows
 from gpu_backend.cpu.fir import BandedRows, filter_columns
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.modulated_conv import input_style
 from gpu_backend.cpu.team import layer_parts
+from gpu_backend.ops.adain_up_conv import AdainUpConv, blurred_sum_matrix
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.upfirdn import resampling_matrix, up_conv_left_pad
 from gpu_backend.plan.plan import Step
@@ -21,11 +23,11 @@ _MAX_STRIP = 8
 class UpConv(Kernel):
     """One up-convolution layer; each lane has its rows or its output channels."""
 
-    def __init__(self, step: Step, site: Site) -> None:
-        attributes: ModulatedUpConv = step.attributes
+    def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
+        attributes: ModulatedUpConv | AdainUpConv = step.attributes
         self._out, self._team = site.buffers[step.outputs[0]], site.team
         self._parts = [
-            _Part(step, site, rows, channels)
+            _Part(step, site, rows, channels, make_end)
             for rows, channels in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes)
             if rows[0] < rows[1] and channels[0] < channels[1]
         ]
@@ -53,9 +55,11 @@ class UpConv(Kernel):
 class _Part(Kernel):
     """Some rows and channels: a transposed convolution of the input rows that they need, then strip by strip."""
 
-    def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
-        attributes: ModulatedUpConv = step.attributes
-        offset, count, kernel = attributes.style_offset, len(attributes.taps), attributes.kernel
+    def __init__(
+        self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int], make_end: MakeEnd
+    ) -> None:
+        attributes: ModulatedUpConv | AdainUpConv = step.attributes
+        count, kernel = len(attributes.taps), attributes.kernel
         first, end = channels
         side, size = attributes.resolution, attributes.transposed_size
         left = up_conv_left_pad(count, kernel)
@@ -63,9 +67,10 @@ class _Part(Kernel):
         low, high = max(0, rows[0] - left), min(size, rows[1] + count - 1 - left)
         source = max(0, -((kernel - 1 - low) // 2)), min(side // 2, (high - 1) // 2 + 1)
         self._x = site.buffers[step.inputs[0]][:, source[0] : source[1]]
-        self._style = site.buffers[step.inputs[1]][:, offset : offset + attributes.in_channels]
+        style = input_style(step, site)
+        self._style = None if style is None else style[:, None, None, :]
         self._out = site.buffers[step.outputs[0]][..., first:end]
-        self._epilogue = Epilogue(step, site, rows, channels)
+        self._epilogue = make_end(step, site, rows, channels)
         batch, height, width, inputs = self._x.shape
         shape = (batch, inputs, height, width)
         self._convolve = site.packed.get(
@@ -76,7 +81,12 @@ class _Part(Kernel):
         self._pad_left, self._crop = max(0, left), max(0, -left)
         self._pad_right = max(0, side + count - 2 - left - (size - 1))
         self._strip = min(_MAX_STRIP, strip_rows(4 * size * (end - first), rows[1] - rows[0]))
-        matrix = resampling_matrix(size, side, attributes.taps, up=1, left=left, gain=2.0)
+        self._edge = attributes.edge_tap if isinstance(attributes, AdainUpConv) else 0.0
+        matrix = (
+            blurred_sum_matrix(side)
+            if isinstance(attributes, AdainUpConv)
+            else resampling_matrix(size, side, attributes.taps, up=1, left=left, gain=2.0)
+        )
         top = 2 * source[0]
         self._bands = BandedRows(matrix[rows[0] : rows[1], top : top + self._height], self._strip)
         self._taps = [2.0 * tap for tap in attributes.taps]
@@ -93,8 +103,12 @@ class _Part(Kernel):
 
     def run(self) -> None:
         """Make the part."""
-        torch.mul(self._x, self._style[:, None, None, :], out=self._scaled)
-        t = self._convolve(self._scaled.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        source = self._x
+        if self._style is not None:
+            source = torch.mul(source, self._style, out=self._scaled)
+        elif not source.is_contiguous():
+            source = self._scaled.copy_(source)
+        t = self._convolve(source.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         self._filtered[:, : self._pad_left].zero_()
         self._filtered[:, self._pad_left + self._size :].zero_()
         columns = self._filtered[:, self._crop :]
@@ -106,6 +120,9 @@ class _Part(Kernel):
                 rows = out.shape[0]
                 self._bands.filter(number, flat, self._inner[:rows])
                 filter_columns(columns[:rows], self._taps, out)
+                if self._edge:
+                    out[:, 0].sub_(columns[:rows, self._pad_left], alpha=self._edge)
+                    out[:, -1].sub_(columns[:rows, self._pad_left + self._size - 1], alpha=self._edge)
                 self._epilogue.finish(out, row, out)
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -9,8 +9,14 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.noise_pictures import NoisePictures
+from gpu_backend.ops.adain_conv import AdainConv
+from gpu_backend.ops.adain_input import AdainInput
+from gpu_backend.ops.to_rgb import UNSTYLED
 from gpu_backend.plan.executor import FLAG_NOT_FINITE
 from gpu_backend.plan.plan import Step
+from gpu_backend.reference.adain_conv import adain_conv
+from gpu_backend.reference.adain_input import adain_input
+from gpu_backend.reference.adain_up_conv import adain_up_conv
 from gpu_backend.reference.add import add
 from gpu_backend.reference.concat import concat
 from gpu_backend.reference.constant import constant
@@ -49,6 +55,25 @@ class Surroundings:
 def _add(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     x, y = around.inputs(step)
     return (add(x, y),)
+
+
+def _adain(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    attributes, weights = step.attributes, around.weights_of(step)
+    x, all_styles, *noises = around.inputs(step)
+    offset, bias = attributes.style_offset, weights["bias"]
+    style = all_styles[:, offset : offset + 2 * attributes.out_channels]
+    noise: Tensor | None = None
+    if attributes.noise_index >= 0:
+        strength = weights["noise_strength"] * noises[1][attributes.noise_index]
+        noise = around.noise.of(step) * strength[None, :, None, None]
+    if isinstance(attributes, AdainInput):
+        y = adain_input(x, bias, noise, style, attributes)
+    elif isinstance(attributes, AdainConv):
+        y = adain_conv(x, weights["weight"], bias, noise, style, attributes)
+    else:
+        y = adain_up_conv(x, weights["weight"], bias, noise, style, attributes)
+    around.observed[step.layer] = y
+    return (y,)
 
 
 def _concat(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
@@ -134,8 +159,11 @@ def _flags(image: Tensor) -> Tensor:
 
 def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     attributes, weights = step.attributes, around.weights_of(step)
-    x, all_styles, *before = around.inputs(step)
-    style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
+    x, *before = around.inputs(step)
+    style: Tensor | None = None
+    if attributes.style_offset != UNSTYLED:
+        all_styles, *before = before
+        style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
     y = to_rgb(x, weights["weight"], weights["bias"], style, attributes.clamp)
     around.observed[step.layer] = y
     y = y * attributes.gain
@@ -143,6 +171,9 @@ def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
 
 
 STEPS: dict[str, Callable[[Step, Surroundings], tuple[Tensor, ...]]] = {
+    "adain_conv": _adain,
+    "adain_input": _adain,
+    "adain_up_conv": _adain,
     "add": _add,
     "concat": _concat,
     "constant": _constant,

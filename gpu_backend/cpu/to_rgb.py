@@ -5,13 +5,15 @@ Pictures are worked on as planes: three channels are too few for an inner dimens
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from gpu_backend.cpu.fir import Doubling
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
 from gpu_backend.cpu.team import spans
-from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.plan import Step
 
 
@@ -20,9 +22,13 @@ class ToRgbKernel(Kernel):
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: ToRgb = step.attributes
-        offset = attributes.style_offset
+        offset, inputs = attributes.style_offset, attributes.in_channels
         self._x = site.buffers[step.inputs[0]]
-        self._style = site.buffers[step.inputs[1]][:, offset : offset + attributes.in_channels]
+        self._style = (
+            torch.full((site.batch, inputs), 1.0 / math.sqrt(inputs))
+            if offset == UNSTYLED
+            else site.buffers[step.inputs[1]][:, offset : offset + inputs]
+        )
         self._image = site.buffers[step.inputs[2]] if attributes.adds_image else None
         self._out = site.buffers[step.outputs[0]]
         self._weight = site.weight(step, "weight").flatten(1)

@@ -23,7 +23,7 @@ import math
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.epilogue import Epilogue
+from gpu_backend.cpu.epilogue import LayerEnd
 from gpu_backend.cpu.kernel import Carver, carved_floats
 
 TILE = 4
@@ -117,7 +117,7 @@ class WinogradConvolution:
         )
         self._raw = self._p.view(TILE, TILE, strip, tiles, self._outputs).permute(2, 1, 3, 0, 4)
 
-    def run(self, x: Tensor, style: Tensor, epilogue: Epilogue, out: Tensor) -> None:
+    def run(self, x: Tensor, style: Tensor | None, epilogue: LayerEnd, out: Tensor) -> None:
         """Convolve.
 
         Parameters
@@ -125,7 +125,7 @@ class WinogradConvolution:
         x
             (side, side, in_channels) of the input, contiguous.
         style
-            (in_channels,).
+            (in_channels,); None for none.
         epilogue
             Already begun for this sample.
         out
@@ -140,7 +140,10 @@ class WinogradConvolution:
                 low, high = self._clip(first + t)
                 top = (first + t) * TILE - self._pad
                 torch.mm(self._clipped[low, high], flat[top + low : top + _SIDE - high], out=self._y_inner[t])
-            torch.mul(self._gathered, style, out=self._g)
+            if style is None:
+                self._g.copy_(self._gathered)
+            else:
+                torch.mul(self._gathered, style, out=self._g)
             torch.mm(self._input, self._g.view(_SIDE, -1), out=self._v)
             torch.bmm(self._v.view(*products, self._inputs), self._weight, out=self._m)
             torch.mm(self._output, self._m.view(_SIDE, -1), out=self._o)

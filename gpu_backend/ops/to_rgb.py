@@ -1,11 +1,16 @@
 """toRGB: a styled 1 x 1 convolution without demodulation, its clamp, and the picture of the block before, doubled.
 
 image = U(previous) + gain clamp(sum_i W[o, i] s[i] x[i] + b[o])     s already has its 1 / sqrt(in_channels)
+
+StyleGAN1's has no style: 1 / sqrt(in_channels) stands in the place of s.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+UNSTYLED = -1
+"""Stands for a style's place where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -10,12 +11,13 @@ from torch.nn import functional
 from gpu_backend.reference.upfirdn import double
 
 
-def to_rgb(x: Tensor, weight: Tensor, bias: Tensor, style: Tensor, clamp: float | None) -> Tensor:
+def to_rgb(x: Tensor, weight: Tensor, bias: Tensor, style: Tensor | None, clamp: float | None) -> Tensor:
     """Return the layer's own picture, (batch, img_channels, side, side).
 
-    `style` (batch, in_channels) already has its 1 / sqrt(in_channels).
+    `style` (batch, in_channels) already has its 1 / sqrt(in_channels), which stands in its place where it is None.
     """
-    y = functional.conv2d(x * style[:, :, None, None], weight, bias)
+    x = x / math.sqrt(x.shape[1]) if style is None else x * style[:, :, None, None]
+    y = functional.conv2d(x, weight, bias)
     return y if clamp is None else y.clamp(-clamp, clamp)
 
 

@@ -1,0 +1,60 @@
+"""A 3 x 3 convolution of StyleGAN1, which no style touches before, and then as `adain` tells.
+
+x[o] = sqrt(2 / (9 in_channels)) sum_i conv(x[i], W[o, i])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend.ops.adain import NORMAL_FLOPS
+from gpu_backend.ops.bias_act import BiasAct
+
+
+@dataclass(frozen=True, slots=True)
+class AdainConv:
+    """Settings.
+
+    Attributes
+    ----------
+    resolution
+        Side of input and output.
+    style_offset
+        Where this layer's scales, and then its shifts, start in the rows of the ``styles`` buffer.
+    noise_index
+        Place in ``noise_gain``; -1 for a layer without noise.
+    epsilon
+        Added to the variance.
+    """
+
+    in_channels: int
+    out_channels: int
+    resolution: int
+    style_offset: int
+    noise_index: int
+    act: BiasAct
+    epsilon: float
+
+    @property
+    def kernel(self) -> int:
+        """Side of the kernel."""
+        return 3
+
+    @property
+    def pad(self) -> int:
+        """Zeros around the input."""
+        return 1
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.resolution, self.resolution, self.out_channels)
+
+    def flops(self, batch: int) -> int:
+        """Two a multiply-add of the convolution, done directly, and the normalisation."""
+        return batch * self.resolution**2 * self.out_channels * (18 * self.in_channels + NORMAL_FLOPS)
+
+    def nbytes(self, batch: int) -> int:
+        """Activations, noise and weights, each once."""
+        area, channels = self.resolution**2, self.in_channels + self.out_channels
+        noise = area if self.noise_index >= 0 else 0
+        return 4 * (batch * area * channels + noise + 9 * self.in_channels * self.out_channels)

@@ -1,0 +1,33 @@
+"""The first layer of StyleGAN1: no convolution of the learned constant, and then as `adain` tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend.ops.adain import NORMAL_FLOPS
+from gpu_backend.ops.bias_act import BiasAct
+
+
+@dataclass(frozen=True, slots=True)
+class AdainInput:
+    """Settings; they are as in AdainConv."""
+
+    out_channels: int
+    resolution: int
+    style_offset: int
+    noise_index: int
+    act: BiasAct
+    epsilon: float
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.resolution, self.resolution, self.out_channels)
+
+    def flops(self, batch: int) -> int:
+        """The normalisation."""
+        return batch * self.resolution**2 * self.out_channels * NORMAL_FLOPS
+
+    def nbytes(self, batch: int) -> int:
+        """Activations and noise, each once."""
+        area = self.resolution**2
+        return 4 * (2 * batch * area * self.out_channels + (area if self.noise_index >= 0 else 0))

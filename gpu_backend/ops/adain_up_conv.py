@@ -1,0 +1,93 @@
+"""The up-convolution of StyleGAN1: doubled pixels, a 3 x 3 convolution, a blur, and then as `adain` tells.
+
+With W as a transposed convolution scatters it, and [1, 1] what doubles pixels::
+
+    t[o, 2i + ky, 2j + kx] += W[o, c, ky, kx] x[c, i, j]                   (2H + 1) x (2W + 1)
+    u[o, v, w]              = t[v, w] + t[v, w + 1] + t[v + 1, w] + t[v + 1, w + 1]
+    x[o]                    = sqrt(2 / (9 in_channels)) blur(u[o])         [1, 2, 1] / 4 an axis, zeros around u
+
+This is the convolution of doubled pixels with W turned round. Blur and sum together are [1, 3, 3, 1] / 4, the filter of
+StyleGAN2's up-convolution, but for the border, where u has ended: there a quarter of t's edge is too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.ops.adain import NORMAL_FLOPS
+from gpu_backend.ops.bias_act import BiasAct
+
+BLUR = (0.25, 0.5, 0.25)
+"""The blur along one axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdainUpConv:
+    """Settings; `resolution` is the side of the output, twice that of the input. The rest is as in AdainConv.
+
+    With `blurs_bias` the bias is added to u.
+    """
+
+    in_channels: int
+    out_channels: int
+    resolution: int
+    style_offset: int
+    noise_index: int
+    act: BiasAct
+    epsilon: float
+    blurs_bias: bool = False
+
+    @property
+    def kernel(self) -> int:
+        """Side of the kernel."""
+        return 3
+
+    @property
+    def taps(self) -> tuple[float, ...]:
+        """Sum and blur along one axis, halved, as they are inside the picture."""
+        return (0.125, 0.375, 0.375, 0.125)
+
+    @property
+    def edge_tap(self) -> float:
+        """How much of t's first and last number is too much in the first and last of a picture that `taps` filter."""
+        return BLUR[0]
+
+    @property
+    def transposed_size(self) -> int:
+        """Side of t."""
+        return self.resolution + 1
+
+    def output_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the output."""
+        return (batch, self.resolution, self.resolution, self.out_channels)
+
+    def flops(self, batch: int) -> int:
+        """Transposed convolution, separable filter and normalisation."""
+        area = self.resolution**2
+        convolution = area // 4 * 9 * self.in_channels
+        return batch * self.out_channels * (2 * convolution + area * (16 + NORMAL_FLOPS))
+
+    def nbytes(self, batch: int) -> int:
+        """Activations, noise and weights, each once."""
+        area = self.resolution**2
+        noise = area if self.noise_index >= 0 else 0
+        activations = area // 4 * self.in_channels + area * self.out_channels
+        return 4 * (batch * activations + noise + 9 * self.in_channels * self.out_channels)
+
+
+def blurred_sum_matrix(side: int) -> NDArray[np.float64]:
+    """Return the (side, side + 1) matrix that takes t to the blurred u along one axis."""
+    total = np.eye(side, side + 1) + np.eye(side, side + 1, 1)
+    blur = sum(tap * np.eye(side, k=shift) for shift, tap in zip((-1, 0, 1), BLUR, strict=True))
+    matrix: NDArray[np.float64] = blur @ total
+    return matrix
+
+
+def blurred_ones(side: int) -> NDArray[np.float64]:
+    """Return (side,) what the blur leaves of ones, which have zeros around them, along one axis."""
+    ones = np.ones(side)
+    ones[[0, -1]] -= BLUR[0]
+    return ones
