@@ -18,9 +18,9 @@ _MARKS = (
 _FAST = ("feat_8.", "synthesis.feat_8.")
 
 
-def not_run(network: str, facts: tuple[str, ...] = ()) -> Unsupported:
-    """Say that a network was recognised; `facts` are lines for whoever wants more than the sentence."""
-    return Unsupported(GENERATOR, f"it holds {network}, not run by this version", facts=facts)
+def not_run(network: str) -> Unsupported:
+    """Say that a network was recognised."""
+    return Unsupported(GENERATOR, f"it holds {network}, not run by this version")
 
 
 def network_named(names: Collection[str]) -> str:

@@ -64,8 +64,12 @@ def check_grown(table: TensorTable, name: str) -> None:
     Unsupported
         If it is another.
     """
-    if name in table.shapes and table.small(name) != [0.0]:
-        raise Unsupported("a network that is grown to its full resolution", "this one was stored before it was")
+    if name in table.shapes and (level := table.small(name)) != [0.0]:
+        raise Unsupported(
+            "a network that is grown to its full resolution",
+            "this one was stored before it was",
+            facts=(f"Level of detail: {level[0]:g} halvings left",),
+        )
 
 
 def _check_blur(table: TensorTable, name: str) -> None:

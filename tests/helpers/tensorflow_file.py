@@ -127,21 +127,6 @@ def write_tensorflow(
     return path
 
 
-def write_stylegan1(path: Path) -> Path:
-    """Write a StyleGAN1 of 8 x 8 pixels, as far as it takes to be recognised, and return the path."""
-    tensors: Tensors = {
-        "dlatent_avg": np.zeros(8, np.float32),
-        "mapping/Dense0/weight": np.zeros((8, 8), np.float32),
-        "mapping/Dense1/weight": np.zeros((8, 8), np.float32),
-        "synthesis/4x4/Const/const": np.zeros((1, 6, 4, 4), np.float32),
-        "synthesis/4x4/Const/StyleMod/weight": np.zeros((8, 12), np.float32),
-        "synthesis/8x8/Conv1/weight": np.zeros((3, 3, 6, 6), np.float32),
-    }
-    average = generator(tensors, {"truncation_psi": 0.7}, version=3)
-    path.write_bytes(pickled((average, average, average)))
-    return path
-
-
 def pickled(value: Any, protocol: int = 4) -> bytes:
     """Pickle a value with networks in it."""
     with _tools():

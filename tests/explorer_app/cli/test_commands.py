@@ -14,7 +14,9 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.version import __version__
 from gpu_backend import read_model
 from tests.helpers.command import Command
-from tests.helpers.tensorflow_file import write_stylegan1
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan1_file import write_stylegan1
+from tests.helpers.stylegan1_names import tensorflow1_variables
 
 
 def test_inspect_says_what_a_file_holds(command: Command, networks: Path) -> None:
@@ -52,13 +54,14 @@ def test_inspect_of_something_else_is_one_sentence(command: Command, tmp_path: P
 
 
 def test_inspect_tells_what_came_to_light_of_a_file_that_is_not_opened(command: Command, tmp_path: Path) -> None:
-    path = write_stylegan1(tmp_path / "old.pkl")
+    made = make_stylegan1()
+    tensors = {**tensorflow1_variables(made), "synthesis/lod": np.float32(1.5).reshape(())}
+    path = write_stylegan1(tmp_path / "old.pkl", made, tensors=tensors)
     outcome = command("inspect", path)
-    assert "StyleGAN1 (TensorFlow), not run by this version" in outcome.sentence
+    assert "stored before it was" in outcome.sentence
     for line in (
         f"File: {path}",
-        "Network: StyleGAN1 (TensorFlow)",
-        "Resolution: 8 x 8",
+        "Level of detail: 1.5 halvings left",
         "  dnnlib.tflib.network Network",
     ):
         assert line in outcome.out.splitlines()

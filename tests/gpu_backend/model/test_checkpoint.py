@@ -243,9 +243,6 @@ def test_a_converted_checkpoint_gives_the_same_pictures(write: Any, tmp_path: Pa
 @pytest.mark.parametrize(
     ("value", "network"),
     [
-        ({"g_synthesis.blocks.4x4.const": 1}, "StyleGAN1 (lernapparat)"),
-        ({"generator_smooth": {"synthesis.layer0.const": 1}}, "StyleGAN1 (GenForce)"),
-        ({"g_running": {"style.1.linear.weight_orig": 1, "input.input": 1}}, "StyleGAN1 (rosinality)"),
         ({"g_ema": {"synthesis.input.freqs": 1}}, "StyleGAN3"),
         ({"g": {"init.init.0.weight": 1, "feat_8.1.weight": 1}}, "FastGAN"),
         ({"g_ema": {"input.input": 1, "iwt.ll": 1, "to_rgbs.0.iwt.ll": 1}}, "SWAGAN"),

@@ -14,6 +14,9 @@ from gpu_backend import LoomError, read_model, write_safetensors
 from tests.helpers.network_file import foreign_discriminator, write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan1_file import write_stylegan1
+from tests.helpers.stylegan1_names import lernapparat_tensors, rosinality1_tensors
 from tests.helpers.tensorflow_file import write_tensorflow
 from tests.helpers.tool_names import official_tensors, rosinality_tensors
 from tests.helpers.torch_file import save_torch
@@ -63,16 +66,28 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "TensorFlow 2": write_tensorflow(folder / "tf 2", made, protocol=2, version=5),
         "TensorFlow 4": write_tensorflow(folder / "tf 4", made, protocol=4, version=5),
     }
+    first = make_stylegan1(resolution=8, z_dim=3, w_dim=3, channel_max=2)
+    first.weights["synthesis.b4.input.bias"][...] = 0.0
+    write_safetensors(first, folder / "ours 1")
+    files |= {
+        "StyleGAN1": write_stylegan1(folder / "1", make_stylegan1(resolution=8, c_dim=2, z_dim=3, w_dim=3)),
+        "StyleGAN1, lernapparat": save_torch(lernapparat_tensors(first), folder / "1 lernapparat"),
+        "StyleGAN1, rosinality": save_torch(
+            {"g_running": rosinality1_tensors(first)}, folder / "1 rosinality", is_legacy=True
+        ),
+        "StyleGAN1, ours": folder / "ours 1",
+    }
     return {name: path.read_bytes() for name, path in files.items()}
 
 
 KINDS = ("protocol 2", "protocol 4", "zip", "stream", "ours")
+FIRST = ("StyleGAN1", "StyleGAN1, lernapparat", "StyleGAN1, rosinality", "StyleGAN1, ours")
 TOOLS = ("rosinality zip", "rosinality stream", "tensors alone", "TensorFlow 2", "TensorFlow 4")
 
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", [*KINDS, *TOOLS])
+@pytest.mark.parametrize("name", [*KINDS, *TOOLS, *FIRST])
 def test_changed_bytes_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -99,7 +114,7 @@ OPCODES = [*PLAIN_OPCODES, b"K\x01", b"h\x00", b"q\x00", b"X\x01\x00\x00\x00a"]
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", ["protocol 2", "protocol 4", "TensorFlow 2", "TensorFlow 4"])
+@pytest.mark.parametrize("name", ["protocol 2", "protocol 4", "TensorFlow 2", "TensorFlow 4", "StyleGAN1"])
 def test_changed_operations_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -86,7 +86,7 @@ def _setter(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_ours("source", value=3), "missing"),
         (_ours("network", value=[]), "missing"),
         (_ours("version", value=2), "version 1"),
-        (_network(_setter("family", value="stylegan1")), "another family"),
+        (_network(_setter("family", value="stylegan9")), "another family"),
         (_network(_setter("resolution", value=32)), "contradict"),
         (_network(_setter("num_ws", value=7)), "contradict"),
         (_network(_setter("layers", 0, "in_channels", value=7)), "contradict"),

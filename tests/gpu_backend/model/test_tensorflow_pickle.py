@@ -11,7 +11,7 @@ from gpu_backend import Model, ModelFileError, Renderer, UnsupportedModelError, 
 from tests.gpu_backend.model.test_checkpoint import assert_same
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
-from tests.helpers.tensorflow_file import arguments_of, generator, network, pickled, write_stylegan1, write_tensorflow
+from tests.helpers.tensorflow_file import arguments_of, generator, network, pickled, write_tensorflow
 from tests.helpers.tool_names import Tensors, exact, tensorflow_variables
 
 HOSTILE = Path(__file__).parents[2] / "data" / "hostile"
@@ -201,20 +201,6 @@ def test_a_converted_network_gives_the_same_pictures(options: dict[str, Any], tm
         pictures.append(renderer.synthesize(renderer.map(np.random.RandomState(3).randn(2, 8))))
         renderer.close()
     np.testing.assert_array_equal(*pictures)
-
-
-def test_stylegan1_is_named_with_what_is_known_of_it(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
-        read_model(write_stylegan1(tmp_path / "n.pkl"))
-    assert_one_sentence(caught.value, "StyleGAN1 (TensorFlow), not run by this version")
-    for line in ("Resolution: 8 x 8", "Latent: z 8, w 8, 4 w rows", "Mapping: 2 layers", "Classes: none"):
-        assert line in caught.value.details.splitlines()
-
-
-def test_stylegan1_is_told_by_the_function_that_built_it_too(tmp_path: Path) -> None:
-    (tmp_path / "n.pkl").write_bytes(pickled(network("Gs", "G_style", {}, {})))
-    with pytest.raises(UnsupportedModelError, match="StyleGAN1"):
-        read_model(tmp_path / "n.pkl")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,402 @@
+"""StyleGAN1 files of every tool, and a picture that the original TensorFlow code gave."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+
+from gpu_backend import Model, ModelFileError, Renderer, UnsupportedModelError, read_model, write_safetensors
+from gpu_backend.model.stylegan1 import parameter_count
+from gpu_backend.reference.mapping import run_mapping
+from gpu_backend.reference.stylegan1 import run_stylegan1
+from tests.helpers.sentences import assert_one_sentence
+from tests.helpers.stylegan1 import make_spec1, make_stylegan1
+from tests.helpers.stylegan1_file import arguments1_of, write_stylegan1
+from tests.helpers.stylegan1_names import (
+    genforce1_tensors,
+    lernapparat_tensors,
+    rosinality1_tensors,
+    tensorflow1_variables,
+)
+from tests.helpers.tensorflow_file import network, pickled
+from tests.helpers.tool_names import Tensors
+from tests.helpers.torch_file import save_torch
+
+NETWORKS: dict[str, dict[str, Any]] = {
+    "small": {},
+    "uneven": {"resolution": 32, "channels": {4: 7, 8: 5, 16: 3, 32: 2}, "mapping_widths": (9, 7, 8), "z_dim": 5},
+    "both orientations": {"resolution": 256, "channel_max": 3, "channel_base": 512},
+    "conditional": {"c_dim": 3},
+    "grey": {"img_channels": 1, "pictures": (8,)},
+    "smallest": {"resolution": 4},
+}
+
+
+class Payload:
+    """Asks to run something when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("touch PWNED",)
+
+
+def assert_same(model: Model, made: Model) -> None:
+    """Conversions of biases may change the last digit."""
+    assert model.spec == made.spec
+    assert {name: array.shape for name, array in model.weights.items()} == {
+        name: array.shape for name, array in made.weights.items()
+    }
+    for name, array in made.weights.items():
+        np.testing.assert_allclose(model.weights[name], array, rtol=3e-7, atol=1.2e-7, err_msg=name)
+        assert model.weights[name].flags.c_contiguous
+        assert model.weights[name].flags.writeable
+
+
+def for_rosinality(**options: Any) -> Model:
+    """A network that rosinality's tool could have made: with its constants, and no bias after the constant."""
+    made = make_stylegan1(lr_multiplier=1.0, epsilon=1e-5, blurs_bias=True, **options)
+    made.weights["synthesis.b4.input.bias"][...] = 0.0
+    return made
+
+
+def test_the_public_network_has_the_published_number_of_parameters() -> None:
+    spec = make_spec1(resolution=1024, z_dim=512, w_dim=512, mapping_layers=8, channel_base=16384, channel_max=512)
+    assert parameter_count(spec) == 26_219_627
+    assert spec.num_ws == 18
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_tensorflow_files_of_every_protocol_give_the_network_back(protocol: int, name: str, tmp_path: Path) -> None:
+    made = make_stylegan1(seed=protocol, **NETWORKS[name])
+    model = read_model(write_stylegan1(tmp_path / "n.pkl", made, protocol=protocol))
+    assert_same(model, made)
+    facts = model.facts
+    assert (facts.family, facts.flavour, facts.container) == ("StyleGAN1", "TensorFlow", "TensorFlow pickle")
+    assert facts.warnings == ()
+    assert facts.draft_resolutions == made.spec.draft_resolutions
+    assert facts.ignored == (
+        "G: the generator as it was in training",
+        "D: the discriminator",
+        "program source inside the file: never run",
+    )
+
+
+def test_the_defaults_of_the_tools_stand_for_arguments_that_are_missing(tmp_path: Path) -> None:
+    made = make_stylegan1()
+    changes = dict.fromkeys(arguments1_of(made))
+    assert_same(read_model(write_stylegan1(tmp_path / "n.pkl", made, changes=changes)), made)
+
+
+@pytest.mark.parametrize(("fused", "fused_from"), [("auto", 128), (True, 4), (False, 1 << 20)])
+def test_how_pixels_were_doubled_tells_which_way_weights_are_turned(
+    fused: Any, fused_from: int, tmp_path: Path
+) -> None:
+    made = make_stylegan1(resolution=128, channel_max=3, channel_base=512)
+    tensors = tensorflow1_variables(made, fused_from=fused_from)
+    path = write_stylegan1(tmp_path / "n.pkl", made, tensors=tensors, changes={"fused_scale": fused})
+    assert_same(read_model(path), made)
+
+
+@pytest.mark.parametrize("options", [{"activation": "relu"}, {"use_noise": False}])
+def test_settings_of_a_tensorflow_network_are_kept(options: dict[str, Any], tmp_path: Path) -> None:
+    made = make_stylegan1(**options)
+    assert_same(read_model(write_stylegan1(tmp_path / "n.pkl", made)), made)
+
+
+def test_arguments_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
+    (warning,) = read_model(write_stylegan1(tmp_path / "n.pkl", make_stylegan1(), changes={"wobble": 1})).facts.warnings
+    assert "'wobble'" in warning
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "part"),
+    [
+        ("resolution", 32, "resolution to be 16"),
+        ("num_channels", 1, "num_channels to be 3"),
+        ("label_size", 2, "label_size to be 0"),
+        ("dlatent_size", 512, "dlatent_size to be 8"),
+        ("mapping_layers", True, "mapping_layers to be 2"),
+        ("mapping_lrmul", 0.0, "learning-rate multiplier"),
+        ("nonlinearity", "sine", "lrelu or relu"),
+        ("nonlinearity", ["lrelu"], "lrelu or relu"),
+        ("mapping_nonlinearity", "tanh", "lrelu or relu"),
+        ("normalize_latents", False, "normalises z"),
+        ("use_wscale", False, "use_wscale False"),
+        ("use_pixel_norm", True, "use_pixel_norm True"),
+        ("use_instance_norm", False, "use_instance_norm False"),
+        ("use_styles", False, "use_styles False"),
+        ("const_input_layer", False, "const_input_layer False"),
+        ("blur_filter", (1, 3, 3, 1), "blur_filter [1, 3, 3, 1]"),
+        ("fused_scale", "sometimes", "fused_scale"),
+    ],
+)
+def test_an_argument_that_is_not_run_or_contradicts_the_tensors_refuses_the_file(
+    argument: str, value: Any, part: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelFileError) as caught:
+        read_model(write_stylegan1(tmp_path / "n.pkl", make_stylegan1(), changes={argument: value}))
+    assert_one_sentence(caught.value, part)
+
+
+@pytest.mark.parametrize("lod", ["lod", "synthesis/lod"])
+def test_a_network_stored_before_it_was_grown_is_not_run(lod: str, tmp_path: Path) -> None:
+    made = make_stylegan1()
+    tensors = {**tensorflow1_variables(made), lod: np.float32(1.5).reshape(())}
+    with pytest.raises(UnsupportedModelError) as caught:
+        read_model(write_stylegan1(tmp_path / "n.pkl", made, tensors=tensors))
+    assert_one_sentence(caught.value, "before it was")
+    assert "Level of detail: 1.5 halvings left" in caught.value.details.splitlines()
+
+
+TOOLS = {"lernapparat": lernapparat_tensors, "GenForce": genforce1_tensors, "rosinality": rosinality1_tensors}
+
+
+@pytest.mark.parametrize("name", ["small", "uneven", "both orientations", "smallest"])
+@pytest.mark.parametrize("place", ["zip", "older form", "safetensors", "prefix"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_s_names_give_the_network_back(tool: str, place: str, name: str, tmp_path: Path) -> None:
+    options = dict(NETWORKS[name])
+    if tool == "lernapparat":
+        made = make_stylegan1(pictures=(), epsilon=1e-5, **options)
+    else:
+        made = for_rosinality(**options) if tool == "rosinality" else make_stylegan1(**options)
+    tensors, path = TOOLS[tool](made), tmp_path / "m"
+    if place == "safetensors":
+        flat = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in tensors.items()}
+        safetensors.numpy.save_file(flat, path)
+    else:
+        value = {f"module.{key}": array for key, array in tensors.items()} if place == "prefix" else tensors
+        key = {"lernapparat": None, "GenForce": "generator_smooth", "rosinality": "g_running"}[tool]
+        save_torch(value if key is None else {key: value}, path, is_legacy=place == "older form")
+    model = read_model(path)
+    assert model.facts.flavour == tool
+    missing = {"lernapparat": ("noise_const", "w_avg"), "rosinality": ("noise_const", "w_avg"), "GenForce": ()}[tool]
+    assert len(model.facts.warnings) == len(missing)
+    given = {key: array for key, array in made.weights.items() if not key.endswith(missing or "?")}
+    assert model.spec == made.spec
+    assert {key: array.shape for key, array in model.weights.items()} == {
+        key: array.shape for key, array in made.weights.items()
+    }
+    for key, array in given.items():
+        np.testing.assert_allclose(model.weights[key], array, rtol=5e-7, atol=1.2e-7, err_msg=key)
+
+
+def test_a_mean_of_w_that_is_missing_is_worked_out(tmp_path: Path) -> None:
+    made = make_stylegan1(z_dim=16, w_dim=16, epsilon=1e-5, pictures=())
+    model = read_model(save_torch(lernapparat_tensors(made), tmp_path / "m.pt"))
+    z = torch.from_numpy(np.random.RandomState(0).randn(4096, 16)).float()
+    weights = {name: torch.from_numpy(array) for name, array in model.weights.items()}
+    expected = run_mapping(model.spec, weights, z).mean(0).numpy()
+    np.testing.assert_allclose(model.weights["mapping.w_avg"], expected, atol=1e-4)
+
+
+def test_genforce_labels_are_joined_with_z(tmp_path: Path) -> None:
+    made = make_stylegan1(c_dim=3)
+    model = read_model(save_torch({"generator_smooth": genforce1_tensors(made)}, tmp_path / "m.pth"))
+    assert_same(model, made)
+
+
+def test_blocks_that_were_never_trained_are_left_out(tmp_path: Path) -> None:
+    whole = for_rosinality(resolution=64, channels={64: 3})
+    for name, array in whole.weights.items():
+        if name.startswith(("synthesis.b32", "synthesis.b64")) and name.endswith(
+            ("conv0.bias", "conv1.bias", "strength")
+        ):
+            array[...] = 0.0
+    model = read_model(save_torch({"g_running": rosinality1_tensors(whole)}, tmp_path / "m.model"))
+    assert model.spec.resolution == 16
+    assert model.spec.draft_resolutions == (4, 8)
+    assert model.facts.ignored == ("blocks above 16 x 16: never trained",)
+    np.testing.assert_array_equal(
+        model.weights["synthesis.b16.conv1.weight"], whole.weights["synthesis.b16.conv1.weight"]
+    )
+
+
+def test_weights_of_doubled_pixels_at_any_resolution_are_read(tmp_path: Path) -> None:
+    made = for_rosinality(resolution=128, channel_max=3, channel_base=512)
+    plain = read_model(save_torch(rosinality1_tensors(made, fused_from=1 << 20), tmp_path / "m.pt"))
+    fused = read_model(save_torch(rosinality1_tensors(made, fused_from=4), tmp_path / "f.pt"))
+    for name, array in plain.weights.items():
+        np.testing.assert_allclose(array, fused.weights[name], rtol=1e-6, err_msg=name)
+
+
+def filled(tensors: Tensors) -> Tensors:
+    """A * sin(1 + 0.7 k + h), h the sum of the characters of the name inside its component mod 97."""
+    found: Tensors = {}
+    for name, array in tensors.items():
+        own = name.removeprefix("mapping/").removeprefix("synthesis/")
+        a = 0.1 if own.endswith(("/bias", "Noise/weight")) else 1.0
+        if own.startswith("Dense"):
+            a = 100.0 if own.endswith("weight") else 10.0
+        if own != "lod":
+            values = a * np.sin(1 + 0.7 * np.arange(array.size) + sum(map(ord, own)) % 97)
+            array = values.astype(np.float32).reshape(array.shape)
+        found[name] = array
+    return found
+
+
+ROW = (6.047591, 4.379546, -5.516696, 2.312502, 0.509981, 3.422106)
+"""Four pixels, mean and deviation of the filled network's picture, in double precision."""
+
+
+def numbers(image: np.ndarray) -> tuple[float, ...]:
+    wide = image.astype(np.float64)
+    places = (wide[0, 0, 0, 0], wide[0, 0, 1, 2], wide[0, 1, 3, 5], wide[0, 2, -1, -1])
+    return (*places, wide.mean(), wide.std())
+
+
+@pytest.fixture(scope="module")
+def filled_model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """128 x 128 pixels, so that both ways to double pixels have a part in it."""
+    made = make_stylegan1(resolution=128, channel_base=512, mapping_layers=8)
+    tensors = filled(tensorflow1_variables(made))
+    return read_model(write_stylegan1(tmp_path_factory.mktemp("filled") / "n.pkl", made, tensors=tensors))
+
+
+def test_the_filled_network_gives_the_picture_that_tensorflow_gave(filled_model: Model) -> None:
+    renderer = Renderer(filled_model, "cpu")
+    image = renderer.synthesize(renderer.map(np.random.RandomState(0).randn(1, 8), psi=0.7, cutoff=8))
+    renderer.close()
+    np.testing.assert_allclose(numbers(image), ROW, atol=1e-4)
+    assert np.abs(image).max() == pytest.approx(18.06786, abs=1e-3)
+
+
+def test_the_reference_gives_the_picture_that_tensorflow_gave_to_all_its_digits(filled_model: Model) -> None:
+    weights = {name: torch.from_numpy(array).double() for name, array in filled_model.weights.items()}
+    z = torch.from_numpy(np.random.RandomState(0).randn(1, 8))
+    ws = run_mapping(filled_model.spec, weights, z)[:, None].repeat(1, 12, 1)
+    ws[:, :8] = weights["mapping.w_avg"] + 0.7 * (ws[:, :8] - weights["mapping.w_avg"])
+    image = run_stylegan1(filled_model.spec, weights, ws)
+    np.testing.assert_allclose(numbers(image.numpy()), ROW, atol=3e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"c_dim": 3, "activation": "relu"}, {"use_noise": False, "resolution": 4}])
+@pytest.mark.parametrize("is_rosinality", [False, True])
+def test_our_own_file_keeps_every_setting_and_every_bit(
+    options: dict[str, Any], is_rosinality: bool, tmp_path: Path
+) -> None:
+    made = for_rosinality(**options) if is_rosinality else make_stylegan1(**options)
+    write_safetensors(made, tmp_path / "m.safetensors")
+    back = read_model(tmp_path / "m.safetensors")
+    assert back.spec == made.spec
+    for name, array in made.weights.items():
+        assert (back.weights[name].shape, back.weights[name].tobytes()) == (array.shape, array.tobytes()), name
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_converted_network_gives_the_same_pictures(tool: str, tmp_path: Path) -> None:
+    made = for_rosinality() if tool == "rosinality" else make_stylegan1()
+    model = read_model(save_torch({"g_ema": TOOLS[tool](made)}, tmp_path / "m.pt"))
+    write_safetensors(model, tmp_path / "m.safetensors")
+    back = read_model(tmp_path / "m.safetensors")
+    assert (back.facts.flavour, back.facts.warnings) == (model.facts.flavour, model.facts.warnings)
+    pictures = []
+    for opened in (model, back):
+        renderer = Renderer(opened, "cpu")
+        pictures.append(renderer.synthesize(renderer.map(np.random.RandomState(3).randn(2, 8), psi=0.7)))
+        renderer.close()
+    np.testing.assert_array_equal(*pictures)
+
+
+def _without(name: str) -> Any:
+    return lambda tensors: tensors.pop(name)
+
+
+def _with(name: str, value: Any) -> Any:
+    return lambda tensors: tensors.__setitem__(name, value)
+
+
+WEIGHT = "synthesis/8x8/Conv1/weight"
+FLAWS: dict[str, tuple[Any, str]] = {
+    "missing weight": (_without("synthesis/8x8/Conv0_up/weight"), "synthesis/8x8/Conv0_up/weight is missing"),
+    "missing style": (_without("synthesis/8x8/Conv1/StyleMod/bias"), "StyleMod/bias is missing"),
+    "missing mapping": (_without("mapping/Dense0/weight"), "'mapping/Dense0/bias'"),
+    "missing picture": (_without("synthesis/ToRGB_lod0/weight"), "synthesis/ToRGB_lod0/weight is missing"),
+    "half a picture": (_without("synthesis/ToRGB_lod1/bias"), "synthesis/ToRGB_lod1/bias is missing"),
+    "one more": (_with("synthesis/extra", np.zeros(3, np.float32)), "it also has 'synthesis/extra'"),
+    "one more picture": (_with("synthesis/ToRGB_lod3/bias", np.zeros(3, np.float32)), "'synthesis/ToRGB_lod3/bias'"),
+    "NaN": (_with(WEIGHT, np.full((3, 3, 6, 6), np.nan, np.float32)), WEIGHT),
+    "whole numbers": (_with(WEIGHT, np.zeros((3, 3, 6, 6), np.int32)), WEIGHT),
+    "other channels": (_with(WEIGHT, np.zeros((3, 3, 5, 6), np.float32)), "shape"),
+    "other kernel": (_with(WEIGHT, np.zeros((5, 5, 6, 6), np.float32)), "shape"),
+    "nothing": (_with(WEIGHT, np.zeros((3, 3, 6, 0), np.float32)), "something in it"),
+    "few axes": (_with(WEIGHT, np.zeros((6, 6), np.float32)), "4 dimensions"),
+    "noise of one strength": (_with("synthesis/8x8/Conv1/Noise/weight", np.zeros((), np.float32)), "shape"),
+    "not square": (_with("synthesis/4x4/Const/const", np.zeros((1, 6, 4, 8), np.float32)), "square pictures"),
+    "odd style": (_with("synthesis/8x8/Conv1/StyleMod/bias", np.zeros(13, np.float32)), "shape"),
+    "text": (_with(WEIGHT, "text"), "came a text"),
+    "a level of text": (_with("synthesis/lod", "0"), "came a text"),
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_a_network_with_a_flaw_is_refused_with_one_sentence(flaw: str, tmp_path: Path) -> None:
+    made = make_stylegan1()
+    tensors: dict[str, Any] = dict(tensorflow1_variables(made))
+    change, part = FLAWS[flaw]
+    change(tensors)
+    with pytest.raises(ModelFileError) as caught:
+        read_model(write_stylegan1(tmp_path / "n.pkl", made, tensors=tensors))
+    assert_one_sentence(caught.value, part)
+
+
+def test_a_network_of_nothing_but_its_function_s_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "n.pkl").write_bytes(pickled(network("Gs", "G_style", {}, {})))
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "n.pkl")
+    assert_one_sentence(caught.value, "synthesis/4x4/Const/const is missing")
+
+
+@pytest.mark.parametrize(
+    ("tool", "change", "part"),
+    [
+        ("lernapparat", _without("g_synthesis.blocks.4x4.epi1.style_mod.lin.bias"), "style_mod.lin.bias is missing"),
+        ("lernapparat", _with("g_synthesis.blocks.8x8.conv0_up.intermediate.kernel", np.ones((1, 1, 3, 3))), "blur"),
+        ("lernapparat", _with("g_synthesis.blocks.8x8.conv0_up.intermediate.kernel", np.ones((1, 1))), "3 x 3"),
+        ("GenForce", _with("synthesis.layer2.blur.kernel", np.ones((1, 1, 4, 4))), "3 x 3"),
+        ("GenForce", _with("synthesis.lod", np.ones(())), "before it was"),
+        ("GenForce", _with("synthesis.lod", np.ones(2)), "before it was"),
+        ("rosinality", _without("generator.progression.1.conv2.conv.bias"), "conv2.conv.bias is missing"),
+        ("rosinality", _with("generator.progression.0.noise1.weight_orig", np.ones((1, 0, 1, 1))), "noise_strength"),
+        ("rosinality", _with("generator.progression.0.noise1.weight_orig", np.ones(6)), "size 1 along axis 0"),
+        ("rosinality", _with("generator.extra", np.ones(6)), "'generator.extra'"),
+    ],
+)
+def test_a_checkpoint_with_a_flaw_is_refused_with_one_sentence(
+    tool: str, change: Any, part: str, tmp_path: Path
+) -> None:
+    tensors = TOOLS[tool](for_rosinality())
+    change(tensors)
+    with pytest.raises(ModelFileError) as caught:
+        read_model(save_torch({"g_ema": tensors}, tmp_path / "m.pt"))
+    assert_one_sentence(caught.value, part)
+
+
+def test_a_payload_beside_the_generator_refuses_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = {"g_running": rosinality1_tensors(for_rosinality()), "args": Payload()}
+    with pytest.raises(ModelFileError) as caught:
+        read_model(save_torch(value, tmp_path / "m.model"))
+    assert_one_sentence(caught.value, "system", "nothing was run")
+    assert not (tmp_path / "PWNED").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("epsilon", 0.0), ("epsilon", 2.0), ("epsilon", "small"), ("layers", []), ("layers", [1]), ("blurs_bias", 1)],
+)
+def test_a_header_with_other_settings_than_a_network_has_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+    made = make_stylegan1()
+    write_safetensors(made, tmp_path / "m")
+    with safetensors.safe_open(tmp_path / "m", framework="np") as file:
+        said = json.loads(file.metadata()["latent-loom-model"])
+    said["network"][field] = value
+    safetensors.numpy.save_file(dict(made.weights), tmp_path / "m", {"latent-loom-model": json.dumps(said)})
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "m")
+    assert_one_sentence(caught.value)
