@@ -20,6 +20,9 @@ class StepMethods:
     ----------
     low
         What layers compute in; weights, gradients and optimisers stay float32.
+    tf32
+        Products of float32 round their factors to TF32: those of the mapping, of styles and of the last layers, which
+        stay float32 beside half precision.
     channels_last
         Layout of pictures, features and weights.
     fused
@@ -35,6 +38,7 @@ class StepMethods:
     """
 
     low: torch.dtype = torch.float32
+    tf32: bool = False
     channels_last: bool = False
     fused: bool = False
     set_to_none: bool = True
@@ -50,11 +54,17 @@ class StepMethods:
         low = _PRECISIONS[usual if options.precision == "auto" else options.precision]
         return cls(
             low=low,
+            tf32=on_gpu and low != torch.float32,
             channels_last=on_gpu,
             fused=on_gpu,
             graphs=options.graphs and on_gpu and low != torch.float16,
             compile=options.compile,
         )
+
+    def set_for_all(self) -> None:
+        """Tell torch what it is only told for the whole process."""
+        torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = self.tf32
 
     @property
     def memory_format(self) -> torch.memory_format:

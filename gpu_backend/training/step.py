@@ -77,7 +77,7 @@ class Training:
         self.methods = methods = methods or StepMethods.of(options, device)
         self.step = self.pictures_seen = 0
         if device.type == "cuda":
-            torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
+            methods.set_for_all()
         self._recorder = recorder or (CudaRecorder(device) if methods.graphs else None)
         torch.manual_seed(options.seed)
         networks = NetworkPair(network_shape(options), methods, device, make)

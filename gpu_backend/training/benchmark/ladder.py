@@ -45,8 +45,13 @@ def ladder(device: torch.device, way: Way) -> Iterator[Row]:
     yield Row("fp32", "as written down from the papers, in fp32 without TF32", plain, make_plain_networks)
     last = replace(plain, channels_last=True)
     yield Row("channels-last", "pictures, features and weights with channels last", last, make_plain_networks)
-    bf16 = replace(last, low=torch.bfloat16)
-    yield Row("bf16", "layers in bfloat16, weights and optimisers in fp32", bf16, make_plain_networks)
+    bf16 = replace(last, low=torch.bfloat16, tf32=on_gpu)
+    yield Row(
+        "bf16",
+        "layers in bfloat16, what stays fp32 beside them in TF32; weights and optimisers in fp32",
+        bf16,
+        make_plain_networks,
+    )
     fused = replace(bf16, fused=True, way=way)
     yield Row(
         "fused",

@@ -144,7 +144,7 @@ class _Pictures:
 
 @contextlib.contextmanager
 def _without_tf32() -> Iterator[None]:
-    """Let fp32 be fp32, in all rows."""
+    """Let what a row says on TF32 hold for it alone."""
     convolutions, products = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     try:
@@ -183,6 +183,7 @@ def _method() -> tuple[str, ...]:
         "All four updates of each row, as in training: R1 every 16 steps, path lengths every 4 with half the pictures.",
         "Mean over whole periods of 16 steps, wall-clock time, the GPU waited for at the end of each; warm-up: one "
         "period, or as many as it takes to capture everything.",
-        "No TF32; cuDNN tries its algorithms in all rows. Pictures come from ordinary memory of the host.",
+        "No TF32 in the rows of fp32; cuDNN tries its algorithms in all rows. Pictures come from ordinary memory of "
+        "the host.",
         "Memory: the most that torch's allocator reserved.",
     )
