@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gpu_backend.cpu.chunks import Chunk, chunks_of
 from gpu_backend.cpu.convolution import Convolution, make_convolution
 from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
@@ -88,10 +89,10 @@ class WinogradConv(Kernel):
 
 @dataclass(eq=False)
 class _DirectPart:
-    """A lane's rows and channels; `source` are the input rows that they need."""
+    """A lane's rows and channels, made chunk by chunk."""
 
     rows: tuple[int, int]
-    source: tuple[int, int]
+    chunks: list[Chunk]
     convolve: Convolution
     epilogue: LayerEnd
     out: Tensor
@@ -105,19 +106,20 @@ class DirectConv(Kernel):
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
         self._x, self._style, self._out, self._team = *_ends(step, site), site.team
-        batch, height, width, inputs = self._x.shape
+        self._before, self._after = attributes.pad, attributes.kernel - 1 - attributes.pad
+        batch, _, width, inputs = self._x.shape
         self._parts: list[_DirectPart] = []
         for rows, (first, end) in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes):
             if rows[0] == rows[1] or first == end:
                 continue
-            before, after = attributes.pad, attributes.kernel - 1 - attributes.pad
-            source = max(0, rows[0] - before), min(height, rows[1] + after)
-            shape = (batch, inputs, source[1] - source[0], width)
-            convolve = _packed(step, site, (first, end), shape)
+            row_nbytes = 4 * self._out.shape[2] * (end - first)
+            chunks = chunks_of(batch, rows, row_nbytes)
+            samples, height = self._extent(chunks[min(1, len(chunks) - 1)])
+            convolve = _packed(step, site, (first, end), (samples, inputs, height, width))
             epilogue = make_end(step, site, rows, (first, end))
-            strip = strip_rows(4 * width * (end - first), rows[1] - rows[0])
+            strip = strip_rows(row_nbytes, rows[1] - rows[0])
             out = self._out[..., first:end]
-            self._parts.append(_DirectPart(rows, source, convolve, epilogue, out, strip, torch.empty(0)))
+            self._parts.append(_DirectPart(rows, chunks, convolve, epilogue, out, strip, torch.empty(0)))
         self.scratch_floats = carved_floats(*(self._scaled_shape(part) for part in self._parts))
 
     def attach(self, scratch: Tensor) -> None:
@@ -138,22 +140,39 @@ class DirectConv(Kernel):
         if lane >= len(self._parts):
             return
         part = self._parts[lane]
-        first, end = part.source
-        source = self._x[:, first:end]
-        if self._style is not None:
-            source = torch.mul(source, self._style[:, None, None, :], out=part.scaled)
-        elif not source.is_contiguous():
-            source = part.scaled.copy_(source)
-        raw = part.convolve(source.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-        for sample in range(raw.shape[0]):
-            part.epilogue.begin(sample)
-            for row in range(part.rows[0], part.rows[1], part.strip):
-                last = min(row + part.strip, part.rows[1])
-                part.epilogue.finish(raw[sample, row - first : last - first], row, part.out[sample, row:last])
+        for chunk in part.chunks:
+            first, _ = self._source(chunk)
+            raw = part.convolve(self._input(chunk, part.scaled).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+            for index, sample in enumerate(range(*chunk.samples)):
+                if chunk.rows[0] == part.rows[0]:
+                    part.epilogue.begin(sample)
+                for row in range(*chunk.rows, part.strip):
+                    last = min(row + part.strip, chunk.rows[1])
+                    part.epilogue.finish(raw[index, row - first : last - first], row, part.out[sample, row:last])
 
-    def _scaled_shape(self, part: _DirectPart) -> tuple[int, ...]:
-        batch, _, width, inputs = self._x.shape
-        return (batch, part.source[1] - part.source[0], width, inputs)
+    def _input(self, chunk: Chunk, memory: Tensor) -> Tensor:
+        """Return the rows that a chunk needs, styled and dense, (samples, rows, width, in_channels)."""
+        samples = slice(*chunk.samples)
+        source = self._x[samples, slice(*self._source(chunk))]
+        if self._style is None and source.is_contiguous():
+            return source
+        dense = memory[: source.numel()].view(source.shape)
+        if self._style is None:
+            return dense.copy_(source)
+        return torch.mul(source, self._style[samples, None, None, :], out=dense)
+
+    def _source(self, chunk: Chunk) -> tuple[int, int]:
+        """Return the rows of the input that a chunk needs, first and end."""
+        return max(0, chunk.rows[0] - self._before), min(self._x.shape[1], chunk.rows[1] + self._after)
+
+    def _extent(self, chunk: Chunk) -> tuple[int, int]:
+        """Return how many samples a chunk has, and how many rows of the input it needs."""
+        first, end = self._source(chunk)
+        return chunk.samples[1] - chunk.samples[0], end - first
+
+    def _scaled_shape(self, part: _DirectPart) -> tuple[int]:
+        most = max(samples * height for samples, height in map(self._extent, part.chunks))
+        return (most * self._x.shape[2] * self._x.shape[3],)
 
 
 def _ends(step: Step, site: Site) -> tuple[Tensor, Tensor | None, Tensor]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from gpu_backend.cpu.chunks import Chunk, chunks_of
 from gpu_backend.cpu.convolution import make_transposed_convolution
-from gpu_backend.cpu.epilogue import Epilogue, MakeEnd, strip_rows
+from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.fir import BandedRows, filter_columns
 from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
 from gpu_backend.cpu.modulated_conv import input_style
@@ -21,23 +24,28 @@ _MAX_STRIP = 8
 
 
 class UpConv(Kernel):
-    """One up-convolution layer; each lane has its rows or its output channels."""
+    """One up-convolution layer; each lane has its rows or its output channels, and makes them chunk by chunk."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: ModulatedUpConv | AdainUpConv = step.attributes
         self._out, self._team = site.buffers[step.outputs[0]], site.team
-        self._parts = [
-            _Part(step, site, rows, channels, make_end)
-            for rows, channels in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes)
-            if rows[0] < rows[1] and channels[0] < channels[1]
-        ]
-        self.scratch_floats = sum(part.scratch_floats for part in self._parts)
+        matrix = _rows_matrix(attributes)
+        self._lanes: list[list[_Part]] = []
+        for rows, channels in layer_parts(attributes.resolution, attributes.out_channels, site.team.lanes):
+            if rows[0] < rows[1] and channels[0] < channels[1]:
+                epilogue = make_end(step, site, rows, channels)
+                row_nbytes = 4 * attributes.transposed_size * (channels[1] - channels[0])
+                chunks = chunks_of(site.batch, rows, row_nbytes)
+                self._lanes.append([_Part(step, site, chunk, rows, channels, matrix, epilogue) for chunk in chunks])
+        self.scratch_floats = sum(_most(parts) for parts in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
         """Take working memory."""
         carver = Carver(scratch)
-        for part in self._parts:
-            part.attach(carver.take(part.scratch_floats))
+        for parts in self._lanes:
+            memory = carver.take(_most(parts))
+            for part in parts:
+                part.attach(memory)
 
     def run(self) -> None:
         """Do the step."""
@@ -48,31 +56,42 @@ class UpConv(Kernel):
         return self._out.permute(0, 3, 1, 2)
 
     def _lane(self, lane: int) -> None:
-        if lane < len(self._parts):
-            self._parts[lane].run()
+        if lane < len(self._lanes):
+            for part in self._lanes[lane]:
+                part.run()
 
 
 class _Part(Kernel):
-    """Some rows and channels: a transposed convolution of the input rows that they need, then strip by strip."""
+    """A chunk: a transposed convolution of the input rows that it needs, then strip by strip."""
 
     def __init__(
-        self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int], make_end: MakeEnd
+        self,
+        step: Step,
+        site: Site,
+        chunk: Chunk,
+        lane_rows: tuple[int, int],
+        channels: tuple[int, int],
+        matrix: NDArray[np.float64],
+        epilogue: LayerEnd,
     ) -> None:
         attributes: ModulatedUpConv | AdainUpConv = step.attributes
         count, kernel = len(attributes.taps), attributes.kernel
         first, end = channels
+        rows, samples = chunk.rows, slice(*chunk.samples)
         side, size = attributes.resolution, attributes.transposed_size
         left = up_conv_left_pad(count, kernel)
         # z[u] = sum over k of f[k] t[u + n - 1 - left - k] and t[2 i + ky] += W[ky] x[i]: rows of t, then of x
         low, high = max(0, rows[0] - left), min(size, rows[1] + count - 1 - left)
         source = max(0, -((kernel - 1 - low) // 2)), min(side // 2, (high - 1) // 2 + 1)
-        self._x = site.buffers[step.inputs[0]][:, source[0] : source[1]]
+        self._x = site.buffers[step.inputs[0]][samples, source[0] : source[1]]
         style = input_style(step, site)
-        self._style = None if style is None else style[:, None, None, :]
+        self._style = None if style is None else style[samples, None, None, :]
         self._out = site.buffers[step.outputs[0]][..., first:end]
-        self._epilogue = make_end(step, site, rows, channels)
+        self._epilogue = epilogue
+        self._samples, self._is_first = range(*chunk.samples), rows[0] == lane_rows[0]
         batch, height, width, inputs = self._x.shape
-        shape = (batch, inputs, height, width)
+        # Weights that are packed for one height suit all.
+        shape = (batch, inputs, min(side // 2, (rows[1] - rows[0]) // 2 + 2), width)
         self._convolve = site.packed.get(
             (step.weights["weight"], "transposed", channels, shape),
             lambda: make_transposed_convolution(site.weight(step, "weight")[first:end], shape),
@@ -82,11 +101,6 @@ class _Part(Kernel):
         self._pad_right = max(0, side + count - 2 - left - (size - 1))
         self._strip = min(_MAX_STRIP, strip_rows(4 * size * (end - first), rows[1] - rows[0]))
         self._edge = attributes.edge_tap if isinstance(attributes, AdainUpConv) else 0.0
-        matrix = (
-            blurred_sum_matrix(side)
-            if isinstance(attributes, AdainUpConv)
-            else resampling_matrix(size, side, attributes.taps, up=1, left=left, gain=2.0)
-        )
         top = 2 * source[0]
         self._bands = BandedRows(matrix[rows[0] : rows[1], top : top + self._height], self._strip)
         self._taps = [2.0 * tap for tap in attributes.taps]
@@ -102,7 +116,7 @@ class _Part(Kernel):
         self._inner = flat[:, first : first + self._size * self._channels]
 
     def run(self) -> None:
-        """Make the part."""
+        """Make the chunk."""
         source = self._x
         if self._style is not None:
             source = torch.mul(source, self._style, out=self._scaled)
@@ -112,10 +126,11 @@ class _Part(Kernel):
         self._filtered[:, : self._pad_left].zero_()
         self._filtered[:, self._pad_left + self._size :].zero_()
         columns = self._filtered[:, self._crop :]
-        for sample in range(t.shape[0]):
-            self._epilogue.begin(sample)
-            flat = t[sample].reshape(self._height, -1)
-            for number, row in enumerate(range(self._rows[0], self._rows[1], self._strip)):
+        for sample, plane in zip(self._samples, t, strict=True):
+            if self._is_first:
+                self._epilogue.begin(sample)
+            flat = plane.reshape(self._height, -1)
+            for number, row in enumerate(range(*self._rows, self._strip)):
                 out = self._out[sample, row : min(row + self._strip, self._rows[1])]
                 rows = out.shape[0]
                 self._bands.filter(number, flat, self._inner[:rows])
@@ -128,3 +143,16 @@ class _Part(Kernel):
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         columns = self._pad_left + self._size + self._pad_right
         return tuple(self._x.shape), (self._strip, columns, self._channels)
+
+
+def _rows_matrix(attributes: ModulatedUpConv | AdainUpConv) -> NDArray[np.float64]:
+    """Return the (side, side - 2 + kernel) matrix that filters the transposed convolution's output along rows."""
+    if isinstance(attributes, AdainUpConv):
+        return blurred_sum_matrix(attributes.resolution)
+    left = up_conv_left_pad(len(attributes.taps), attributes.kernel)
+    size, side = attributes.transposed_size, attributes.resolution
+    return resampling_matrix(size, side, attributes.taps, up=1, left=left, gain=2.0)
+
+
+def _most(parts: list[_Part]) -> int:
+    return max(part.scratch_floats for part in parts)
