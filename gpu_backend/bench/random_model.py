@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.bench.shapes import Shape
-from gpu_backend.model import stylegan2, stylegan3
+from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model
-from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec, StyleGAN3Spec
+from gpu_backend.model.spec import MappingSpec, NetworkSpec, StyleGAN1Spec, StyleGAN2Spec, StyleGAN3Spec
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 
 _MAPPING_LAYERS, _MAPPING_LAYERS_3 = 8, 2
@@ -19,10 +19,14 @@ _CLAMP = 256.0
 
 
 def random_model(shape: Shape, *, seed: int = 0) -> Model:
-    """Return a network of a shape with clamp 256; the same seed gives the same weights."""
-    spec: StyleGAN2Spec | StyleGAN3Spec
-    if shape.config == "skip":
-        spec, fixed = _stylegan2(shape), dict[str, NDArray[np.float32]]()
+    """Return a network of a shape, with clamp 256 where there are clamps; the same seed gives the same weights."""
+    spec: NetworkSpec
+    fixed: dict[str, NDArray[np.float32]] = {}
+    if shape.config == "AdaIN":
+        spec = _stylegan1(shape)
+        shapes = stylegan1.tensor_shapes(spec)
+    elif shape.config == "skip":
+        spec = _stylegan2(shape)
         shapes = stylegan2.tensor_shapes(spec)
     else:
         spec, fixed = _stylegan3(shape, np.random.default_rng(seed))
@@ -35,6 +39,8 @@ def random_model(shape: Shape, *, seed: int = 0) -> Model:
             values = fixed[name]
         elif name.startswith("mapping.fc") and name.endswith(".weight"):
             values /= spec.mapping.lr_multiplier  # what training leaves in files; others would map every z alike
+        elif name.endswith("affine.bias") and shape.config == "AdaIN":
+            values = np.repeat(np.array([1, 0], np.float32), extents[0] // 2)
         elif name.endswith(("affine.bias", "magnitude_ema")):
             values = np.ones(extents, np.float32)
         elif name.endswith(".bias") or name.endswith("w_avg"):
@@ -46,8 +52,23 @@ def random_model(shape: Shape, *, seed: int = 0) -> Model:
     return Model(spec, weights, facts_of(spec, file, container="random weights", flavour="none"))
 
 
+def _channels(shape: Shape) -> dict[int, int]:
+    return {side: min(shape.base // side, shape.maximum) for side in stylegan2.block_resolutions(shape.resolution)}
+
+
+def _stylegan1(shape: Shape) -> StyleGAN1Spec:
+    channels = _channels(shape)
+    return StyleGAN1Spec(
+        family="stylegan1",
+        resolution=shape.resolution,
+        img_channels=3,
+        num_ws=stylegan2.num_ws_of(shape.resolution),
+        mapping=MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS),
+        layers=stylegan1.stylegan1_layers(channels, 3, pictures=channels),
+    )
+
+
 def _stylegan2(shape: Shape) -> StyleGAN2Spec:
-    channels = {side: min(shape.base // side, shape.maximum) for side in stylegan2.block_resolutions(shape.resolution)}
     return StyleGAN2Spec(
         family="stylegan2",
         architecture="skip",
@@ -55,7 +76,7 @@ def _stylegan2(shape: Shape) -> StyleGAN2Spec:
         img_channels=3,
         num_ws=stylegan2.num_ws_of(shape.resolution),
         mapping=MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS),
-        layers=stylegan2.stylegan2_layers("skip", channels, 3, conv_clamp=_CLAMP),
+        layers=stylegan2.stylegan2_layers("skip", _channels(shape), 3, conv_clamp=_CLAMP),
     )
 
 

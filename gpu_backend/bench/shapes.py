@@ -16,9 +16,11 @@ class Shape:
     Attributes
     ----------
     base, maximum
-        The block at R of a StyleGAN2 has min(base / R, maximum) channels; for a StyleGAN3, see `StyleGAN3Design`.
+        The block at R of a StyleGAN1 or StyleGAN2 has min(base / R, maximum) channels; for a StyleGAN3, see
+        `StyleGAN3Design`.
     config
-        ``"skip"`` for a StyleGAN2 of that architecture, ``"T"`` or ``"R"`` for a StyleGAN3.
+        ``"AdaIN"`` for a StyleGAN1, ``"skip"`` for a StyleGAN2 of that architecture, ``"T"`` or ``"R"`` for a
+        StyleGAN3.
     """
 
     name: str
@@ -26,7 +28,7 @@ class Shape:
     base: int
     maximum: int
     w_dim: int = 512
-    config: Literal["skip", "T", "R"] = "skip"
+    config: Literal["AdaIN", "skip", "T", "R"] = "skip"
 
 
 SHAPES = {
@@ -36,6 +38,8 @@ SHAPES = {
         Shape("ffhq512", 512, 32768, 512),
         Shape("ffhq256", 256, 16384, 512),
         Shape("cifar32", 32, 16384, 512),
+        Shape("adain1024", 1024, 16384, 512, config="AdaIN"),
+        Shape("adain256", 256, 16384, 512, config="AdaIN"),
         Shape("t1024", 1024, 32768, 512, config="T"),
         Shape("t256", 256, 16384, 512, config="T"),
         Shape("r1024", 1024, 65536, 1024, config="R"),
@@ -43,7 +47,7 @@ SHAPES = {
     )
 }
 """The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones; of
-StyleGAN3 those at 1024 and 256 in both configurations."""
+StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256."""
 
 _OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
 
