@@ -57,6 +57,8 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
         ("Clamp", ["none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"]),
         ("Half precision", facts.fp16_layers),
         ("Noise inputs", facts.noise_layers),
+        ("Transform", ["moves, turns and scales"] if facts.has_transform else []),
+        ("Layers", [f"{layer.name}: {layer.channels} of {layer.side} x {layer.side}" for layer in facts.layers]),
         ("Directions", facts.named_directions),
         ("Names asked for", facts.names_requested),
         ("Ignored", facts.ignored),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from explorer_app.cli.arguments import (
@@ -29,7 +30,7 @@ from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import ModelFacts, Noise, PathKind, Truncation
+from gpu_backend import ModelFacts, Noise, PathKind, Transform, Truncation
 
 PATHS: dict[str, PathKind] = {
     "linear": "w-linear",
@@ -170,6 +171,10 @@ def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Sou
             f"(SHA-256 {source.model.model_id[:12]}…), not with {facts.name} ({facts.model_id[:12]}…): "
             "the picture will be different."
         )
+    if source.request.transform is not None and not facts.has_transform:
+        console.warn(f"{facts.name} takes no transform, so that of {source.path.name} is left out.")
+        session = None if source.session is None else replace(source.session, transform=Transform())
+        source = replace(source, request=replace(source.request, transform=None), session=session)
     return source.rendered_with(reference_to(facts))
 
 
@@ -203,6 +208,7 @@ def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: Mod
         frames_per_step=options.frames or 24,
         loop=bool(options.loop),
         noise=sources[0].request.noise,
+        transform=sources[0].request.transform,
         z_dim=facts.z_dim,
         overwrite=bool(options.overwrite),
     )

@@ -13,6 +13,7 @@ from explorer_app.session.edits import (
     SetSlider,
     SetSource,
     SetStrengths,
+    SetTransform,
     SetTruncation,
 )
 from explorer_app.session.history import History
@@ -171,4 +172,4 @@ def _is_nudge(edit: Edit, session: Session) -> bool:
     """Return whether an edit is a small step of a value, of which several in a row are one."""
     if isinstance(edit, SetSlider):
         return replace(edit.slider, amount=0.0) == replace(session.slider(edit.slider.direction), amount=0.0)
-    return isinstance(edit, SetTruncation | MoveTo)
+    return isinstance(edit, SetTruncation | SetTransform | MoveTo)

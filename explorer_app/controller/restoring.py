@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,14 @@ def picture_session(document: PictureDocument) -> Session:
         return document.session
     blend = document.request.blend
     first = blend[0][0]
+    matrix = document.request.transform
     return Session(
         model=document.model,
         held=blend,
         classes=first.latent.classes,
         truncation=first.truncation,
         noise=document.request.noise,
+        transform=(Transform.of_matrix(matrix) if matrix is not None else None) or Transform(),
     )
 
 

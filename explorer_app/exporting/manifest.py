@@ -82,7 +82,9 @@ def find_manifest(sequence: Sequence) -> FoundManifest | None:
 def _plan(sequence: Sequence) -> dict[str, Any]:
     """Return what decides every pixel of the sequence: two sequences are the same if this is."""
     settings = sequence.settings
+    transform = {} if settings.transform is None else {"transform": list(settings.transform)}
     return {
+        **transform,
         "name": settings.name,
         "sha256": settings.model.model_id,
         "path": settings.kind,

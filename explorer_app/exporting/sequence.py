@@ -30,8 +30,8 @@ class SequenceSettings:
     ----------
     keys
         Keyframes: each a blend, as in `RenderRequest.blend`.
-    noise
-        The same for every frame, so that nothing flickers.
+    noise, transform
+        The same for every frame, so that nothing flickers; the transform as in `RenderRequest`.
     kind, frames_per_step, loop
         As for `gpu_backend.path_blends`.
     folder, name
@@ -54,6 +54,7 @@ class SequenceSettings:
     frames_per_step: int = 24
     loop: bool = False
     noise: Noise = Noise()
+    transform: tuple[float, ...] | None = None
     z_dim: int = 512
     resolution: int | None = None
     overwrite: bool = False
@@ -86,6 +87,7 @@ class Sequence:
             model_id=settings.model.model_id,
             blend=self.blends[index],
             noise=settings.noise,
+            transform=settings.transform,
             resolution=settings.resolution,
         )
 

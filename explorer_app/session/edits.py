@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, Noise, RowRange, Truncation
+from gpu_backend import SEED_COUNT, Noise, RowRange, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
@@ -77,6 +77,18 @@ class SetNoise:
     def apply(self, session: Session) -> Session:
         """Return the session with the new noise."""
         return replace(session, noise=self.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransform:
+    """Move, turn and scale the picture inside the network."""
+
+    transform: Transform
+    label: str = "Transform"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the new transform."""
+        return replace(session, transform=self.transform)
 
 
 @dataclass(frozen=True, slots=True)

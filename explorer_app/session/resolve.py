@@ -11,6 +11,7 @@ from gpu_backend import (
     MixSource,
     Recipe,
     RenderRequest,
+    Transform,
     plane_point,
 )
 
@@ -24,9 +25,15 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
         model_id=session.model.model_id,
         blend=resolve_blend(session),
         noise=session.noise,
+        transform=resolve_transform(session),
         resolution=resolution,
         measure_steps=measure_steps,
     )
+
+
+def resolve_transform(session: Session) -> tuple[float, ...] | None:
+    """Return the nine numbers of a session's transform; None at rest, so that the network keeps its own."""
+    return None if session.transform == Transform() else session.transform.matrix
 
 
 def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_backend import Latent, Noise, Recipe, RowRange, Truncation
+from gpu_backend import Latent, Noise, Recipe, RowRange, Transform, Truncation
 
 SLIDER_COUNT = 24
 """How many SeFa directions the sliders panel shows, after all named ones."""
@@ -70,6 +70,9 @@ class Session:
         the window. Empty while the plane's position rules; walking the plane lets go of it.
     classes
         (class, weight) pairs; empty for an all-zero label.
+    transform
+        How the picture is moved, turned and scaled inside a network that has such an input; at rest the network's own
+        counts.
     """
 
     model: ModelReference = ModelReference()
@@ -80,6 +83,7 @@ class Session:
     noise: Noise = Noise()
     sliders: tuple[Slider, ...] = ()
     mix: tuple[Source, ...] = ()
+    transform: Transform = Transform()
 
     def slider(self, direction: str) -> Slider:
         """Return the slider of a direction, the default one if it was never touched."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +19,7 @@ from explorer_app.session.session import ModelReference, Position, Session, Slid
 from gpu_backend import (
     LoomError,
     RowRange,
+    Transform,
     Truncation,
     latent_from_json,
     latent_to_json,
@@ -31,6 +32,9 @@ from gpu_backend import (
 
 FORMAT = "latent-loom-session"
 VERSION = 1
+
+MIN_SCALE, MAX_SCALE = 1e-3, 1e3
+"""How far a transform may scale."""
 
 _MAX_NBYTES = 256 << 20
 _MAX_ITEMS = 4096
@@ -128,6 +132,8 @@ def session_to_json(session: Session) -> dict[str, Any]:
             {"latent": latent_to_json(item.latent), "strengths": list(item.strengths), "label": item.label}
             for item in session.mix
         ]
+    if session.transform != Transform():
+        data["transform"] = asdict(session.transform)
     return data
 
 
@@ -165,6 +171,7 @@ def session_from_json(data: object) -> Session:
             noise=noise_from_json(data.get("noise", {})),
             sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
             mix=tuple(_source(item) for item in _list(data.get("mix", []), "mix")),
+            transform=_transform(data.get("transform", {})),
         )
     except SessionFileError:
         raise
@@ -221,6 +228,15 @@ def _source(data: object) -> Source:
         strengths=tuple(_number(item, "strength") for item in _list(fields.get("strengths", []), "strengths")),
         label=_text(fields.get("label", ""), "mix source's label"),
     )
+
+
+def _transform(data: object) -> Transform:
+    fields, rest = _mapping(data, "transform"), Transform()
+    names = ("x", "y", "degrees", "scale")
+    x, y, degrees, scale = (_number(fields.get(name, getattr(rest, name)), f"transform's {name}") for name in names)
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise SessionFileError(f"The transform's scale must be in {MIN_SCALE:g}..{MAX_SCALE:g}, but is {scale:g}.")
+    return Transform(x, y, degrees, scale)
 
 
 def _mapping(data: object, what: str) -> Mapping[str, Any]:

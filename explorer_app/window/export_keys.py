@@ -10,7 +10,7 @@ from pathlib import Path
 
 from explorer_app.exporting.sequence import Blend, SequenceSettings, plan_sequence
 from explorer_app.session.edits import GoToSeed
-from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.resolve import resolve_blend, resolve_transform
 from explorer_app.session.session import ModelReference, Session
 from gpu_backend import SEED_COUNT, LoomError, PathKind
 
@@ -80,7 +80,7 @@ def export_settings(
     z_dim: int,
     overwrite: bool,
 ) -> SequenceSettings:
-    """Return what the exporter takes, with the noise and the model of the session."""
+    """Return what the exporter takes, with the noise, the transform and the model of the session."""
     return SequenceSettings(
         keys=tuple(key.blend for key in keys),
         folder=folder,
@@ -90,6 +90,7 @@ def export_settings(
         frames_per_step=frames_per_step,
         loop=loop,
         noise=session.noise,
+        transform=resolve_transform(session),
         z_dim=z_dim,
         overwrite=overwrite,
     )

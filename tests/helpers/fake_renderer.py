@@ -248,10 +248,11 @@ class FakeRenderer:
         self.closed += 1
 
 
-def fake_model(path: Path, **options: Any) -> Model:
+def fake_model(path: Path, *, has_transform: bool = False, **options: Any) -> Model:
     """A small network that says it came from this path; other paths give other models."""
     model = make_stylegan2(**{"resolution": 128, "channel_max": 2, **options})
     facts = replace(model.facts, path=str(path), name=path.stem, model_id=f"sha of {path.name}")
+    facts = replace(facts, has_transform=has_transform)
     return replace(model, facts=facts)
 
 

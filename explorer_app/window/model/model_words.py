@@ -80,6 +80,7 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Clamp", clamp),
         ("Half precision", ", ".join(facts.fp16_layers) or "no layer"),
         ("Noise layers", ", ".join(facts.noise_layers) or "none"),
+        ("Transform", "moves, turns and scales" if facts.has_transform else "none"),
         ("Drafts", ", ".join(f"{side} × {side}" for side in facts.draft_resolutions) or "none"),
         ("Named directions", ", ".join(facts.named_directions) or "none"),
         ("Names asked for", "\n".join(facts.names_requested) or "none"),

@@ -8,7 +8,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import ModelReference, Position, Session, Slider
 from explorer_app.session.storage import save_session
-from gpu_backend import Noise, Point, Truncation, open_renderer
+from gpu_backend import Noise, Point, Transform, Truncation, inspect_model, open_renderer
 from tests.helpers.command import Command
 
 
@@ -90,6 +90,29 @@ def test_a_session_becomes_its_picture(command: Command, networks: Path, tmp_pat
     assert restored is not None
     assert restored.position == session.position
     assert restored.sliders == session.sliders
+
+
+def test_a_transform_is_rendered_where_the_network_takes_one(command: Command, networks: Path, tmp_path: Path) -> None:
+    turned = Transform(0.1, 0.0, 30.0)
+    facts = inspect_model(networks / "alias-free.safetensors")
+    model = ModelReference(facts.path, facts.name, facts.model_id)
+    save_session(tmp_path / "state.loom", Session(model, transform=turned))
+    assert command("render", "--from", tmp_path / "state.loom", "--outdir", tmp_path).status == 0
+    made = read_picture(tmp_path / "state.png")
+    assert made.request.transform == turned.matrix
+    assert made.session is not None
+    assert made.session.transform == turned
+    plain = networks / "plain.safetensors"
+    outcome = command("render", "--from", tmp_path / "state.png", "--network", plain, "--outdir", tmp_path / "again")
+    assert outcome.status == 0
+    assert "plain takes no transform, so that of state.png is left out" in outcome.err
+    again = read_picture(tmp_path / "again" / "state.png")
+    assert again.request.transform is None
+    assert again.session is not None
+    assert again.session.transform == Transform()
+    sequence = ("render", "--from", tmp_path / "state.png", tmp_path / "state.png", "--path", "linear", "--frames", "1")
+    assert command(*sequence, "--outdir", tmp_path / "path").status == 0
+    assert read_picture(tmp_path / "path" / "path_00001.png").request.transform == turned.matrix
 
 
 def test_another_network_warns_and_renders_with_the_one_named(command: Command, networks: Path, tmp_path: Path) -> None:

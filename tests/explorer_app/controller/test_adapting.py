@@ -2,8 +2,9 @@ from dataclasses import replace
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.session.session import ModelReference, Session, Slider, Source
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Truncation
+from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import make_stylegan3
 
 FACTS = make_stylegan2(resolution=32, w_dim=8, c_dim=2).facts
 HERE = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
@@ -72,6 +73,14 @@ def test_cutoff_and_noise_end_where_the_layers_do():
     assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
     assert len(fitted.session.noise.layer_gains) == len(FACTS.noise_layers)
     assert len(fitted.changes) == 3
+
+
+def test_a_transform_goes_where_the_network_takes_none():
+    session = Session(model=ELSEWHERE, transform=Transform(degrees=10.0))
+    fitted = adapt(session, FACTS)
+    assert fitted.session.transform == Transform()
+    assert "the transform, which it does not take, was reset" in fitted.changes
+    assert adapt(session, make_stylegan3().facts).session.transform == Transform(degrees=10.0)
 
 
 def test_what_lies_inside_a_held_latent_is_fitted_too():

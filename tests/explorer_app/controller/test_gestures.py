@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer_app.session.edits import AddSource, GoToSeed, SetNoise, SetSlider, SetTruncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetNoise, SetSlider, SetTransform, SetTruncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
-from gpu_backend import Latent, Noise, Truncation
+from gpu_backend import Latent, Noise, Transform, Truncation
 from tests.helpers.desk import Desk
 
 
@@ -124,6 +124,22 @@ def test_everything_that_a_person_sets_can_be_taken_back(open_desk: Desk):
     desk.controller.go_to(7)
     assert desk.controller.session == after
     desk.rest()
+
+
+def test_a_drag_of_the_transform_is_one_step(desk: Desk):
+    desk.library.options["cats"] = {"has_transform": True}
+    desk.start()
+    for degrees in (1.0, 2.0, 3.0):
+        desk.controller.edit(SetTransform(Transform(degrees=degrees)), False)
+    desk.controller.edit(SetTransform(Transform(degrees=4.0)))
+    assert desk.labels == ["Start", "Transform"]
+    desk.rest()
+    assert desk.frames[-1].request.transform == Transform(degrees=4.0).matrix
+    desk.controller.undo()
+    desk.rest()
+    assert desk.frames[-1].request.transform is None
+    desk.controller.redo()
+    assert desk.controller.session.transform == Transform(degrees=4.0)
 
 
 def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_desk: Desk):

@@ -13,7 +13,7 @@ from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
-from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Truncation
+from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
 from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError
 from tests.helpers.fake_engine import FakeEngine, fake_frame
 
@@ -228,6 +228,7 @@ def test_a_frame_that_comes_after_cancelling_is_dropped(wanted: SequenceSettings
         {"frames_per_step": 3},
         {"loop": True},
         {"noise": Noise("const")},
+        {"transform": Transform(degrees=5.0).matrix},
         {"keys": (key(1), key(2), key(4))},
         {"model": ModelReference("/models/m.pkl", "m", "cd" * 32)},
     ],

@@ -6,13 +6,14 @@ import pytest
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
-from gpu_backend import Latent, Noise, Point, Recipe, RequestError, Truncation
+from gpu_backend import Latent, Noise, Point, Recipe, RequestError, Transform, Truncation
 
 
 def key(seed: int) -> tuple[tuple[Recipe, float], ...]:
     return ((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),)
 
 
+TURNED = Transform(0.1, 0.0, 30.0).matrix
 SETTINGS = SequenceSettings(
     keys=(key(1), key(2), key(3)),
     folder=Path("out"),
@@ -21,6 +22,7 @@ SETTINGS = SequenceSettings(
     kind="w-linear",
     frames_per_step=4,
     noise=Noise("random", 3),
+    transform=TURNED,
 )
 
 
@@ -32,6 +34,7 @@ def test_every_frame_has_a_request_and_a_file_and_keys_stand_where_they_should(k
     assert len(sequence) == settings.frame_count == (12 if loop else 9)
     assert [sequence.request(index * 4).blend for index in range(3)] == list(settings.keys)
     assert {sequence.request(index).noise for index in range(len(sequence))} == {Noise("random", 3)}
+    assert {sequence.request(index).transform for index in range(len(sequence))} == {TURNED}
     assert {sequence.request(index).model_id for index in range(len(sequence))} == {"ab" * 32}
     assert sequence.path(7) == Path("out/walk_00007.png")
     assert sequence.manifest_path == Path("out/walk.manifest.json")

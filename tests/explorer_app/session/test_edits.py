@@ -12,12 +12,13 @@ from explorer_app.session.edits import (
     SetSlider,
     SetSource,
     SetStrengths,
+    SetTransform,
     SetTruncation,
     ZeroSliders,
 )
 from explorer_app.session.resolve import kept_latent, resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Truncation, plane_point
+from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Transform, Truncation, plane_point
 
 PLAIN = Session(model=ModelReference("/m", "m", "id"))
 HELD = replace(PLAIN, held=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75)))
@@ -84,6 +85,13 @@ def test_a_session_resolves_to_its_plane_point_with_everything_on_top():
     )
     assert request.blend[0][0].latent.point == plane_point(0.25, 0.5)
     assert request.blend[0][0].truncation == session.truncation
+
+
+def test_a_transform_reaches_the_request_and_none_leaves_the_network_its_own():
+    turned = Transform(0.1, -0.2, 30.0, 1.5)
+    assert resolve(SetTransform(turned).apply(PLAIN)).transform == turned.matrix
+    assert resolve(SetTransform(Transform()).apply(SetTransform(turned).apply(PLAIN))).transform is None
+    assert resolve(PLAIN).transform is None
 
 
 def test_what_is_kept_of_a_held_latent_is_its_heaviest_part():

@@ -17,7 +17,7 @@ from explorer_app.session.storage import (
     session_from_json,
     session_to_json,
 )
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Truncation
+from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Transform, Truncation
 
 NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
 FULL = Session(
@@ -33,6 +33,7 @@ FULL = Session(
             Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),)), (0.25, 1), "a"
         ),
     ),
+    transform=Transform(0.25, -0.5, -30.0, 1.25),
 )
 
 
@@ -64,6 +65,10 @@ def test_a_part_that_is_missing_gets_its_default():
         ({"position": [1, float("inf")]}, "finite"),
         ({"position": [1, 10**400]}, "too large"),
         ({"psi": "much"}, "psi"),
+        ({"transform": [1, 0, 0]}, "transform"),
+        ({"transform": {"degrees": "much"}}, "transform's degrees"),
+        ({"transform": {"scale": 0}}, "scale must be in 0.001..1000"),
+        ({"transform": {"scale": -1.0}}, "scale must be in"),
         ({"cutoff": -1}, "cutoff"),
         ({"classes": [[1]]}, "pair"),
         ({"classes": [[-1, 1.0]]}, "class"),
