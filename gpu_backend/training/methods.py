@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import torch
 
-from gpu_backend.training.networks.resampling import Way
 from gpu_backend.training.options import TrainOptions
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -31,8 +30,6 @@ class StepMethods:
         Gradients are dropped after a step; otherwise they are set to zero and added to.
     graphs
         Updates are captured as CUDA graphs and replayed.
-    way
-        How convolutions change the resolution.
     compile
         Both networks go through torch.compile, except in the regularisers, which differentiate twice.
     """
@@ -44,7 +41,6 @@ class StepMethods:
     set_to_none: bool = True
     graphs: bool = False
     compile: bool = False
-    way: Way = "steps"
 
     @classmethod
     def of(cls, options: TrainOptions, device: torch.device) -> StepMethods:

@@ -17,7 +17,7 @@ from gpu_backend.training.options import TrainOptions
 Network = TypeVar("Network", bound=nn.Module)
 
 
-Make = Callable[[NetworkShape, StepMethods], tuple[Generator, Discriminator]]
+Make = Callable[[NetworkShape], tuple[Generator, Discriminator]]
 """Makes both networks, on the host."""
 
 
@@ -33,16 +33,16 @@ def network_shape(options: TrainOptions) -> NetworkShape:
     )
 
 
-def make_networks(shape: NetworkShape, methods: StepMethods) -> tuple[Generator, Discriminator]:
+def make_networks(shape: NetworkShape) -> tuple[Generator, Discriminator]:
     """Make the networks that are trained."""
-    return Generator(shape.spec(), methods.way), Discriminator(shape, methods.way)
+    return Generator(shape.spec()), Discriminator(shape)
 
 
 class NetworkPair:
     """Both networks on their device, and how they are called."""
 
     def __init__(self, shape: NetworkShape, methods: StepMethods, device: torch.device, make: Make) -> None:
-        generator, discriminator = make(shape, methods)
+        generator, discriminator = make(shape)
         self.generator = _placed(generator, methods, device)
         self.discriminator = _placed(discriminator, methods, device)
         self._low = methods.low

@@ -11,7 +11,6 @@ from gpu_backend.training.benchmark.options import RowName
 from gpu_backend.training.benchmark.plain_layers import make_plain_networks
 from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.network_pair import Make, make_networks
-from gpu_backend.training.networks.resampling import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Row:
     problem: str = ""
 
 
-def ladder(device: torch.device, way: Way) -> Iterator[Row]:
+def ladder(device: torch.device) -> Iterator[Row]:
     """Yield all rows; what a row cannot do on this device, those after it leave out."""
     on_gpu = device.type == "cuda"
     plain = StepMethods(set_to_none=False)
@@ -52,7 +51,7 @@ def ladder(device: torch.device, way: Way) -> Iterator[Row]:
         bf16,
         make_plain_networks,
     )
-    fused = replace(bf16, fused=True, way=way)
+    fused = replace(bf16, fused=True)
     yield Row(
         "fused",
         "the same weights for all pictures; scale, noise, bias and activation in one pass, with gradients of their "

@@ -24,8 +24,6 @@ class TrainBenchOptions:
         Timed steps of a row, in whole periods of the regularisers.
     rows
         Which rows to measure; each has the optimisations of all rows before it, measured or not.
-    way
-        How the fused rows change the resolution; empty for what training uses.
     budget_s
         No row begins after so many seconds.
     out
@@ -40,7 +38,6 @@ class TrainBenchOptions:
     channel_max: int = 512
     steps: int = 48
     rows: tuple[RowName, ...] = ROWS
-    way: Literal["", "steps", "phases"] = ""
     device: str = "auto"
     budget_s: float = 900.0
     out: Path | None = None
@@ -64,7 +61,6 @@ def add_train_bench_options(parser: argparse.ArgumentParser) -> None:
         help=f"timed steps of a row, rounded up to whole periods of 16; fewer where they are slow ({usual.steps})",
     )
     add("--rows", type=_rows, default=ROWS, metavar="LIST", help=f"of {', '.join(ROWS)} (default: all)")
-    add("--way", choices=("steps", "phases"), default="", help="how fused rows change the resolution (as training)")
     add("--device", default=usual.device, metavar="NAME", help="auto, cpu, cuda or cuda:N (auto)")
     add(
         "--budget-s",

@@ -13,28 +13,34 @@ from torch.nn import functional
 
 from gpu_backend.ops.bias_act import LRELU_SLOPE, BiasAct
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
-from gpu_backend.training.methods import StepMethods
-from gpu_backend.training.networks.discriminator import Discriminator, PlainConv, Residual, Skip, with_deviation
-from gpu_backend.training.networks.generator import Block, Generator, block_precision
+from gpu_backend.training.network_pair import make_networks
+from gpu_backend.training.networks.discriminator import Discriminator, PlainConv, Skip
+from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.networks.layers import NoiseInput, StyledConv, ToRgb
 from gpu_backend.training.networks.shape import NetworkShape
 
-_TAPS = (0.125, 0.375, 0.375, 0.125)
+_OUTER, _INNER = 0.125, 0.375
 
 
-def make_plain_networks(shape: NetworkShape, methods: StepMethods) -> tuple[Generator, Discriminator]:
-    """Make the networks with the same random numbers as the trained ones; of the methods, none is used."""
-    generator, discriminator = Generator(shape.spec()), TextbookDiscriminator(shape)
-    for name in generator.synthesis.names:
-        generator.synthesis.set_submodule(name, TextbookBlock(generator.synthesis.get_submodule(name)))
-    for name in discriminator.names:
-        block = discriminator.get_submodule(name)
-        for branch in ("conv0", "conv1"):
-            block.set_submodule(branch, TextbookConv(block.get_submodule(branch)))
-        block.set_submodule("skip", TextbookSkip(block.get_submodule("skip")))
-    discriminator.set_submodule("from_rgb", TextbookConv(discriminator.from_rgb))
-    discriminator.set_submodule("last_conv", TextbookConv(discriminator.last_conv))
-    return generator, discriminator
+def make_plain_networks(shape: NetworkShape) -> tuple[Generator, Discriminator]:
+    """Make the networks that are trained, with the same random numbers, and put a textbook's layers into them."""
+    networks = make_networks(shape)
+    for network in networks:
+        for name, layer in list(network.named_modules()):
+            if (plain := _textbook(layer)) is not None:
+                network.set_submodule(name, plain)
+    return networks
+
+
+def _textbook(layer: nn.Module) -> nn.Module | None:
+    """Return the layer that takes the place of another, with its parameters; None where nothing does."""
+    if isinstance(layer, StyledConv):
+        return TextbookStyledConv(layer)
+    if isinstance(layer, ToRgb):
+        return TextbookToRgb(layer)
+    if isinstance(layer, PlainConv):
+        return TextbookConv(layer)
+    return TextbookSkip(layer) if isinstance(layer, Skip) else None
 
 
 class TextbookStyledConv(nn.Module):
@@ -62,55 +68,26 @@ class TextbookStyledConv(nn.Module):
 
 
 class TextbookToRgb(nn.Module):
-    """The 1 x 1 convolution with style that gives a picture."""
+    """The 1 x 1 convolution with style that adds to the picture."""
 
     def __init__(self, of: ToRgb) -> None:
         super().__init__()
         self.weight, self.bias, self.affine = of.weight, of.bias, of.affine
         self.act, self.scale = of.act, of.scale
 
-    def forward(self, x: Tensor, w: Tensor, low: torch.dtype) -> Tensor:
-        """(n, in, side, side) and (n, w_dim) to (n, 3, side, side) float32."""
+    def forward(self, x: Tensor, image: Tensor | None, w: Tensor, low: torch.dtype) -> Tensor:
+        """(n, in, side, side), the picture so far at half the side, and (n, w_dim) to (n, 3, side, side) float32."""
         weight = self.weight * self.scale * self.affine(w)[:, None, :, None, None]
         y = modulated(x.to(low), weight.to(low), is_up=False).float()
-        return activated(y + self.bias[:, None, None], self.act)
-
-
-class TextbookBlock(nn.Module):
-    """The layers of one resolution."""
-
-    def __init__(self, of: nn.Module) -> None:
-        super().__init__()
-        assert isinstance(of, Block)
-        self.use_half, self.rows = of.use_half, of.rows
-        self.const = getattr(of, "const", None)
-        for name, layer in of.named_children():
-            if isinstance(layer, StyledConv):
-                self.add_module(name, TextbookStyledConv(layer))
-            elif isinstance(layer, ToRgb):
-                self.add_module(name, TextbookToRgb(layer))
-
-    def forward(
-        self, x: Tensor | None, image: Tensor | None, ws: Tensor, noise: NoiseInput, low: torch.dtype
-    ) -> tuple[Tensor, Tensor]:
-        """Return features and picture of this resolution."""
-        if x is None:
-            assert self.const is not None
-            x = self.const.expand(ws.shape[0], -1, -1, -1)
-        for name in ("conv0", "conv1"):
-            if name in self.rows:
-                x = self.get_submodule(name)(x, ws[:, self.rows[name]], noise, low)
-        assert x is not None
-        y: Tensor = self.get_submodule("torgb")(x, ws[:, self.rows["torgb"]], low)
-        return x, y if image is None else doubled(image) + y
+        y = activated(y + self.bias[:, None, None], self.act)
+        return y if image is None else doubled(image) + y
 
 
 class TextbookConv(nn.Module):
     """A convolution with bias and leaky ReLU, after a filter and with stride 2 where the side is halved."""
 
-    def __init__(self, of: nn.Module) -> None:
+    def __init__(self, of: PlainConv) -> None:
         super().__init__()
-        assert isinstance(of, PlainConv)
         self.weight, self.bias = of.weight, of.bias
         self.act, self.scale, self.is_down = of.act, of.scale, of.down is not None
 
@@ -127,29 +104,13 @@ class TextbookConv(nn.Module):
 class TextbookSkip(nn.Module):
     """A filter and a 1 x 1 convolution."""
 
-    def __init__(self, of: nn.Module) -> None:
+    def __init__(self, of: Skip) -> None:
         super().__init__()
-        assert isinstance(of, Skip)
         self.weight, self.scale = of.weight, of.scale
 
     def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
         """(n, in, side, side) to (n, out, side / 2, side / 2), computed as `low`."""
         return functional.conv2d(smoothed(x.to(low), 1, stride=2), (self.weight * self.scale).to(low))
-
-
-class TextbookDiscriminator(Discriminator):
-    """The same network; pictures keep the layout that they come in."""
-
-    def forward(self, pictures: Tensor, low: torch.dtype = torch.float32) -> Tensor:
-        """(n, 3, R, R) float32 to (n,) float32."""
-        x: Tensor = self.from_rgb(pictures, block_precision(low, self.use_half))
-        for name in self.names:
-            block = self.get_submodule(name)
-            assert isinstance(block, Residual)
-            x = block(x, block_precision(low, block.use_half))
-        x = self.last_conv(with_deviation(x.float()), torch.float32)
-        logits: Tensor = self.logit(self.last_dense(x.flatten(1)))
-        return logits[:, 0]
 
 
 def modulated(x: Tensor, weight: Tensor, *, is_up: bool) -> Tensor:
@@ -185,6 +146,6 @@ def activated(x: Tensor, act: BiasAct) -> Tensor:
 
 def _kernel(x: Tensor, gain: float) -> Tensor:
     """Return (channels, 1, 4, 4) in the precision and on the device of x, where nothing is copied to."""
-    outer, inner = (torch.full((1,), tap, dtype=x.dtype, device=x.device) for tap in _TAPS[:2])
+    outer, inner = (torch.full((1,), tap, dtype=x.dtype, device=x.device) for tap in (_OUTER, _INNER))
     taps = torch.cat([outer, inner, inner, outer])
     return (torch.outer(taps, taps) * gain).expand(x.shape[1], 1, -1, -1)

@@ -56,7 +56,6 @@ class StepReport:
     resolution: int
     batch: int
     parameters: int
-    way: str
     method: tuple[str, ...]
     rows: tuple[StepTime, ...]
     skipped: tuple[SkippedRow, ...]

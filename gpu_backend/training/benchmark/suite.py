@@ -19,7 +19,6 @@ from gpu_backend.training.benchmark.ladder import Row, ladder
 from gpu_backend.training.benchmark.options import TrainBenchOptions
 from gpu_backend.training.benchmark.report import SkippedRow, StepReport, StepTime
 from gpu_backend.training.data.prefetch import Prefetch
-from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.network_pair import make_networks, network_shape
 from gpu_backend.training.options import TrainOptions
 from gpu_backend.training.processes import Processes, joined
@@ -45,9 +44,8 @@ def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepRep
     skipped: list[SkippedRow] = []
     with joined(options.device) as processes, _without_tf32():
         trained = train_options(options)
-        way = options.way or StepMethods.of(trained, processes.device).way
         source = HeldPictures(options.resolution)
-        for row in ladder(processes.device, way):
+        for row in ladder(processes.device):
             if row.name not in options.rows:
                 continue
             problem = row.problem or (_SPENT if time.monotonic() - began > options.budget_s else "")
@@ -55,7 +53,7 @@ def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepRep
                 say(f"measuring: {row.name}")
                 try:
                     rows.append(_measured(row, trained, processes, source, options.steps))
-                except (torch.OutOfMemoryError, LoomError, RuntimeError) as error:
+                except (LoomError, RuntimeError) as error:
                     problem = str(error).splitlines()[0]
                 _clean(processes.device)
             if problem:
@@ -70,7 +68,6 @@ def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepRep
             resolution=options.resolution,
             batch=options.batch,
             parameters=_parameters(trained),
-            way=way,
             method=_method(),
             rows=tuple(rows),
             skipped=tuple(skipped),
@@ -173,7 +170,7 @@ def _device_name(device: torch.device) -> str:
 
 def _parameters(options: TrainOptions) -> int:
     with torch.device("meta"):  # nobody looks at values
-        networks = make_networks(network_shape(options), StepMethods())
+        networks = make_networks(network_shape(options))
     return sum(parameter.numel() for network in networks for parameter in network.parameters())
 
 

@@ -13,7 +13,7 @@ from gpu_backend.training.networks.convolution import POINTWISE, SAME, convolve
 from gpu_backend.training.networks.filters import HALVE, filtered
 from gpu_backend.training.networks.generator import block_precision
 from gpu_backend.training.networks.layers import Dense
-from gpu_backend.training.networks.resampling import DownConvolution, Way
+from gpu_backend.training.networks.resampling import DownConvolution
 from gpu_backend.training.networks.scaled_act import scaled_act
 from gpu_backend.training.networks.shape import CLAMP, NetworkShape
 
@@ -23,13 +23,13 @@ _HALF_POWER = math.sqrt(0.5)
 
 
 class PlainConv(nn.Module):
-    """A convolution with equalised learning rate, bias, activation and gain; of a halved picture with `way`."""
+    """A convolution with equalised learning rate, bias, activation and gain; halves the side if asked."""
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, *, way: Way | None = None, gain: float = 1.0) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int, *, halves: bool = False, gain: float = 1.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        self.down = None if way is None else DownConvolution(way)
+        self.down = DownConvolution() if halves else None
         self.act = BiasAct.of_layer("lrelu", gain, CLAMP)
         self.scale = 1.0 / math.sqrt(inputs * kernel**2)
 
@@ -41,6 +41,17 @@ class PlainConv(nn.Module):
         else:
             y = self.down(x, weight)
         return scaled_act(y, self.act, bias=self.bias)
+
+
+class FromRgb(PlainConv):
+    """The 1 x 1 convolution of pictures, which gives the layout to all that follows: channels last."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__(3, outputs, 1)
+
+    def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
+        """(n, 3, R, R) to (n, out, R, R), computed as `low`."""
+        return super().forward(x.contiguous(memory_format=torch.channels_last), low)
 
 
 class Skip(nn.Module):
@@ -59,11 +70,11 @@ class Skip(nn.Module):
 class Residual(nn.Module):
     """Two convolutions beside a linear one; half the side."""
 
-    def __init__(self, inputs: int, outputs: int, way: Way, *, use_half: bool) -> None:
+    def __init__(self, inputs: int, outputs: int, *, use_half: bool) -> None:
         super().__init__()
         self.use_half = use_half
         self.conv0 = PlainConv(inputs, inputs, 3)
-        self.conv1 = PlainConv(inputs, outputs, 3, way=way, gain=_HALF_POWER)
+        self.conv1 = PlainConv(inputs, outputs, 3, halves=True, gain=_HALF_POWER)
         self.skip = Skip(inputs, outputs)
 
     def forward(self, x: Tensor, low: torch.dtype) -> Tensor:
@@ -76,15 +87,15 @@ class Residual(nn.Module):
 class Discriminator(nn.Module):
     """Pictures to one logit each: positive for real."""
 
-    def __init__(self, shape: NetworkShape, way: Way = "steps") -> None:
+    def __init__(self, shape: NetworkShape) -> None:
         super().__init__()
         sides = [side for side in reversed(block_resolutions(shape.resolution)) if side > 4]
         self.names = [f"b{side}" for side in sides]
         self.use_half = bool(sides)
-        self.from_rgb = PlainConv(3, shape.channels(shape.resolution), 1)
+        self.from_rgb = FromRgb(shape.channels(shape.resolution))
         for side, name in zip(sides, self.names, strict=True):
             half = side >= shape.half_from
-            self.add_module(name, Residual(shape.channels(side), shape.channels(side // 2), way, use_half=half))
+            self.add_module(name, Residual(shape.channels(side), shape.channels(side // 2), use_half=half))
         width = shape.channels(4)
         self.last_conv = PlainConv(width + 1, width, 3)
         self.last_dense = Dense(width * 16, width, act=BiasAct.of_layer("lrelu"))
@@ -92,7 +103,6 @@ class Discriminator(nn.Module):
 
     def forward(self, pictures: Tensor, low: torch.dtype = torch.float32) -> Tensor:
         """(n, 3, R, R) float32 to (n,) float32; the last layers always run in float32."""
-        pictures = pictures.contiguous(memory_format=torch.channels_last)  # the layout of everything that follows
         x: Tensor = self.from_rgb(pictures, block_precision(low, self.use_half))
         for name in self.names:
             block = self.get_submodule(name)

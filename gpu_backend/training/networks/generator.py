@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from gpu_backend.model.spec import LayerSpec, MappingSpec, StyleGAN2Spec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
-from gpu_backend.training.networks.filters import DOUBLE, filtered
 from gpu_backend.training.networks.layers import Dense, NoiseInput, StyledConv, ToRgb
-from gpu_backend.training.networks.resampling import Way
 
 _W_AVG_BETA = 0.998
 
@@ -45,14 +43,14 @@ class Mapping(nn.Module):
 class Block(nn.Module):
     """The layers of one resolution."""
 
-    def __init__(self, layers: tuple[LayerSpec, ...], w_dim: int, way: Way) -> None:
+    def __init__(self, layers: tuple[LayerSpec, ...], w_dim: int) -> None:
         super().__init__()
         self.use_half = layers[0].use_fp16
         self.rows = {layer.name.split(".")[1]: layer.w_index for layer in layers}
         if layers[0].kind == "conv":
             self.const = nn.Parameter(torch.randn(layers[0].in_channels, 4, 4))
         for layer in layers:
-            made = ToRgb(layer, w_dim) if layer.kind == "to_rgb" else StyledConv(layer, w_dim, way)
+            made = ToRgb(layer, w_dim) if layer.kind == "to_rgb" else StyledConv(layer, w_dim)
             self.add_module(layer.name.split(".")[1], made)
 
     def forward(
@@ -64,19 +62,18 @@ class Block(nn.Module):
         for name in ("conv0", "conv1"):
             if name in self.rows:
                 x = self.get_submodule(name)(x, ws[:, self.rows[name]], noise, low)
-        y: Tensor = self.get_submodule("torgb")(x, ws[:, self.rows["torgb"]], low)
-        return x, y if image is None else filtered(image, DOUBLE) + y
+        return x, self.get_submodule("torgb")(x, image, ws[:, self.rows["torgb"]], low)
 
 
 class Synthesis(nn.Module):
     """Rows of w to a picture."""
 
-    def __init__(self, spec: StyleGAN2Spec, way: Way = "steps") -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         sides = sorted({layer.resolution for layer in spec.layers})
         self.names = [f"b{side}" for side in sides]
         for side, name in zip(sides, self.names, strict=True):
-            self.add_module(name, Block(tuple(la for la in spec.layers if la.resolution == side), spec.w_dim, way))
+            self.add_module(name, Block(tuple(la for la in spec.layers if la.resolution == side), spec.w_dim))
 
     def forward(self, ws: Tensor, noise: NoiseInput = "random", low: torch.dtype = torch.float32) -> Tensor:
         """Return the picture of (n, num_ws, w_dim): (n, 3, R, R) float32, about -1 to 1.
@@ -99,11 +96,11 @@ class Synthesis(nn.Module):
 class Generator(nn.Module):
     """Both, in float32 unless asked otherwise; its state dict is what a model file holds."""
 
-    def __init__(self, spec: StyleGAN2Spec, way: Way = "steps") -> None:
+    def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
         self.spec = spec
         self.mapping = Mapping(spec.mapping)
-        self.synthesis = Synthesis(spec, way)
+        self.synthesis = Synthesis(spec)
 
     def rows(self, z: Tensor, psi: float = 1.0) -> Tensor:
         """(n, z_dim) to (n, num_ws, w_dim), truncated by psi."""

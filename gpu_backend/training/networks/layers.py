@@ -14,7 +14,8 @@ from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
 from gpu_backend.reference.fully_connected import fully_connected
 from gpu_backend.training.networks.convolution import POINTWISE, SAME, convolve
-from gpu_backend.training.networks.resampling import UpConvolution, Way
+from gpu_backend.training.networks.filters import DOUBLE, filtered
+from gpu_backend.training.networks.resampling import UpConvolution
 from gpu_backend.training.networks.scaled_act import scaled_act
 
 NoiseInput = Literal["random", "const", "none"]
@@ -48,9 +49,9 @@ class StyledConv(nn.Module):
 
     noise_const: Tensor
 
-    def __init__(self, layer: LayerSpec, w_dim: int, way: Way) -> None:
+    def __init__(self, layer: LayerSpec, w_dim: int) -> None:
         super().__init__()
-        self.up = UpConvolution(way) if layer.kind == "up_conv" else None
+        self.up = UpConvolution() if layer.kind == "up_conv" else None
         self.resolution = layer.resolution
         self.act = BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp)
         self.scale = 1.0 / math.sqrt(layer.in_channels * layer.kernel**2)
@@ -81,7 +82,7 @@ class StyledConv(nn.Module):
 
 
 class ToRgb(nn.Module):
-    """The 1 x 1 convolution with style that gives a picture, without demodulation; its output is float32."""
+    """The 1 x 1 convolution with style that adds to the picture, without demodulation; the picture is float32."""
 
     def __init__(self, layer: LayerSpec, w_dim: int) -> None:
         super().__init__()
@@ -91,7 +92,8 @@ class ToRgb(nn.Module):
         self.bias = nn.Parameter(torch.zeros(layer.out_channels))
         self.affine = Dense(w_dim, layer.in_channels, act=BiasAct(), bias=1.0)
 
-    def forward(self, x: Tensor, w: Tensor, low: torch.dtype) -> Tensor:
-        """(n, in, side, side) and (n, w_dim) to (n, 3, side, side) float32."""
+    def forward(self, x: Tensor, image: Tensor | None, w: Tensor, low: torch.dtype) -> Tensor:
+        """(n, in, side, side), the picture so far at half the side, and (n, w_dim) to (n, 3, side, side)."""
         x = scaled_act(x.to(low), scale=self.affine(w) * self.scale)
-        return scaled_act(convolve(x, self.weight.to(low), POINTWISE).float(), self.act, bias=self.bias)
+        y = scaled_act(convolve(x, self.weight.to(low), POINTWISE).float(), self.act, bias=self.bias)
+        return y if image is None else filtered(image, DOUBLE) + y

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
 from gpu_backend.model.spec import MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers
 
@@ -13,9 +11,6 @@ CLAMP = 256.0
 """Bound of every layer's output, which keeps half precision finite (Karras et al. 2020a, appendix C)."""
 
 _HALF_BLOCKS = 4
-
-Precision = torch.dtype
-"""torch.float32, torch.bfloat16 or torch.float16."""
 
 
 @dataclass(frozen=True, slots=True)

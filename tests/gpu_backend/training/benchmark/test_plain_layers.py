@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from gpu_backend.training.benchmark.plain_layers import make_plain_networks
-from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.network_pair import make_networks
 from gpu_backend.training.networks.discriminator import Discriminator
 from gpu_backend.training.networks.generator import Generator
@@ -17,7 +16,7 @@ SHAPE = NetworkShape(32, channel_base=256, channel_max=16, z_dim=12, w_dim=10)
 def pair(make: object) -> tuple[Generator, Discriminator]:
     assert callable(make)
     torch.manual_seed(1)
-    made: tuple[Generator, Discriminator] = make(SHAPE, StepMethods())
+    made: tuple[Generator, Discriminator] = make(SHAPE)
     drawn = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for network in made:

@@ -26,7 +26,6 @@ REPORT = StepReport(
     resolution=256,
     batch=8,
     parameters=48_000_000,
-    way="phases",
     method=("as it is",),
     rows=(row("fp32", 100.0), row("bf16", 50.0), row("graph", 20.0)),
     skipped=(SkippedRow("compile", "no time"),),

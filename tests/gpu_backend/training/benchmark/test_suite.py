@@ -40,7 +40,7 @@ def test_rows_can_be_chosen_and_none_begins_once_the_time_is_spent() -> None:
 
 
 def test_each_row_adds_to_the_one_before() -> None:
-    rows = list(ladder(torch.device("cuda", 0), "steps"))
+    rows = list(ladder(torch.device("cuda", 0)))
     assert tuple(row.name for row in rows) == ROWS
     assert not any(row.problem for row in rows)
     assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 6
