@@ -16,11 +16,16 @@ class Fitted:
     changes: tuple[str, ...] = ()
 
 
-def adapt(session: Session, facts: ModelFacts) -> Fitted:
+def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) -> Fitted:
     """Return the session with everything that the model does not have cut, padded or reset.
 
     Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
     way to its first one, axes of w, noise layers and a transform that it does not have go.
+
+    Parameters
+    ----------
+    usual_cutoff
+        That of the model before; a session that has it gets this model's.
     """
     is_other = session.model.model_id != facts.model_id
     fitted = replace(
@@ -28,16 +33,18 @@ def adapt(session: Session, facts: ModelFacts) -> Fitted:
         model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
         held=tuple((_fit_recipe(recipe, facts), weight) for recipe, weight in session.held),
         classes=_fit_classes(session.classes, facts, is_other),
-        truncation=_fit_truncation(session.truncation, facts),
+        truncation=_fit_truncation(_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff), facts),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
         sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
         mix=tuple(_fit_source(source, facts) for source in session.mix),
         transform=session.transform if facts.has_transform else Transform(),
     )
     was_something = bool(session.model.model_id)
+    is_lowered = session.truncation.cutoff is not None and session.truncation.cutoff > facts.num_ws
     changes = (
         ("the class was reset", was_something and fitted.classes != session.classes),
-        ("the cutoff was lowered", fitted.truncation != session.truncation),
+        ("the cutoff was lowered", is_lowered),
+        (_usual_words(facts), was_something and not is_lowered and fitted.truncation != session.truncation),
         ("mix strengths were fitted to its rows", fitted.mix != session.mix),
         ("directions it does not have were taken away", len(fitted.sliders) != len(session.sliders)),
         ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
@@ -55,6 +62,20 @@ def _fit_classes(
         return first
     # No class at all is a choice with the model it was made for; with another one it only means that there were none.
     return first if is_other and not classes else classes
+
+
+def _with_usual_cutoff(
+    truncation: Truncation, facts: ModelFacts, is_other: bool, usual_before: int | None
+) -> Truncation:
+    """Return the cutoff of this model in place of that of the one before, if nobody chose another."""
+    if not is_other or truncation.cutoff != usual_before:
+        return truncation
+    return replace(truncation, cutoff=facts.usual_cutoff)
+
+
+def _usual_words(facts: ModelFacts) -> str:
+    count = "all" if facts.usual_cutoff is None else f"the first {facts.usual_cutoff}"
+    return f"truncation acts on {count} rows, as is usual for it"
 
 
 def _fit_truncation(truncation: Truncation, facts: ModelFacts) -> Truncation:

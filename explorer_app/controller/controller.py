@@ -349,6 +349,7 @@ class Controller(EngineControl):
                 self._take_engine_news(news)
 
     def _model_opened(self, news: ModelOpened) -> None:
+        before = self.facts
         self._thumbnails.clear()
         self._said.clear()
         self._models.take_opened(news)
@@ -364,7 +365,8 @@ class Controller(EngineControl):
             return
         self._editor.finish()
         former = self._begun
-        fitted = adapt(former, news.facts)
+        is_of_before = before is not None and before.model_id == former.model.model_id
+        fitted = adapt(former, news.facts, before.usual_cutoff if before is not None and is_of_before else None)
         if former.model.model_id in ("", news.facts.model_id):
             self._editor.adopt(fitted.session)
         else:

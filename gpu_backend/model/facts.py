@@ -75,4 +75,5 @@ def facts_of(
         named_directions=tuple(named_directions),
         has_transform=spec.has_transform,
         layers=tuple(layers),
+        usual_cutoff=spec.usual_cutoff if spec.family == "stylegan1" else None,
     )

@@ -36,8 +36,8 @@ class ModelFacts:
         ``"NVIDIA PyTorch pickle"``, ``"TensorFlow pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or
         ``"safetensors"``; ``"pickle"`` for tensors pickled by Python alone.
     family, flavour
-        ``"StyleGAN2"`` or ``"StyleGAN3"``, and the repository whose conventions the file follows:
-        ``"StyleGAN2-ADA"`` or ``"StyleGAN3 repository"``.
+        ``"StyleGAN1"``, ``"StyleGAN2"`` or ``"StyleGAN3"``, and the tool or repository whose conventions the file
+        follows: ``"TensorFlow"``, ``"StyleGAN2-ADA"`` or ``"StyleGAN3 repository"``.
     row_resolutions
         Side in pixels of the first layer that each row of w styles; samples across the picture for StyleGAN3.
     fp16_layers
@@ -54,6 +54,8 @@ class ModelFacts:
         The picture can be moved, turned and scaled inside the network.
     layers
         All that can be shown instead of the picture, in execution order.
+    usual_cutoff
+        Rows that truncation acts on if nobody says otherwise; None for all.
     """
 
     path: str
@@ -83,6 +85,7 @@ class ModelFacts:
     named_directions: tuple[str, ...] = ()
     has_transform: bool = False
     layers: tuple[LayerFacts, ...] = ()
+    usual_cutoff: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -191,6 +191,11 @@ class StyleGAN1Spec:
     blurs_bias: bool = False
 
     @property
+    def usual_cutoff(self) -> int:
+        """Rows that truncation acts on if nobody says otherwise: coarse and middle ones (Karras et al. 2019, B)."""
+        return min(8, self.num_ws)
+
+    @property
     def architecture(self) -> str:
         """There is only one, with adaptive instance normalisation."""
         return "AdaIN"

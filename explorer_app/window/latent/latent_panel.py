@@ -223,7 +223,8 @@ class LatentPanel(QWidget):
             if self._classes
             else "This network has no classes."
         )
-        self.cutoff.slider.set_ends(0, self._num_ws, reset=self._num_ws)
+        usual = facts.usual_cutoff if facts is not None else None
+        self.cutoff.slider.set_ends(0, self._num_ws, reset=self._num_ws if usual is None else usual)
         self.cutoff.field.setMaximum(self._num_ws)
         self.cutoff.set_tip("rows that truncation acts on.")
         self.show_session(self._session)

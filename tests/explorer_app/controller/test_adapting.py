@@ -4,6 +4,7 @@ from explorer_app.controller.adapting import adapt
 from explorer_app.session.session import ModelReference, Session, Slider, Source
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
 FACTS = make_stylegan2(resolution=32, w_dim=8, c_dim=2).facts
@@ -73,6 +74,26 @@ def test_cutoff_and_noise_end_where_the_layers_do():
     assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
     assert len(fitted.session.noise.layer_gains) == len(FACTS.noise_layers)
     assert len(fitted.changes) == 3
+
+
+def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_stays():
+    first = make_stylegan1(resolution=32).facts
+    assert first.usual_cutoff == 8
+    begun = adapt(Session(), first)
+    assert begun.session.truncation == Truncation(0.7, 8)
+    assert begun.changes == ()
+    come = adapt(Session(model=ELSEWHERE, truncation=Truncation(0.4)), first, None)
+    assert come.session.truncation == Truncation(0.4, 8)
+    assert come.changes == ("truncation acts on the first 8 rows, as is usual for it",)
+    gone = adapt(come.session, FACTS, first.usual_cutoff)
+    assert gone.session.truncation == Truncation(0.4, None)
+    assert "truncation acts on all rows, as is usual for it" in gone.changes
+    for cutoff in (3, None):
+        chosen = replace(come.session, truncation=Truncation(0.4, cutoff))
+        assert adapt(chosen, first).session == chosen
+        assert adapt(chosen, FACTS, 8).session.truncation == Truncation(0.4, cutoff)
+    small = make_stylegan1(resolution=8).facts
+    assert adapt(Session(), small).session.truncation.cutoff == small.num_ws == 4
 
 
 def test_a_transform_goes_where_the_network_takes_none():
