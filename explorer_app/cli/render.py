@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
+from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.pipeline import Pipeline
@@ -46,6 +48,8 @@ _EXAMPLES = """examples:
 
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_index", "noise_mode", "noise_seed")
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
+_SHEET_SIDE_PX = 128
+_SHEET_PICTURES = 4096
 
 
 def parser() -> Parser:
@@ -64,6 +68,9 @@ def parser() -> Parser:
         help="make saved pictures (.png) or sessions (.loom) again, or go through them with --path",
     )
     made.add_argument("--outdir", type=Path, required=True, metavar="DIR", help="where to save the output images")
+    made.add_argument(
+        "--sheet", type=Path, metavar="FILE", help="also lay the pictures out, small, on one: a .png or .jpg file"
+    )
     add_device(made)
     look = made.add_argument_group("with --seeds")
     look.add_argument("--trunc", type=finite_number, metavar="PSI", help="truncation psi (default: 1)")
@@ -100,12 +107,18 @@ def run(words: Sequence[str], console: Console) -> int:
     else:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
     targets = [] if options.path else _targets(sources, options.outdir)
+    if options.sheet is not None:
+        _check_sheet(options.sheet, sources, targets)
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         if options.path:
             render_sequence(_settings(sources, options, model.facts), renderer, console)
         else:
             _render_stills(sources, targets, renderer, console)
+    if options.sheet is not None:
+        columns = math.ceil(math.sqrt(len(targets)))
+        write_contact_sheet(options.sheet, targets, columns=columns, side_px=_SHEET_SIDE_PX)
+        console.note(f"See {options.sheet} for all of them at a glance.")
     return 0
 
 
@@ -125,6 +138,10 @@ def _check(options: argparse.Namespace) -> None:
                 raise UsageError(
                     f"{_flag(name)} belongs to a sequence; say with --path how to go from one to the next."
                 )
+    if options.sheet is not None and options.path is not None:
+        raise UsageError("--sheet lays single pictures out, so it cannot be given with --path.")
+    if options.sheet is not None and options.sheet.suffix.lower() not in ENDINGS:
+        raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
     if options.noise_seed is not None and options.noise_mode != "random":
         raise UsageError("--noise-seed needs --noise-mode random.")
 
@@ -195,6 +212,14 @@ def _targets(sources: Sequence[Source], folder: Path) -> list[Path]:
             raise UsageError(f"Two pictures would both be written to {target}; render them one by one.")
         targets.append(target)
     return targets
+
+
+def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]) -> None:
+    """Refuse a sheet that would take the place of a picture, or would be too large."""
+    if sheet.absolute() in {path.absolute() for path in (*targets, *(source.path for source in sources))}:
+        raise UsageError(f"{sheet} would take the place of one of the pictures; choose another --sheet.")
+    if len(targets) > _SHEET_PICTURES:
+        raise UsageError(f"A sheet takes {_SHEET_PICTURES:,} pictures, but there are {len(targets):,}.")
 
 
 def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: ModelFacts) -> SequenceSettings:

@@ -1,4 +1,4 @@
-"""A contact sheet: some frames of a sequence on one picture."""
+"""A contact sheet: many pictures, small, on one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from PIL import Image
 
 from explorer_app.exporting.output_file import write_output
 
+ENDINGS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+"""What a sheet's name may end in, in small letters, and what Pillow calls the format."""
+
 _GAP_PX = 4
+_JPEG_QUALITY = 90
 
 
 def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, side_px: int = 256) -> None:
-    """Lay pictures out in rows, in reading order, and write them as one PNG.
+    """Lay pictures out in rows, in reading order, and write them as one.
 
     Parameters
     ----------
+    path
+        Its ending, one of `ENDINGS`, says the format; a JPEG is the smaller file.
     columns
         Pictures in a row.
     side_px
@@ -36,5 +42,9 @@ def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, s
             small = image.convert("RGB").resize((side_px, side_px), Image.Resampling.LANCZOS)
         sheet.paste(small, (_GAP_PX + place % columns * cell, _GAP_PX + place // columns * cell))
     target = io.BytesIO()
-    sheet.save(target, "PNG", compress_level=4)
+    kind = ENDINGS[path.suffix.lower()]
+    if kind == "PNG":
+        sheet.save(target, kind, compress_level=4)
+    else:
+        sheet.save(target, kind, quality=_JPEG_QUALITY)
     write_output(path, target.getvalue())

@@ -32,6 +32,27 @@ def test_seeds_become_pictures_named_after_them(command: Command, networks: Path
         assert image.tobytes() == renderer.render(document.request).to_rgb().tobytes()
 
 
+def test_a_sheet_shows_all_of_them(command: Command, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheets" / "all.jpg"
+    outcome = command("render", "--seeds", "0-4", "--outdir", tmp_path / "out", "--sheet", sheet)
+    assert outcome.status == 0
+    assert outcome.err.endswith(f"See {sheet} for all of them at a glance.\n")
+    with Image.open(sheet) as laid_out, Image.open(tmp_path / "out" / "seed0003.png") as fourth:
+        assert laid_out.format == "JPEG"
+        assert laid_out.size == (3 * 132 + 4, 2 * 132 + 4), "five in rows of three"
+        cell = laid_out.crop((4, 136, 132, 264)).resize((1, 1), Image.Resampling.BOX).getpixel((0, 0))
+        assert cell == pytest.approx(fourth.resize((1, 1), Image.Resampling.BOX).getpixel((0, 0)), abs=6)
+
+
+def test_a_sheet_never_takes_the_place_of_a_picture(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--seeds", "0-4", "--outdir", tmp_path, "--sheet")
+    assert "would take the place of one of the pictures" in command(*words, tmp_path / "seed0003.png").sentence
+    assert names(tmp_path) == []
+    assert command(*words, tmp_path / "all.png").status == 0
+    again = ("render", "--from", tmp_path / "seed0003.png", "--outdir", tmp_path / "again", "--sheet")
+    assert "would take the place of one of the pictures" in command(*again, tmp_path / "seed0003.png").sentence
+
+
 def test_every_option_of_the_look_reaches_the_request(command: Command, networks: Path, tmp_path: Path) -> None:
     look = ("--trunc", "-0.5", "--trunc-cutoff", "2", "--class", "1", "--noise-mode", "random", "--noise-seed", "99")
     command("render", "--network", networks / "labelled.safetensors", "--seeds", "8", *look, "--outdir", tmp_path)
@@ -178,6 +199,9 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
         ("--outdir {0} --seeds 1 --noise-seed 3", "--noise-seed needs --noise-mode random"),
         ("--outdir {0} --seeds 1 --frames 3", "--frames belongs to a sequence"),
         ("--outdir {0} --seeds 1 --loop", "--loop belongs to a sequence"),
+        ("--outdir {0} --seeds 1 --path cubic --sheet all.png", "--sheet lays single pictures out"),
+        ("--outdir {0} --seeds 1 --sheet all.gif", "The sheet should end in .png or .jpg, but all.gif does not"),
+        ("--outdir {0} --seeds 1-4097 --sheet all.png", "A sheet takes 4,096 pictures, but there are 4,097"),
         ("--outdir {0} --from x.png --class 3", "so --class cannot be given with it"),
         ("--outdir {0} --from x.png --trunc-cutoff 3", "so --trunc-cutoff cannot be given with it"),
         ("--outdir {0} --from {0}/missing.png", "missing.png cannot be opened"),

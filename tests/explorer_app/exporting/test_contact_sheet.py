@@ -25,6 +25,13 @@ def test_pictures_stand_in_reading_order(tmp_path: Path, pictures: list[Path]) -
         assert sheet.getpixel((56, 56)) == (0, 0, 0)
 
 
+def test_the_ending_says_the_format(tmp_path: Path, pictures: list[Path]) -> None:
+    for name, kind in (("a.PNG", "PNG"), ("b.jpg", "JPEG"), ("c.jpeg", "JPEG")):
+        write_contact_sheet(tmp_path / name, pictures, columns=3)
+        with Image.open(tmp_path / name) as sheet:
+            assert sheet.format == kind
+
+
 def test_a_sheet_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path, pictures: list[Path]) -> None:
     with pytest.raises(ExportError, match=r"^sheet\.png could not be written"):
         write_contact_sheet(pictures[0] / "sheet.png", pictures, columns=2)
