@@ -11,10 +11,13 @@ from explorer_app.controller.adapting import adapt
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.news import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.rendering.thumbnails import THUMBNAIL_PX, ThumbnailStore, shrink
+from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
+
+EXIT_PX = 256
+"""Small pictures are made at least this large and shrunk: what leaves a trained network earlier is pale and blurred."""
 
 
 class ThumbnailDesk(QObject):
@@ -96,5 +99,5 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
         request = resolve(adapt(what, facts).session)
     else:
         request = replace(what, model_id=facts.model_id)
-    large_enough = [side for side in facts.draft_resolutions if side >= THUMBNAIL_PX]
+    large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
     return replace(request, resolution=min(large_enough, default=None), measure_steps=False)

@@ -172,13 +172,25 @@ def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_de
     assert desk.said().count("Out of memory.") == 1
 
 
-def test_small_pictures_are_made_at_the_earliest_exit_that_is_large_enough(open_desk: Desk):
-    desk = open_desk
+def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_colours(desk: Desk):
+    desk.library.options["cats"] = {"resolution": 1024}
+    desk.start()
     session = GoToSeed(7).apply(desk.controller.session)
     desk.controller.request_thumbnail("here", session)
     desk.controller.request_thumbnail("there", replace(resolve(session), model_id="some other model"))
     desk.until(lambda: len(desk.controller.thumbnails) == 2)
-    assert {item.resolution for item in desk.engine.requests[-2:]} == {64}
+    assert {item.resolution for item in desk.engine.requests[-2:]} == {256}
+
+
+def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk(open_desk: Desk):
+    desk = open_desk
+    session = GoToSeed(7).apply(desk.controller.session)
+    desk.controller.request_thumbnail("here", session)
+    desk.until(lambda: len(desk.controller.thumbnails) == 1)
+    assert desk.engine.requests[-1].resolution is None
+    small = desk.controller.thumbnails.get("here")
+    assert small is not None
+    assert (small.width, small.height) == (64, 64)
     assert "thumbnails" in desk.heard
     count = len(desk.engine.requests)
     desk.controller.request_thumbnail("here", session)
