@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import gpu_backend.device as device
-from gpu_backend import DeviceError, DeviceMemoryError, Roofline, find_devices
+from gpu_backend import DeviceError, DeviceMemoryError, Model, Roofline, find_devices
 from gpu_backend.cuda.probe import Gpu, Probe
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
 MODEL = make_stylegan2()
@@ -121,12 +122,14 @@ def test_the_cpu_can_be_asked_for_beside_gpus(executors: Executors) -> None:
 
 @pytest.mark.usefixtures("with_two")
 @pytest.mark.parametrize("name", ["auto", "cuda", "cuda:2"])
-def test_a_network_that_no_gpu_runs_goes_to_the_cpu_with_a_sentence(name: str, executors: Executors) -> None:
-    model = make_stylegan3()
+@pytest.mark.parametrize("model", [make_stylegan1(), make_stylegan3()], ids=["StyleGAN1", "StyleGAN3"])
+def test_a_network_that_no_gpu_runs_goes_to_the_cpu_with_a_sentence(
+    model: Model, name: str, executors: Executors
+) -> None:
     _, facts = device.make_executor(model, name)
     assert executors.made == [(model, "cpu")]
     assert (facts.id, facts.precision) == ("cpu", "fp32")
-    assert facts.reason == "CPU: StyleGAN3 runs on the processor in this version."
+    assert facts.reason == f"CPU: {model.facts.family} runs on the processor in this version."
     with pytest.raises(DeviceError, match="cuda:1 was asked"):
         device.make_executor(model, "cuda:1")
 
