@@ -74,7 +74,12 @@ def parser() -> Parser:
     add_device(made)
     look = made.add_argument_group("with --seeds")
     look.add_argument("--trunc", type=finite_number, metavar="PSI", help="truncation psi (default: 1)")
-    look.add_argument("--trunc-cutoff", type=count, metavar="N", help="truncate the first N w rows (default: all)")
+    look.add_argument(
+        "--trunc-cutoff",
+        type=count,
+        metavar="N",
+        help="truncate the first N w rows (default: all; 8 of a StyleGAN1, as is usual for it)",
+    )
     look.add_argument(
         "--class", dest="class_index", type=count, metavar="N", help="class label, for networks with classes"
     )
@@ -168,12 +173,13 @@ def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, co
         raise UsageError(
             f"{facts.name} has {facts.num_ws} w rows, but --trunc-cutoff {options.trunc_cutoff} was given."
         )
+    cutoff = facts.usual_cutoff if options.trunc_cutoff is None else options.trunc_cutoff
     model = reference_to(facts)
     session = GoToSeed(number).apply(
         Session(
             model=model,
             classes=classes,
-            truncation=Truncation(1.0 if options.trunc is None else options.trunc, options.trunc_cutoff),
+            truncation=Truncation(1.0 if options.trunc is None else options.trunc, cutoff),
             noise=Noise(mode=options.noise_mode or "const", seed=options.noise_seed or 0),
         )
     )

@@ -69,7 +69,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+O",),
         "open_model",
         "File",
-        "Open a StyleGAN2 file: .pkl, .pt or .safetensors.",
+        "Open a StyleGAN file: .pkl, .pt or .safetensors.",
         also="Model",
     ),
     ActionSpec(

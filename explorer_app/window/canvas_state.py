@@ -51,7 +51,7 @@ class CanvasState(QFrame):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("Loading")
         self.open_button = QPushButton("Open model…", self)
-        self.open_button.setToolTip("Choose a StyleGAN2 file: .pkl, .pt or .safetensors (Ctrl+O).")
+        self.open_button.setToolTip("Choose a StyleGAN file: .pkl, .pt or .safetensors (Ctrl+O).")
         self.open_button.clicked.connect(self.open_asked)
         theme.set_role(self.open_button, "main")
         self.cancel_button = QPushButton("Cancel", self)
@@ -90,7 +90,7 @@ class CanvasState(QFrame):
         self._compose(
             ("model", "dim"),
             "No model is open",
-            "Open a StyleGAN2 file, or drop one here. Nothing in the file is run.",
+            "Open a StyleGAN file, or drop one here. Nothing in the file is run.",
             open_buttons=True,
         )
 

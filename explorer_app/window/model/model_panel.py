@@ -126,7 +126,7 @@ class ModelPanel(QWidget):
         if facts is None:
             self.name.setText("No model is open")
             self.name.setToolTip("")
-            self.about.setText("Open a StyleGAN2 file, or drop one on the window.")
+            self.about.setText("Open a StyleGAN file, or drop one on the window.")
             return
         self.name.setText(facts.name)
         self.name.setToolTip(facts.path)

@@ -10,6 +10,8 @@ from explorer_app.session.session import ModelReference, Position, Session, Slid
 from explorer_app.session.storage import save_session
 from gpu_backend import Noise, Point, Transform, Truncation, inspect_model, open_renderer
 from tests.helpers.command import Command
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan1_file import write_stylegan1
 
 
 def names(folder: Path) -> list[str]:
@@ -70,6 +72,18 @@ def test_without_options_psi_is_one_and_noise_constant_as_in_the_official_tools(
     request = read_picture(tmp_path / "new" / "folder" / "seed0001.png").request
     assert request.blend[0][0].truncation == Truncation(1.0, None)
     assert request.noise.mode == "const"
+
+
+def test_a_stylegan1_is_truncated_on_its_first_eight_rows_unless_others_are_named(
+    command: Command, tmp_path: Path
+) -> None:
+    path = write_stylegan1(tmp_path / "elder.pkl", make_stylegan1(resolution=64, channel_base=256))
+    for words, cutoff in (((), 8), (("--trunc-cutoff", "10"), 10)):
+        folder = tmp_path / str(cutoff)
+        look = ("--seeds", "1", "--trunc", "0.7", *words, "--outdir", folder)
+        assert command("render", "--network", path, *look).status == 0
+        request = read_picture(folder / "seed0001.png").request
+        assert request.blend[0][0].truncation == Truncation(0.7, cutoff)
 
 
 def test_the_same_command_writes_the_same_bytes(command: Command, tmp_path: Path) -> None:
