@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself; a second call finds it done.
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu-test gpu-sanitize check bench package model clean
+.PHONY: run test gpu-test gpu-sanitize check bench package clean
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
@@ -38,10 +38,6 @@ bench:  ## what a frame costs, beside the same network in plain PyTorch
 package:  ## wheel and sdist in dist/, tried out in an environment of their own
 	@packaging/environment.sh test
 	@PYTHON="$(PYTHON_IN_VENV)" packaging/package.sh
-
-model:  ## make the bundled model again
-	@packaging/environment.sh run
-	@$(PYTHON_IN_VENV) packaging/make_model.py
 
 clean:  ## remove what these targets made, .venv included
 	rm -rf .venv dist build latentloom-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

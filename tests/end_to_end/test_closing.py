@@ -80,15 +80,15 @@ def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
     undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
     person = sit_down()
     person.start()
-    person.ask_for_export(undisturbed, "walk", "3", 16)
-    person.until(lambda: f"Exported 17 frames to {undisturbed}." in person.said())
-    person.ask_for_export(stopped, "walk", "3", 16)
+    person.ask_for_export(undisturbed, "walk", "3", 8)
+    person.until(lambda: f"Exported 9 frames to {undisturbed}." in person.said())
+    person.ask_for_export(stopped, "walk", "3", 8)
     person.until(lambda: person.controller.export and person.controller.export.done >= 3)
     leave(person, before)
 
     left = contents(stopped)
     pictures = [name for name in left if name.endswith(".png")]
-    assert 3 <= len(pictures) < 17
+    assert 3 <= len(pictures) < 9
     assert set(left) == {*pictures, "walk.manifest.json"}, "no file that was being written"
     for name in pictures:
         with Image.open(stopped / name) as picture:
@@ -98,8 +98,8 @@ def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
 
     again = sit_down()
     again.start()
-    again.ask_for_export(stopped, "walk", "3", 16)
-    again.until(lambda: f"Exported 17 frames to {stopped}." in again.said())
+    again.ask_for_export(stopped, "walk", "3", 8)
+    again.until(lambda: f"Exported 9 frames to {stopped}." in again.said())
     assert contents(stopped) == contents(undisturbed)
     assert {name: (stopped / name).stat().st_mtime_ns for name in pictures} == times, "what was there stayed"
 

@@ -28,7 +28,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
 
     # Open: a picture is there, and it is a bright one.
     person.start()
-    assert "loom-hills-256" in person.window.windowTitle()
+    assert "loom-landscapes-256" in person.window.windowTitle()
     first = person.look()
     assert first.to_rgb().shape == (256, 256, 3)
     assert first.to_rgb().mean() > 90

@@ -1,1 +1,0 @@
-"""The bundled model, written down instead of trained: a scene of hills compiled into the weights of a StyleGAN2."""

@@ -1,0 +1,113 @@
+"""The bundled model is what its card says, loads without a warning and is worth looking at."""
+
+import hashlib
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from explorer_app.assets import BUNDLED_SEED, bundled_model
+from explorer_app.cli.demo import SEEDS
+from explorer_app.session.session import Session
+from gpu_backend import Latent, Point, Recipe, Renderer, RenderRequest, Truncation, read_model
+from gpu_backend.model.safetensors_file import KEY
+from gpu_backend.training.world import FACTORS
+
+FOLDER = Path(__file__).parents[1] / "assets" / "models"
+NAME = "loom-landscapes-256"
+MODEL = FOLDER / f"{NAME}.safetensors"
+SHEET = FOLDER / f"{NAME}.jpg"
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Renderer:
+    return Renderer(read_model(MODEL), "cpu")
+
+
+@pytest.fixture(scope="module")
+def card() -> str:
+    return (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def picture(renderer: Renderer, seed: int, resolution: int | None = None) -> np.ndarray:
+    recipe = Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7))
+    request = RenderRequest(renderer.facts.model_id, ((recipe, 1.0),), resolution=resolution)
+    return renderer.render(request).to_rgb().astype(np.float64)
+
+
+def small(pixels: np.ndarray, side: int) -> np.ndarray:
+    factor = len(pixels) // side
+    return pixels.reshape(side, factor, side, factor, 3).mean(axis=(1, 3))
+
+
+def test_the_program_finds_it_and_a_wheel_can_carry_it() -> None:
+    assert bundled_model() == MODEL
+    assert MODEL.stat().st_size < 16 << 20
+    assert SHEET.stat().st_size < 1_500_000
+
+
+def test_its_card_tells_the_file_that_is_there(renderer: Renderer, card: str) -> None:
+    facts = renderer.facts
+    data = MODEL.read_bytes()
+    assert hashlib.sha256(data).hexdigest() in card
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    snapshot = json.loads(header["__metadata__"][KEY])["source"]["name"]
+    seen = int(snapshot.removeprefix("network-"))
+    for words in (
+        f"{len(data):,} bytes",
+        f"{facts.parameters:,} parameters",
+        f"z {facts.z_dim}, w {facts.w_dim}, {facts.num_ws} w rows, {facts.mapping_layers} mapping layers",
+        f"{facts.resolution} x {facts.resolution}, RGB, unconditional",
+        f"run/{snapshot}.safetensors",
+        f"{seen:,} pictures",
+    ):
+        assert words in card, words
+
+
+def test_its_card_names_every_factor_of_the_world(card: str) -> None:
+    assert [factor.name for factor in FACTORS if factor.name.replace("_", " ") not in card] == []
+
+
+def test_its_name_is_that_of_its_file_and_nothing_is_wrong_with_it(renderer: Renderer) -> None:
+    facts = renderer.facts
+    assert (facts.name, facts.img_channels, facts.c_dim, facts.warnings) == (NAME, 3, 0, ())
+
+
+def test_the_sheet_on_its_card_shows_this_model(renderer: Renderer) -> None:
+    with Image.open(SHEET) as sheet:
+        assert sheet.size == (8 * 132 + 4, 8 * 132 + 4)
+        cells = np.asarray(sheet.convert("RGB"), np.float64)
+    for seed in (0, 27, 63):
+        left, top = 4 + seed % 8 * 132, 4 + seed // 8 * 132
+        shown = cells[top : top + 128, left : left + 128]
+        assert np.abs(small(shown, 16) - small(picture(renderer, seed), 16)).mean() < 4
+
+
+def test_the_first_pictures_have_contrast_and_differ_from_each_other(renderer: Renderer) -> None:
+    assert Session().truncation == Truncation(0.7), "what the card says and these pictures have"
+    pictures = [picture(renderer, seed) for seed in sorted({BUNDLED_SEED, *SEEDS})]
+    for shown in pictures:
+        assert shown.std() > 20
+        assert ((shown == 0) | (shown == 255)).mean() < 0.2, "hardly anything is blown out"
+    for one, other in combinations(pictures, 2):
+        assert np.abs(one - other).mean() > 10
+
+
+def test_a_draft_is_more_like_its_picture_than_like_others(renderer: Renderer) -> None:
+    seeds = sorted({BUNDLED_SEED, *SEEDS})
+    pictures = [small(picture(renderer, seed), 64) for seed in seeds]
+    for place, seed in enumerate(seeds):
+        draft = picture(renderer, seed, 64)
+        away = [np.abs(shown - draft).mean() for shown in pictures]
+        assert np.argmin(away) == place, seed
+
+
+def test_the_first_directions_change_the_picture(renderer: Renderer) -> None:
+    ws = renderer.map(np.random.RandomState(0).randn(1, renderer.facts.z_dim), psi=0.7)
+    base = renderer.synthesize(ws)
+    for index in range(4):
+        moved = renderer.synthesize(ws + renderer.directions.reach[index] / 2 * renderer.directions.vectors[index])
+        assert np.abs(moved - base).mean() > 0.02, index
