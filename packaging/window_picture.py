@@ -1,0 +1,124 @@
+"""Take the README's first picture again: ``python packaging/window_picture.py [file.png]``.
+
+Opens the window on the bundled model with nothing remembered, goes for a walk in it and writes what is to be seen then.
+It needs a display with room for 1600 x 980; ``xvfb-run -s '-screen 0 1600x980x24'`` makes one. The times in the picture
+are those of the machine, so nothing else should be at work.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from explorer_app.app import App, Places  # noqa: E402
+from explorer_app.messages import MessageLog  # noqa: E402
+from explorer_app.session.edits import AddSource, Edit, GoToSeed, MoveTo, SetSlider, SetTruncation  # noqa: E402
+from explorer_app.session.resolve import resolve_blend  # noqa: E402
+from explorer_app.session.session import Position, Slider, Source  # noqa: E402
+from gpu_backend import Latent, Point, Truncation  # noqa: E402
+
+DEFAULT = ROOT / "assets" / "pictures" / "window.png"
+WIDTH_PX, HEIGHT_PX = 1600, 980
+STEP_S = 0.016
+WALK_STEPS = 300
+PATIENCE_S = 120.0
+THUMBNAILS_S = 8.0
+
+
+def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
+    """What is done one after the other in a network with so many rows of w, and whether it gets a star."""
+    yield MoveTo(Position(60.6, 0.0)), False
+    yield MoveTo(Position(60.2, 0.9)), False
+    yield GoToSeed(31), True
+    yield GoToSeed(24), False
+    yield GoToSeed(17), True
+    yield GoToSeed(60), False
+    yield SetTruncation(Truncation(0.76)), False
+    yield SetSlider(Slider("sefa/1", 0.4, starred=True)), False
+    yield AddSource(_source(160, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
+    yield AddSource(_source(54, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
+
+
+def _source(seed: int, strengths: list[float]) -> Source:
+    return Source(Latent(Point(((seed, 1.0),))), tuple(strengths), f"seed {seed}")
+
+
+class Visitor:
+    """Waits for the window while it works, and does things in it."""
+
+    def __init__(self, qt: QApplication, app: App) -> None:
+        self._qt = qt
+        self._controller, self._window = app.controller, app.window
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        """Let the window work until something is so."""
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            if time.monotonic() > end:
+                raise SystemExit("The window did not come to rest.")
+            self._qt.processEvents()
+            time.sleep(0.001)
+
+    def pause(self, seconds: float) -> None:
+        """Let the window work for a while."""
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end)
+
+    def rest(self) -> None:
+        """Wait until the full picture of the session is there."""
+        self.until(self._is_answered)
+
+    def walk(self, radius: float) -> None:
+        """Go in a circle as a hand does, and end where it began."""
+        start = self._controller.session.position
+        for step in range(WALK_STEPS):
+            angle = 2.0 * math.pi * step / WALK_STEPS
+            place = Position(start.x + radius * math.sin(angle), start.y + radius * (1.0 - math.cos(angle)))
+            self._controller.edit(MoveTo(place), final=False)
+            self.pause(STEP_S)
+        self._controller.edit(MoveTo(start))
+
+    def _is_answered(self) -> bool:
+        frame = self._window.canvas.frame
+        return (
+            frame is not None and not frame.is_draft and frame.request.blend == resolve_blend(self._controller.session)
+        )
+
+
+def take_picture(qt: QApplication, target: Path) -> None:
+    """Show the window, go for a walk, and write its picture to a file."""
+    app = App(qt, MessageLog(), Places(None, None))
+    controller, visitor = app.controller, Visitor(qt, app)
+    try:
+        app.start()
+        app.window.resize(WIDTH_PX, HEIGHT_PX)
+        visitor.rest()
+        assert controller.facts is not None
+        for edit, star in tour(controller.facts.num_ws):
+            controller.edit(edit)
+            visitor.rest()
+            if star and (entry := controller.history.current) is not None:
+                controller.set_starred(entry.number, True)
+        visitor.walk(0.4)
+        visitor.rest()
+        controller.compare()
+        visitor.until(lambda: controller.comparison is not None)
+        visitor.pause(THUMBNAILS_S)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not app.window.grab().save(str(target)):
+            raise SystemExit(f"{target} could not be written.")
+    finally:
+        app.close()
+        app.window.deleteLater()
+
+
+if __name__ == "__main__":
+    take_picture(QApplication(sys.argv[:1]), Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT)
