@@ -32,6 +32,8 @@ from gpu_backend.reference.tap_display import tap_display
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb
 
+_SOME_CHANNELS = 32
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
@@ -118,7 +120,11 @@ def _conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
 
 def _filtered_lrelu(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     (x,), weights = around.inputs(step), around.weights_of(step)
-    y = filtered_lrelu(x, weights.get("up_filter"), weights.get("down_filter"), step.attributes)
+    filters = weights.get("up_filter"), weights.get("down_filter")
+    # Channels know nothing of each other, and all of them at the higher rate would fill the memory of a small computer.
+    y = torch.cat(
+        [filtered_lrelu(part, *filters, step.attributes) for part in torch.split(x, _SOME_CHANNELS, dim=1)], dim=1
+    )
     around.observed[step.layer] = y
     return (y,)
 

@@ -29,7 +29,9 @@ def filtered_lrelu(
     x = bias_act(x, None, attributes.act)
     if down_filter is None:
         return x[:, :, :: attributes.down, :: attributes.down]
-    taps_2d = down_filter if attributes.is_radial else down_filter[:, None] * down_filter
-    channels = x.shape[1]
-    kernel = taps_2d.flip(0, 1).expand(channels, 1, -1, -1)  # conv2d correlates
-    return functional.conv2d(x, kernel, stride=attributes.down, groups=channels)
+    channels, down = x.shape[1], attributes.down
+    kernel = down_filter.flip(tuple(range(down_filter.ndim)))  # conv2d correlates
+    if attributes.is_radial:
+        return functional.conv2d(x, kernel.expand(channels, 1, -1, -1), stride=down, groups=channels)
+    x = functional.conv2d(x, kernel[:, None].expand(channels, 1, -1, -1), stride=(down, 1), groups=channels)
+    return functional.conv2d(x, kernel.expand(channels, 1, 1, -1), stride=(1, down), groups=channels)
