@@ -83,3 +83,10 @@ def make_stylegan1(*, seed: int = 0, **options: Any) -> Model:
     nbytes = sum(array.nbytes for array in weights.values())
     file = FileFacts(Path(f"made-adain-{spec.resolution}-{seed}.safetensors"), nbytes, digest.hexdigest())
     return Model(spec, weights, facts_of(spec, file, container="safetensors", flavour="made for a test"))
+
+
+def for_rosinality(**options: Any) -> Model:
+    """A network that rosinality's tool could have made: with its constants, and no bias after the constant."""
+    made = make_stylegan1(lr_multiplier=1.0, epsilon=1e-5, blurs_bias=True, **options)
+    made.weights["synthesis.b4.input.bias"][...] = 0.0
+    return made

@@ -173,3 +173,7 @@ def _around_zero(bias: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.floa
 
 def _with_gain(bias: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (bias.astype(np.float64) * math.sqrt(2)).astype(np.float32)
+
+
+TOOLS = {"lernapparat": lernapparat_tensors, "GenForce": genforce1_tensors, "rosinality": rosinality1_tensors}
+"""Tool -> what writes its state dict."""
