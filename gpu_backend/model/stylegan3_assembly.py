@@ -15,6 +15,8 @@ from gpu_backend.model.stylegan3 import tensor_shapes
 _MAX_LAYERS = 64
 _MAX_SIZE = 2 * MAX_RESOLUTION
 _MAX_TAPS = 64
+_MAX_MARGINS = 64
+"""Samples beyond a small picture that its layers may have."""
 _NAME = re.compile(r"L[0-9]{1,3}_([1-9][0-9]{0,4})_([1-9][0-9]{0,4})", re.ASCII)
 
 
@@ -65,6 +67,9 @@ def assemble_stylegan3(shapes: Shapes, settings: StyleGAN3Settings) -> StyleGAN3
         size, channels = layer.out_size, layer.out_channels
     if size > MAX_RESOLUTION:
         raise Refusal(f"a resolution of at most {MAX_RESOLUTION}", f"one of {size} came")
+    largest = max(grid.size, *(layer.out_size for layer in layers))
+    if largest > 2 * size + _MAX_MARGINS:
+        raise Refusal(f"layers not much larger than the picture of {size} pixels", f"one of {largest} came")
     spec = StyleGAN3Spec(
         family="stylegan3",
         resolution=size,

@@ -142,6 +142,25 @@ def test_a_tensor_of_another_shape_refuses_the_file(
     assert_one_sentence(caught.value, part)
 
 
+def test_layers_far_larger_than_the_picture_refuse_the_file(tmp_path: Path) -> None:
+    """A small file may not ask for memory that no picture of its needs."""
+    made = make_stylegan3(num_layers=3)
+    first = made.spec.layers[0]
+    names = {first.name: f"L0_2000_{first.out_channels}"}
+    layers = (
+        replace(first, name=names[first.name], out_size=2000),
+        replace(made.spec.layers[1], in_size=2000),
+        *made.spec.layers[2:],
+    )
+    weights = {
+        ".".join(names.get(part, part) for part in name.split(".")): array for name, array in made.weights.items()
+    }
+    spec = replace(made.spec, layers=layers)
+    with pytest.raises(ModelFileError) as caught:
+        read_model(write_nvidia_pickle(tmp_path / "n.pkl", replace(made, spec=spec, weights=weights)))
+    assert_one_sentence(caught.value, "layers not much larger than the picture of 16 pixels", "one of 2000")
+
+
 def test_a_missing_tensor_and_a_strange_part_refuse_the_file(tmp_path: Path) -> None:
     path = write_nvidia_pickle(
         tmp_path / "n.pkl", make_stylegan3(), edits={"synthesis.L3_36_6._parameters": {"weight": None}}
