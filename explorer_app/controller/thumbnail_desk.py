@@ -98,6 +98,7 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
     if isinstance(what, Session):
         request = resolve(adapt(what, facts).session)
     else:
-        request = replace(what, model_id=facts.model_id)
+        transform = what.transform if facts.has_transform else None
+        request = replace(what, model_id=facts.model_id, transform=transform, tap=None)
     large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
     return replace(request, resolution=min(large_enough, default=None), measure_steps=False)

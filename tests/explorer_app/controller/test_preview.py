@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
@@ -10,7 +11,7 @@ from explorer_app.controller.preview import MEASURE_MS
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
-from gpu_backend import DeviceError, RenderRequest
+from gpu_backend import DeviceError, RenderRequest, Tap, Transform
 from tests.helpers.desk import Desk
 
 
@@ -180,6 +181,17 @@ def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_co
     desk.controller.request_thumbnail("there", replace(resolve(session), model_id="some other model"))
     desk.until(lambda: len(desk.controller.thumbnails) == 2)
     assert {item.resolution for item in desk.engine.requests[-2:]} == {256}
+
+
+@pytest.mark.parametrize("has_transform", [False, True])
+def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(desk: Desk, has_transform: bool):
+    desk.library.options["cats"] = {"has_transform": has_transform}
+    desk.start()
+    turned = Transform(degrees=30.0).matrix
+    desk.controller.request_thumbnail("there", RenderRequest("another model", transform=turned, tap=Tap("L0_36_512")))
+    desk.until(lambda: len(desk.controller.thumbnails) == 1)
+    assert desk.engine.requests[-1].transform == (turned if has_transform else None)
+    assert desk.engine.requests[-1].tap is None
 
 
 def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk(open_desk: Desk):
