@@ -4,6 +4,7 @@ The story::
 
     options of a checkpoint, replaced by what is asked for now      options.py, checkpoint.py
     source -> prefetch -> step, again and again                     data/, step.py
+    every step a word with the other processes: is it to stop?      stop.py, processes.py
     every 16 steps a look at the figures                            figures.py; a NaN ends it here
     every few thousand pictures a line in the log                   log.py
     now and then, and at the end, whatever ends it: a checkpoint, a snapshot, a sheet, plots
@@ -14,11 +15,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.training import figures as names
@@ -37,11 +39,9 @@ from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.sheet import grid_side, sample_sheet, sheet_of, write_sheet
 from gpu_backend.training.snapshot import write_snapshot
 from gpu_backend.training.step import Training
-from gpu_backend.training.stop import StopRequest, stop_signals
+from gpu_backend.training.stop import stop_signals
 
 _CHECK_STEPS = 16
-_SEED_STRIDE = 1_000_003
-
 
 Say = Callable[[str], None]
 Open = Callable[[str, int, torch.device], PictureSource]
@@ -50,7 +50,7 @@ Open = Callable[[str, int, torch.device], PictureSource]
 def train(
     request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open | None = None
 ) -> TrainOutcome:
-    """Train until enough pictures were shown or somebody asks to stop.
+    """Train until enough pictures were shown or somebody asks to stop, which counts from the first step on.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def train(
     LoomError
         If options, data, device, checkpoint or folder are not as they should be, or a number became none.
     """
-    with joined(request.device) as processes, stop_signals() as asked:
+    with joined(request.device) as processes:
         saved: dict[str, Any] = {}
         state: dict[str, Any] | None = None
         if request.resume is not None:
@@ -90,7 +90,7 @@ def train(
                 say(f"Training on {source.name} at {options.resolution} x {options.resolution}, {processes.device}.")
                 if training.kernels_problem:
                     say(f"Steps take longer, since our own kernels do not run here: {training.kernels_problem}")
-            return _Loop(training, request.out, say, progress).run(source, asked)
+            return _Loop(training, request.out, say, progress).run(source)
 
 
 class _Loop:
@@ -107,7 +107,7 @@ class _Loop:
         self._snapshot: Path | None = None
         self._told_no_plots = False
 
-    def run(self, source: PictureSource, asked: StopRequest) -> TrainOutcome:
+    def run(self, source: PictureSource) -> TrainOutcome:
         training, processes = self.training, self.processes
         if processes.is_first and not (self.out / "real.png").exists():
             count = grid_side(source.resolution) ** 2
@@ -115,25 +115,19 @@ class _Loop:
         prefetch = Prefetch(
             source,
             training.share,
-            self.options.seed + processes.rank * _SEED_STRIDE,
+            processes.own_seed(self.options.seed),
             training.pictures_seen // processes.count,
             processes.device,
         )
-        is_stopped = False
         with contextlib.closing(prefetch):
             try:
-                while not is_stopped and training.pictures_seen < self.options.kimg * 1000:
-                    training.run_step(next(prefetch))
-                    if training.step % _CHECK_STEPS == 0:
-                        training.figures.check()
-                    if self._is_due(self.options.log_kimg):
-                        self._report()
-                    if self._is_due(self.options.snapshot_kimg):
-                        self._save()
-                    # Processes ask each other rarely, since that makes them wait for their GPUs.
-                    if processes.count == 1 or training.step % _CHECK_STEPS == 0:
-                        is_stopped = processes.any(asked.is_asked)
-                self._save()
+                if self._is_unfinished:  # this step compiles for minutes, and whoever stops it loses nothing
+                    self._run_step(prefetch)
+                processes.meet()
+                with stop_signals() as asked:
+                    while not (is_stopped := processes.any(asked.is_asked)) and self._is_unfinished:
+                        self._run_step(prefetch)
+                    self._save()
             except DivergedError as error:
                 raise DivergedError(self._last_words(error.sentence)) from error
             except torch.OutOfMemoryError as error:
@@ -143,6 +137,21 @@ class _Loop:
                     str(error),
                 ) from error
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
+
+    @property
+    def _is_unfinished(self) -> bool:
+        return self.training.pictures_seen < self.options.kimg * 1000
+
+    def _run_step(self, pictures: Iterator[Tensor]) -> None:
+        """Do a step and what is due after it."""
+        training = self.training
+        training.run_step(next(pictures))
+        if training.step % _CHECK_STEPS == 0:
+            training.figures.check()
+        if self._is_due(self.options.log_kimg):
+            self._report()
+        if self._is_due(self.options.snapshot_kimg):
+            self._save()
 
     def _is_due(self, kimg: float) -> bool:
         """Tell whether this step reached the next multiple of so many pictures."""

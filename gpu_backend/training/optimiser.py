@@ -44,11 +44,6 @@ class Optimiser:
         self._scaler = GradScaler(device.type, enabled=methods.low == torch.float16)
 
     @property
-    def learning_rate(self) -> float:
-        """The one that Adam has, after the correction for lazy penalties."""
-        return float(self._adam.param_groups[0]["lr"])
-
-    @property
     def loss_scale(self) -> float:
         """Factor of the losses; with float16, asking for it waits for the device."""
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0

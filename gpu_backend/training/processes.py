@@ -2,6 +2,9 @@
 
 Gradients are averaged by one all-reduce an update. torch's DistributedDataParallel cannot be used: it hangs on
 hooks of a single backward pass, and the regularisers differentiate gradients inside of theirs.
+
+What the hosts tell each other goes from host to host and does not wait for GPUs. Unlike an exchange between GPUs, it
+fails at once where a process has ended, so that the others end, too.
 """
 
 from __future__ import annotations
@@ -15,7 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-from gpu_backend.errors import DeviceError
+from gpu_backend.errors import DeviceError, LoomError
+from gpu_backend.training.stop import ending_at_once
+
+_SEED_STRIDE = 1_000_003
+
+
+class PeerError(LoomError):
+    """Another process of the training has ended, or cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +41,21 @@ class Processes:
         """The one that writes files and says how far it is."""
         return self.rank == 0
 
+    def own_seed(self, seed: int) -> int:
+        """Return a seed for random numbers that no other process draws; the first one has the seed itself."""
+        return seed + self.rank * _SEED_STRIDE
+
     def sum(self, values: Tensor) -> Tensor:
-        """Replace values by their sum over all processes, and return them."""
+        """Replace values by their sum over all processes, and return them.
+
+        Raises
+        ------
+        PeerError
+            If another process has ended; so does everything else that several processes do.
+        """
         if self.count > 1:
-            distributed.all_reduce(values)
+            with _exchange():
+                distributed.all_reduce(values)
         return values
 
     def average(self, values: Tensor) -> None:
@@ -42,23 +63,28 @@ class Processes:
         self.sum(values).div_(self.count)
 
     def any(self, is_so: bool) -> bool:
-        """Tell whether it is so in any process."""
-        if self.count == 1:
-            return is_so
-        return bool(self.sum(torch.tensor(float(is_so), device=self.device)).item() > 0)
+        """Tell whether it is so in any process. Hosts wait for each other, but not for their GPUs."""
+        return bool(self.sum(torch.tensor(float(is_so))) > 0)
+
+    def meet(self) -> None:
+        """Wait until all processes have come this far."""
+        self.any(False)
 
     def gather(self, value: Any) -> list[Any]:
         """Return the values of all processes in order."""
         if self.count == 1:
             return [value]
         values: list[Any] = [None] * self.count
-        distributed.all_gather_object(values, value)
+        with _exchange():
+            distributed.all_gather_object(values, value)
         return values
 
 
 @contextmanager
 def joined(device: str = "auto") -> Iterator[Processes]:
     """Join the other processes if torchrun started this one, and choose the device.
+
+    Among several, Ctrl-C ends the process at once, unless somebody handles it otherwise.
 
     Raises
     ------
@@ -72,11 +98,22 @@ def joined(device: str = "auto") -> Iterator[Processes]:
         return
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
-    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    try:
+    with ending_at_once():
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
         yield Processes(distributed.get_rank(), count, chosen)
-    finally:
-        distributed.destroy_process_group()
+        distributed.destroy_process_group()  # not after an error: it would wait for processes that have ended
+
+
+@contextmanager
+def _exchange() -> Iterator[None]:
+    """Say in a sentence that an exchange with the others failed."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise PeerError(
+            "A training needs all of its processes, but another one ended or cannot be reached; look what it said.",
+            str(error),
+        ) from error
 
 
 def _device(name: str, local: int) -> torch.device:

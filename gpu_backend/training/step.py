@@ -39,8 +39,6 @@ from gpu_backend.training.real_pictures import RealPictures
 from gpu_backend.training.replay import CudaRecorder, Recorder
 from gpu_backend.training.update import Update
 
-_SEED_STRIDE = 1_000_003
-
 
 class Training:
     """The networks and everything that changes with them.
@@ -83,7 +81,7 @@ class Training:
         networks = NetworkPair(network_shape(options), methods, device, make)
         self.generator, self.discriminator = networks.generator, networks.discriminator
         self.ema = copy.deepcopy(self.generator).eval().requires_grad_(False)
-        torch.manual_seed(options.seed + processes.rank * _SEED_STRIDE)
+        torch.manual_seed(processes.own_seed(options.seed))
 
         self.chance = AdaptiveChance(options.augment_target, options.augment_kimg, device)
         scaled = methods.low == torch.float16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -33,14 +33,33 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Turn SIGINT and SIGTERM into a request while this lasts; threads other than the main one hear no signals."""
+    """Turn SIGINT and SIGTERM into a request while this lasts."""
     asked = StopRequest()
+    with _handled_by(asked.ask, signal.SIGINT, signal.SIGTERM):
+        yield asked
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Let the system end the process at SIGINT while this lasts.
+
+    Python's own handler is not called before a wait for another process is over, and it may never be.
+    """
+    with _handled_by(signal.SIG_DFL, signal.SIGINT):
+        yield
+
+
+@contextmanager
+def _handled_by(
+    handler: Callable[[int, FrameType | None], None] | signal.Handlers, *numbers: signal.Signals
+) -> Iterator[None]:
+    """Handle signals otherwise while this lasts; threads other than the main one hear none."""
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield
         return
-    before = {number: signal.signal(number, asked.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
-        yield asked
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handled in before.items():
+            signal.signal(number, handled)

@@ -27,11 +27,6 @@ class FeatureReader:
         self._network = network.to(device).eval()
         self._device = device
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the factors."""
-        return self._network.names
-
     def features(self, pictures: NDArray[np.float32] | Tensor) -> NDArray[np.float64]:
         """Return (n, features) of pictures (n, channels, R, R) in -1..1."""
         return self._each(pictures, self._network.features)

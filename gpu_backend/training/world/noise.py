@@ -59,8 +59,6 @@ def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: S
         Places, of shapes that broadcast.
     keys : torch.Tensor
         ``(n, 1, 1) int32``: the seeds.
-    salt : int
-        Tells the noises of one seed apart.
     """
     return _lattice(x, y, keys + _salted(salt))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 
+from gpu_backend.training.world.drawer import to_bytes
 from gpu_backend.training.world.factors import FACTORS, sample_factors
 from gpu_backend.training.world.picture import draw
 
@@ -38,7 +39,7 @@ def tiled(pictures: torch.Tensor, columns: int) -> Image.Image:
     """Lay pictures ``(n, 3, R, R)`` in -1..1 side by side, ``columns`` in a row."""
     count, _, size, _ = pictures.shape
     sheet = Image.new("RGB", (columns * size, math.ceil(count / columns) * size))
-    values = (pictures * 127.5 + 128.0).clamp(0.0, 255.0).to(torch.uint8).permute(0, 2, 3, 1).contiguous().numpy()
+    values = to_bytes(pictures).permute(0, 2, 3, 1).contiguous().numpy()
     for index, value in enumerate(values):
         sheet.paste(Image.fromarray(value), (index % columns * size, index // columns * size))
     return sheet

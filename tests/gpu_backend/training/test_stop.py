@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gpu_backend.training.stop import stop_signals
+from gpu_backend.training.stop import ending_at_once, stop_signals
 
 
 def test_a_second_ctrl_c_counts_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +22,16 @@ def test_a_second_ctrl_c_counts_only_after_a_while(monkeypatch: pytest.MonkeyPat
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_system_ends_who_may_not_hear() -> None:
+    with ending_at_once():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        with stop_signals() as asked:
+            signal.raise_signal(signal.SIGINT)
+            assert asked.is_asked
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -137,6 +137,12 @@ def test_ctrl_c_saves_after_the_step_at_hand(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+def test_ctrl_c_before_the_first_step_is_done_ends_at_once(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, 1.0, at_batch=lambda _: signal.raise_signal(signal.SIGINT))
+    assert checkpoints(tmp_path) == []
+
+
 def test_a_nan_stops_with_the_step_the_cause_and_the_last_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

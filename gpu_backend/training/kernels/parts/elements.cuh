@@ -1,5 +1,5 @@
-// Elements of tensors with channels last, eight or four at a time. TYPE: 0 float32, 1 float16, 2 bfloat16. V: how many
-// neighbouring channels a thread has, a multiple of which a picture must have. All arithmetic is float32.
+// Elements of tensors with channels last, eight, four or one at a time. TYPE: 0 float32, 1 float16, 2 bfloat16. V: how
+// many neighbouring channels a thread has; a picture has a multiple of that. All arithmetic is float32.
 #define THREADS 256
 
 #if TYPE == 0

@@ -1,4 +1,4 @@
-// The slope of clamp(leaky ReLU(.) gain), told from its result y. SLOPED: 0, there is nothing but the gain.
+// The slope of clamp(leaky ReLU(.) gain), told from its result y.
 __device__ __forceinline__ float slope_at(float y, float gain, float below, float bound) {
     const float slope = y > 0.0f ? gain : gain * below;
     return fabsf(y) < bound ? slope : 0.0f;
