@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
     CancelledError,
     Frame,
@@ -103,6 +103,11 @@ class Gate:
                 self._permits -= 1
 
 
+def runs_on_gpus(model: Model) -> bool:
+    """As the backend has it: one family alone."""
+    return model.facts.family == "StyleGAN2"
+
+
 @dataclass
 class Engine:
     """Keeps `explorer_app.rendering.backend.BackendLike`: makes renderers and remembers what they did.
@@ -148,7 +153,8 @@ class Engine:
     def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
         if self.gpu_missing is not None:
             raise self.gpu_missing
-        return (self.kernels - self.missing, self.kernels) if self.gpus and choice.wants_gpu else (0, 0)
+        runs_there = bool(self.gpus) and choice.wants_gpu and runs_on_gpus(model)
+        return (self.kernels - self.missing, self.kernels) if runs_there else (0, 0)
 
     def compile_kernels(self, model: Model, choice: DeviceChoice, *, progress: Any, abandoned: Any) -> None:
         self.threads.add(threading.current_thread().name)
@@ -165,7 +171,7 @@ class Engine:
         self.threads.add(threading.current_thread().name)
         if self.refusing is not None:
             raise self.refusing
-        renderer = FakeRenderer(model, self, self._device(choice))
+        renderer = FakeRenderer(model, self, self._device(choice if runs_on_gpus(model) else PROCESSOR))
         self.made.append(renderer)
         return renderer
 

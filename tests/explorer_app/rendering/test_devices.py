@@ -20,7 +20,9 @@ from explorer_app.rendering.news import (
 from gpu_backend import DeviceError, DeviceLostError, RenderOptions, RequestError
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
 from tests.helpers.render_desk import MODEL, OTHER, Desk, request, seed_of
+from tests.helpers.stylegan3 import make_stylegan3
 
+ALIAS_FREE = make_stylegan3(num_layers=3)
 LOST = DeviceLostError("The GPU stopped answering.")
 
 
@@ -89,6 +91,22 @@ def test_kernels_that_do_not_compile_leave_the_processor_in_place(start: Callabl
     desk.show(1)
     assert desk.devices == ["cpu"]
     assert not desk.of(DeviceFailed)[0].was_rendering
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda", "cuda:1"])
+def test_a_network_that_no_gpu_runs_is_rendered_by_the_processor_and_the_next_one_by_the_gpu(
+    start: Callable[..., Desk], engine: Engine, device: str
+):
+    desk = start(DeviceChoice(device))
+    wished = desk.devices[-1]
+    desk.open(ALIAS_FREE)
+    desk.thread.use(DeviceChoice("cuda:0"))
+    desk.until(lambda: desk.of(DeviceChanged))
+    desk.open(OTHER)
+    assert desk.devices == [wished, "cpu", "cpu", "cuda:0"]
+    assert desk.of(DeviceFailed) == desk.compiling == []
+    desk.ask(3, OTHER)
+    desk.until(lambda: desk.frames)
 
 
 def test_opening_another_model_gives_the_compiling_up(start: Callable[..., Desk], engine: Engine):
