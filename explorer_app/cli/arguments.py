@@ -7,6 +7,7 @@ import math
 import re
 from typing import NoReturn
 
+from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
 MAX_SEEDS = 100_000
@@ -74,6 +75,22 @@ def finite_number(text: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"a number is wanted, but {text[:40]!r} came")
+    return number
+
+
+def two_numbers(text: str) -> tuple[float, float]:
+    """Return the two numbers of a place like ``0.25,-0.1``."""
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise argparse.ArgumentTypeError(f"two numbers like 0.25,-0.1 are wanted, but {text[:40]!r} came")
+    return finite_number(parts[0]), finite_number(parts[1])
+
+
+def scale(text: str) -> float:
+    """Return a scale that a transform may have."""
+    number = finite_number(text)
+    if not MIN_SCALE <= number <= MAX_SCALE:
+        raise argparse.ArgumentTypeError(f"a scale is {MIN_SCALE:g} to {MAX_SCALE:g}, but {text[:40]!r} came")
     return number
 
 

@@ -16,8 +16,10 @@ from explorer_app.cli.arguments import (
     count,
     finite_number,
     positive_count,
+    scale,
     seed,
     seed_list,
+    two_numbers,
 )
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import find_network, read_network, reference_to
@@ -46,7 +48,8 @@ _EXAMPLES = """examples:
   latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
   latentloom render --from picture.png --outdir again"""
 
-_SEED_ONLY = ("trunc", "trunc_cutoff", "class_index", "noise_mode", "noise_seed")
+_TRANSFORM = ("translate", "rotate", "scale")
+_SEED_ONLY = ("trunc", "trunc_cutoff", "class_index", "noise_mode", "noise_seed", *_TRANSFORM)
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SHEET_SIDE_PX = 128
 _SHEET_PICTURES = 4096
@@ -85,6 +88,14 @@ def parser() -> Parser:
     )
     look.add_argument("--noise-mode", choices=("const", "random", "none"), help="noise mode (default: const)")
     look.add_argument("--noise-seed", type=seed, metavar="N", help="seed of --noise-mode random (default: 0)")
+    look.add_argument(
+        "--translate",
+        type=two_numbers,
+        metavar="X,Y",
+        help="move a StyleGAN3's picture X widths to the right, Y down; --translate=-0.1,0 moves it left",
+    )
+    look.add_argument("--rotate", type=finite_number, metavar="DEG", help="turn it counterclockwise by degrees")
+    look.add_argument("--scale", type=scale, metavar="S", help="scale it; 2 makes everything twice as large")
     path = made.add_argument_group("sequences; the same command goes on where it was stopped")
     path.add_argument(
         "--path", choices=tuple(PATHS), help="go from one to the next: in w, or in z for z-linear and slerp"
@@ -181,9 +192,19 @@ def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, co
             classes=classes,
             truncation=Truncation(1.0 if options.trunc is None else options.trunc, cutoff),
             noise=Noise(mode=options.noise_mode or "const", seed=options.noise_seed or 0),
+            transform=_transform(options, facts),
         )
     )
     return Source(Path(f"seed{number:04d}"), resolve(session), model, session)
+
+
+def _transform(options: argparse.Namespace, facts: ModelFacts) -> Transform:
+    """Return the transform that is asked for; a network without one is none to ask."""
+    asked = [_flag(name) for name in _TRANSFORM if getattr(options, name) is not None]
+    if asked and not facts.has_transform:
+        raise UsageError(f"{asked[0]} is for StyleGAN3, but {facts.name} is a {facts.family}; leave it out.")
+    x, y = options.translate or (0.0, 0.0)
+    return Transform(x, y, options.rotate or 0.0, options.scale or 1.0)
 
 
 def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Source:
