@@ -1,4 +1,4 @@
-"""Where one is: the seed plane, seed and fractions, class, drift, truncation, noise."""
+"""Where one is: the seed plane, seed and fractions, class, drift, truncation, transform, noise."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.latent.class_picker import ClassPicker, classes_label
 from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
+from explorer_app.window.latent.transform_section import TransformSection
 from gpu_backend import SEED_COUNT, Truncation, plane_seed
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LatentPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `MoveTo`, `GoToSeed`, `SetTruncation`, `SetNoise` or `SetClasses`; True once a gesture.
+        `MoveTo`, `GoToSeed`, `SetTruncation`, `SetTransform`, `SetNoise` or `SetClasses`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     random_asked()
@@ -98,6 +99,7 @@ class LatentPanel(QWidget):
         self.cutoff = SliderRow(
             "Cutoff", 0, 14, reset=14, step=1, snap=1, decimals=0, tip="rows that truncation acts on."
         )
+        self.transform = TransformSection()
         self.noise = NoiseSection()
         self._build()
         self._connect()
@@ -151,6 +153,7 @@ class LatentPanel(QWidget):
         layout.addLayout(seeds)
         layout.addLayout(buttons)
         layout.addLayout(sliders)
+        layout.addWidget(self.transform)
         layout.addWidget(self.noise)
         # A dock that is lowered a little takes from the margin below before it begins to scroll.
         layout.addSpacerItem(QSpacerItem(0, margin - _LOW, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred))
@@ -160,6 +163,7 @@ class LatentPanel(QWidget):
         self.plane.edited.connect(self.edited)
         self.plane.gesture_cancelled.connect(self.gesture_cancelled)
         self.plane.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.transform.edited.connect(self.edited)
         self.noise.edited.connect(self.edited)
         self.noise.gesture_cancelled.connect(self.gesture_cancelled)
         self.noise.opened.connect(self._reveal_layers)
@@ -210,6 +214,7 @@ class LatentPanel(QWidget):
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Take on a model's rows, classes and noise layers, or stand disabled without one."""
         self.plane.show_model(facts, directions)
+        self.transform.show_model(facts)
         self.noise.show_model(facts, directions)
         self.picker.show_model(facts, directions)
         fields = (self.seed, self.plane_x, self.plane_y, self.snap, self.random, self.drift, self.psi, self.cutoff)
@@ -233,6 +238,7 @@ class LatentPanel(QWidget):
         """Show a session without emitting."""
         self._session = session
         self.plane.show_session(session)
+        self.transform.show_session(session)
         self.noise.show_session(session)
         self.picker.show_session(session)
         x, y = session.position.x, session.position.y

@@ -117,7 +117,11 @@ class NoiseSection(QWidget):
         """Build a row for each noise layer; a network without noise has nothing to set."""
         layers = facts.noise_layers if facts is not None else ()
         self.setEnabled(bool(layers))
-        self.setToolTip("" if layers or facts is None else "This network takes no noise.")
+        is_without = facts is not None and not layers
+        self.setToolTip(f"A {facts.family} network has no noise layers." if facts is not None and is_without else "")
+        for control in (self.mode, self.gain, self.seed, self.disclosure):
+            # What cannot be used leaves the tooltip to the section, which says why.
+            control.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, is_without)
         if layers == self._layers:
             return
         self._layers = layers

@@ -174,6 +174,13 @@ def test_a_network_without_noise_has_nothing_to_set(panel):
     panel.show_model(model_facts(has_noise=False), None)
     assert not panel.noise.isEnabled()
     assert panel.psi.isEnabled()
+    for control in (panel.noise.mode, panel.noise.gain, panel.noise.seed, panel.noise.disclosure):
+        pointed_at = panel.childAt(control.mapTo(panel, control.rect().center()))
+        assert pointed_at is panel.noise, "so that what is seen there is"
+    assert panel.noise.toolTip() == "A StyleGAN2 network has no noise layers."
+    panel.show_model(model_facts(), None)
+    assert panel.noise.toolTip() == ""
+    assert panel.childAt(panel.noise.gain.mapTo(panel, panel.noise.gain.rect().center())) is not panel.noise
 
 
 def test_a_network_without_classes_has_no_list(panel):

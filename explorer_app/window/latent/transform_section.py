@@ -1,0 +1,116 @@
+"""Transform: x, y, angle and scale of the whole picture, for networks that have such an input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from explorer_app.session.edits import SetTransform
+from explorer_app.session.session import Session
+from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from explorer_app.window import theme
+from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.slider_row import RowLabel
+from gpu_backend import Transform
+
+if TYPE_CHECKING:
+    from gpu_backend import ModelFacts
+
+
+class TransformSection(QWidget):
+    """The transform of the latent panel; hidden unless the network has one.
+
+    Signals
+    -------
+    edited(object, bool)
+        `SetTransform`; True once a gesture.
+    """
+
+    edited = Signal(object, bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._transform = Transform()
+        self.x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture to the right")
+        self.y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture down")
+        self.angle = self._field("angle", -180.0, 180.0, 0.0, "+180.0", "Degrees counterclockwise")
+        self.scale = self._field("scale", MIN_SCALE, MAX_SCALE, 1.0, "10.00", "How much larger")
+        self.reset = QPushButton("Reset")
+        self.reset.setAccessibleName("Reset transform")
+        self.reset.setToolTip("Put the picture back where it was: not moved, not turned, scale 1.")
+        self.reset.clicked.connect(lambda _on: self._set(Transform(), True))
+        for field, part in ((self.x, "x"), (self.y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
+            field.entered.connect(
+                lambda value, final, part=part: self._set(replace(self._transform, **{part: value}), final)
+            )
+        self._build()
+        self.show_session(Session())
+        self.show_model(None)
+
+    @staticmethod
+    def _field(name: str, low: float, high: float, reset: float, widest: str, what: str) -> NumberField:
+        is_angle, is_scale = name == "angle", name == "scale"
+        field = NumberField(
+            low,
+            high,
+            decimals=1 if is_angle else 3 if is_scale else 2,
+            step=1.0 if is_angle else 0.05 if is_scale else 0.01,
+            signed=not is_scale,
+            reset=reset,
+            widest=widest,
+        )
+        field.setAccessibleName(f"Transform {name}")
+        ends = f"{field.textFromValue(low)} to {field.textFromValue(high)}"
+        field.setToolTip(f"{what}, {ends}; a double-click sets {field.textFromValue(reset)}.")
+        field.setFixedWidth(field.sizeHint().width())
+        return field
+
+    def _build(self) -> None:
+        name = RowLabel("Transform")
+        name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        theme.set_role(name, "dim")
+        first, second = QHBoxLayout(), QHBoxLayout()
+        first.addWidget(name)
+        first.addStretch(1)
+        second.addWidget(self.reset)
+        second.addStretch(1)
+        for line, words, field in (
+            (first, "x", self.x),
+            (first, "y", self.y),
+            (second, "angle", self.angle),
+            (second, "scale", self.scale),
+        ):
+            label = QLabel(words)
+            theme.set_role(label, "dim")
+            label.setBuddy(field)
+            line.addWidget(label)
+            line.addWidget(field)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        for line in (first, second):
+            line.setSpacing(6)
+            layout.addLayout(line)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        for before, after in ((self.x, self.y), (self.y, self.reset), (self.reset, self.angle)):
+            QWidget.setTabOrder(before, after)
+
+    def show_model(self, facts: ModelFacts | None) -> None:
+        """Be there for a network that can be transformed."""
+        self.setVisible(facts is not None and facts.has_transform)
+
+    def show_session(self, session: Session) -> None:
+        """Show the session's transform."""
+        transform = self._transform = session.transform
+        self.x.show_number(transform.x)
+        self.y.show_number(transform.y)
+        self.angle.show_number(transform.degrees)
+        self.scale.show_number(transform.scale)
+        self.reset.setEnabled(transform != Transform())
+
+    def _set(self, transform: Transform, final: bool) -> None:
+        self._transform = transform
+        self.edited.emit(SetTransform(transform), final)
