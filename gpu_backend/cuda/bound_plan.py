@@ -73,7 +73,7 @@ class CudaBoundPlan:
         self._constants = constants
         self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
-        self._inputs = HeldInputs(schedule.regions)
+        self._inputs = HeldInputs(schedule.regions, schedule.starts)
         self._lanes: list[Lane] = []
         self._events: list[Event] = []
         self._free: deque[Lane] = deque()

@@ -2,7 +2,8 @@
 
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
-picture's bytes. Plans for fp32, and kernels that failed on this GPU, run the plain kernels instead, which share the
+picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it; its toRGB stands
+alone. Plans for fp32, and kernels that failed on this GPU, run the plain kernels instead, which share the
 layout of every region, so that either can stand between two of the other.
 """
 
@@ -11,16 +12,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.filtered_lrelu import (
+    FilterSite,
+    filter_geometry,
+    fused_filter,
+    fused_filter_recipe,
+    plain_filter,
+)
+from gpu_backend.cuda.launches.fourier_features import mixing, sines
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.launches.mapping import mapping_launches
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
 from gpu_backend.cuda.launches.styles import styles_launch
-from gpu_backend.cuda.launches.to_rgb import to_rgb
+from gpu_backend.cuda.launches.to_rgb import plain_to_rgb, to_rgb
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.style_layout import StyleLayout
@@ -54,7 +65,8 @@ def lower(
     """
     if plan.key.part == "mapping":
         return _placed(plan, mapping_launches(plan, weights))
-    return _placed(plan, _Synthesis(plan, weights, target, plain or {}, everything_plain).build())
+    synthesis = _Synthesis(plan, weights, target, plain or {}, everything_plain)
+    return _placed(plan, synthesis.build(), synthesis.starts)
 
 
 class _Synthesis:
@@ -77,14 +89,19 @@ class _Synthesis:
         """Doubled picture's buffer in the plan -> the small one that is added instead."""
         self.part_counts: dict[str, int] = {}
         """Region of toRGB's parts -> how many there are."""
+        self.starts: dict[str, NDArray[Any]] = {}
+        """Input -> what it holds at the beginning."""
 
     def build(self) -> Built:
         """Build every step; the constant, resnet's sum and the display ride along with others."""
         batch = self.plan.key.batch
         parts = [Built((), (), (*self._inputs(), Region("flags", (batch,), "uint32", "output")))]
+        parts.append(self._styles(self.styles))
         for step in self.plan.steps:
-            if step.op == "styles":
-                parts.append(self._styles(step))
+            if step.op == "fourier_features":
+                parts.append(self._features(step))
+            elif step.op == "filtered_lrelu":
+                parts.append(self._filtered(step))
             elif step.op in _CONVOLUTIONS:
                 parts.append(self._conv(step))
             elif step.op == "skip_conv":
@@ -99,17 +116,53 @@ class _Synthesis:
         )
 
     def _styles(self, step: Step) -> Built:
-        constant = next(item for item in self.plan.steps if item.op == "constant")
-        num_ws = next(item.shape[1] for item in self.plan.buffers if item.name == "ws")
+        constant = next((item for item in self.plan.steps if item.op == "constant"), None)
         return styles_launch(
             step,
             self.weights,
             batch=self.plan.key.batch,
-            num_ws=num_ws,
+            num_ws=self._num_ws(),
             half=self.half,
-            const=constant.weights["const"],
-            x0=constant.outputs[0],
+            const=None if constant is None else constant.weights["const"],
+            x0="" if constant is None else constant.outputs[0],
         )
+
+    def _num_ws(self) -> int:
+        return next(item.shape[1] for item in self.plan.buffers if item.name == "ws")
+
+    def _features(self, step: Step) -> Built:
+        self.starts["transform"] = self.weights[step.weights["transform"]]
+        out = step.outputs[0]
+        waves = f"{out}/sines"
+        batch = self.plan.key.batch
+        made = sines(step, self.weights, batch=batch, num_ws=self._num_ws(), half=self.half, y=waves)
+        return Built.joined((made, self._either(mixing(step), self._site(waves, out))))
+
+    def _filtered(self, step: Step) -> Built:
+        out = step.outputs[0]
+        next_conv = self._next_conv(out)
+        site = FilterSite(
+            batch=self.plan.key.batch,
+            half=self.half,
+            x=step.inputs[0],
+            y=out,
+            next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
+            style_stride=self.layout.style_width,
+        )
+        reason = ""
+        if not self.is_plain:
+            try:
+                geometry = filter_geometry(step, site, self.weights, self.target)
+            except ValueError as error:
+                reason = str(error)
+            else:
+                reason = self.plain.get(fused_filter_recipe(geometry).digest, "")
+                if not reason:
+                    return fused_filter(step, site, self.weights, geometry)
+        return plain_filter(step, site, self.weights, self.target, reason=reason)
+
+    def _next_conv(self, out: str) -> Step | None:
+        return next((reader for reader in self.readers.get(out, []) if reader.op in _CONVOLUTIONS), None)
 
     def _conv(self, step: Step) -> Built:
         slot = self.slots[_layer_name(step)]
@@ -136,7 +189,8 @@ class _Synthesis:
     def _site(self, x: str, out: str) -> ConvSite:
         """Return where a convolution stands whose output is the plan's buffer `out`."""
         readers = self.readers.get(out, [])
-        next_conv = next((reader for reader in readers if reader.op in _CONVOLUTIONS), None)
+        next_conv = self._next_conv(out)
+        is_filtered = any(reader.op == "filtered_lrelu" for reader in readers)
         rgb_step = next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None)
         rgb = None
         if rgb_step is not None:
@@ -155,7 +209,7 @@ class _Synthesis:
             demod_offset=None,
             demod_stride=self.layout.demod_width,
             style_stride=self.layout.style_width,
-            y=None if next_conv is None else out,
+            y=out if is_filtered or next_conv is not None else None,
             next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
             y_raw=_raw(out) if any(reader.op == "skip_conv" for reader in readers) else None,
             rgb=rgb,
@@ -181,10 +235,26 @@ class _Synthesis:
         return build(work, site, self.weights, self.target, reason=reason)
 
     def _to_rgb(self, step: Step) -> Built:
-        parts = f"{step.inputs[0]}/rgb"
-        image = step.outputs[0]
+        x, image = step.inputs[0], step.outputs[0]
+        parts = f"{x}/rgb"
+        alone = Built(())
+        if parts not in self.part_counts:
+            settings: ToRgb = step.attributes
+            offset = self.layout.style_offset(_layer_name(step))
+            alone = plain_to_rgb(
+                RgbPart(step.layer, step.weights["weight"], settings.out_channels, offset, parts),
+                x,
+                self.weights,
+                self.plan.key.batch,
+                settings.resolution,
+                settings.in_channels,
+                self.layout.style_width,
+                half=self.half,
+                is_fused=True,
+            )
+            self.part_counts[parts] = 1
         display = next((reader for reader in self.readers.get(image, []) if reader.op == "to_display"), None)
-        return to_rgb(
+        total = to_rgb(
             step,
             self.weights,
             self.plan.key.batch,
@@ -195,6 +265,7 @@ class _Synthesis:
             pixels=None if display is None else display.outputs[0],
             is_last=display is not None,
         )
+        return Built.joined((alone, total))
 
 
 def _layer_name(step: Step) -> str:
@@ -216,7 +287,7 @@ def _readers(plan: Plan) -> dict[str, list[Step]]:
     return readers
 
 
-def _placed(plan: Plan, built: Built) -> Schedule:
+def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]] | None = None) -> Schedule:
     """Put every region into one allocation: what stays first, inputs together, then scratch by lifetime."""
     regions = _merged(built.regions)
     end = 0
@@ -229,7 +300,8 @@ def _placed(plan: Plan, built: Built) -> Schedule:
     scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
     buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in built.launches])
     placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
-    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes)
+    nbytes = end + arena_nbytes
+    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, nbytes, starts or {})
 
 
 def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:

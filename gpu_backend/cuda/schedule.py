@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -88,13 +88,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Launches in order, the regions and constants that they name, and the bytes that all regions take."""
+    """Launches in order, the regions and constants that they name, and the bytes that all regions take.
+
+    `starts` says what inputs hold before anything was copied into them, where that is not zeros.
+    """
 
     plan: Plan
     regions: tuple[Region, ...]
     constants: tuple[Constant, ...]
     launches: tuple[Launch, ...]
     nbytes: int
+    starts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def recipes(self) -> tuple[KernelRecipe, ...]:

@@ -44,10 +44,11 @@ def region_nbytes(region: Region) -> int:
 class HeldInputs:
     """The values of all inputs as the last run got them.
 
-    Starts with zeros, but `noise_gain` with ones: noise as the model stores it, at full strength.
+    Starts with zeros, but `noise_gain` with ones: noise as the model stores it, at full strength; and inputs that are
+    named in `starts` with that.
     """
 
-    def __init__(self, regions: Iterable[Region]) -> None:
+    def __init__(self, regions: Iterable[Region], starts: Mapping[str, NDArray[Any]] | None = None) -> None:
         listed = sorted(regions, key=lambda region: region.offset)
         self._stretches = _stretches(listed)
         self.nbytes = max((stretch.source + stretch.nbytes for stretch in self._stretches), default=0)
@@ -65,6 +66,8 @@ class HeldInputs:
         self._unsent = set(self._arrays)
         if "noise_gain" in self._arrays:
             self._arrays["noise_gain"].fill(1)
+        for name, values in (starts or {}).items():
+            np.copyto(self._arrays[name], values)
 
     def take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
         """Keep new values; nothing is kept if anything does not fit.

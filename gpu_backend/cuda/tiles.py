@@ -37,6 +37,9 @@ SMALLEST_SHARED_NBYTES = 65536
 _REACH = 2.5
 """How far, in doublings of side, channels and batch together, an entry speaks for another shape."""
 
+_OVERHANG = 2.0
+"""How far a doubling by tiles that reach over the border counts."""
+
 _MAX_NBYTES = 1 << 20
 _MAX_NUMBER = 1 << 20
 _PACKAGE = "gpu_backend.cuda.shipped_tiles"
@@ -102,6 +105,9 @@ class TileTable:
             geometry = ConvGeometry(shape, tile, kernel, taps, picture_channels)
             return geometry.fits(self.architecture, self.shared_nbytes_per_block)
 
+        def overhang(tile: ConvTile) -> float:
+            return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_be_cut else 0.0
+
         origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
         origins = (("tuned", self.tuned), ("shipped", self.shipped))
         for origin, entries in origins:
@@ -109,7 +115,7 @@ class TileTable:
             if entry is not None and fits(entry.tile):
                 return entry.tile, origin
         near = [
-            (distance(shape, other), place, entry.tile)
+            (distance(shape, other) + _OVERHANG * overhang(entry.tile), place, entry.tile)
             for place, (_, entries) in enumerate(origins)
             for other, entry in entries.items()
             if other.kind == shape.kind and fits(entry.tile)

@@ -28,7 +28,7 @@ def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
         return stylegan1.build_synthesis_plan(
             spec, key.model_id, batch=key.batch, resolution=key.resolution, tap=key.tap
         )
-    return stylegan3.build_synthesis_plan(spec, key.model_id, batch=key.batch, tap=key.tap)
+    return stylegan3.build_synthesis_plan(spec, key.model_id, batch=key.batch, precision=key.precision, tap=key.tap)
 
 
 def processor_only(spec: NetworkSpec) -> str:

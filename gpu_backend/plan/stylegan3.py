@@ -23,14 +23,16 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 INPUT = "input"
 """The input's name among the layers."""
 
 
-def build_synthesis_plan(spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, tap: str = "") -> Plan:
-    """Plan the synthesis network for `batch` pictures, in single precision.
+def build_synthesis_plan(
+    spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, precision: Precision = "fp32", tap: str = ""
+) -> Plan:
+    """Plan the synthesis network for `batch` pictures.
 
     Raises
     ------
@@ -44,7 +46,7 @@ def build_synthesis_plan(spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, 
             raise ValueError(f"the network has the layers {names}, not {tap!r}")
         layers = layers[: names.index(tap)]
         side = layers[-1].out_size if layers else spec.input.size
-    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, side, tap=tap)).build()
+    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, side, precision, tap)).build()
 
 
 class _Synthesis:

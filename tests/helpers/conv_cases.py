@@ -92,6 +92,7 @@ class ConvCase:
     rgb: int = 0
     is_stored: bool = True
     is_styled: bool = True
+    padding: int | None = None
     half: bool = False
 
     def __str__(self) -> str:
@@ -108,6 +109,7 @@ class ConvCase:
             f"rgb{self.rgb}" if self.rgb else "",
             "" if self.is_stored else "only-rgb",
             "" if self.is_styled else "unstyled",
+            "" if self.padding is None else f"pad{self.padding}",
             "fp16" if self.half else "fp32",
         ]
         return "-".join(part for part in parts if part)
@@ -139,7 +141,7 @@ def step_of(case: ConvCase) -> Step:
     common = (case.cin, case.cout, case.kernel, case.side, 0, 0, noise_index, case.act)
     if case.fir:
         return Step("synthesis.b.conv0", "modulated_up_conv", ModulatedUpConv(*common, case.fir), (), (), weights)
-    return Step("synthesis.b.conv1", "modulated_conv", ModulatedConv(*common), (), (), weights)
+    return Step("synthesis.b.conv1", "modulated_conv", ModulatedConv(*common, case.padding), (), (), weights)
 
 
 def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
@@ -178,7 +180,7 @@ def problem_of(case: ConvCase) -> Problem:
     """Make up numbers and compute the answer in double precision from what the regions hold."""
     random = np.random.default_rng(case.cin * 1000 + case.cout * 10 + case.batch)
     dtype = np.float16 if case.half else np.float32
-    side_in = case.side // 2 if case.fir else case.side
+    side_in = ConvWork.of_step(step_of(case)).side_in
     cout = pad8(case.cout)
     weights: Weights = {
         "w": random.standard_normal((case.cout, case.cin, case.kernel, case.kernel), np.float32) * np.float32(3.0),
@@ -246,7 +248,7 @@ def _expected(
         noise,
         case.act,
     )
-    v = modulated_up_conv(*layer, case.fir) if case.fir else modulated_conv(*layer)
+    v = modulated_up_conv(*layer, case.fir) if case.fir else modulated_conv(*layer, case.padding)
     if case.skip:
         v = v + double(real(inputs["skip"][..., : case.cout]).permute(0, 3, 1, 2), case.skip) * 0.5
     raw = v.permute(0, 2, 3, 1).numpy()

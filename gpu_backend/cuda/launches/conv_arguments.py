@@ -52,6 +52,11 @@ def padded(array: NDArray[np.float32], axes: Sequence[int]) -> NDArray[np.float3
     return np.ascontiguousarray(np.pad(array, widths), dtype=np.float32)
 
 
+def weight_of(work: ConvWork, weights: Weights) -> NDArray[np.float32]:
+    """Return a convolution's weight, (out_channels, in_channels, k, k), also where it is stored as a matrix."""
+    return weights[work.weight].reshape(work.out_channels, work.in_channels, work.kernel, work.kernel)
+
+
 def conv_arguments(
     work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, extras: Extras | None = None
 ) -> tuple[tuple[Argument, ...], tuple[Constant, ...], tuple[Region, ...]]:

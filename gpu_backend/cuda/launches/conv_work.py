@@ -23,6 +23,8 @@ class ConvWork:
         As in the step.
     side
         Of the output. A skip convolution is done before its doubling, so this is half the step's resolution.
+    padding
+        Zeros around the input; an up-convolution's follow from its filter.
     taps
         FIR filter of an up-convolution; empty for others.
     noise_index
@@ -40,6 +42,7 @@ class ConvWork:
     out_channels: int
     kernel: int
     side: int
+    padding: int
     taps: tuple[float, ...]
     act: BiasAct
     noise_index: int
@@ -68,6 +71,7 @@ class ConvWork:
                 out_channels=settings.out_channels,
                 kernel=1,
                 side=side,
+                padding=0,
                 taps=(),
                 act=BiasAct(),
                 noise_index=-1,
@@ -86,6 +90,7 @@ class ConvWork:
             out_channels=settings.out_channels,
             kernel=settings.kernel,
             side=settings.resolution,
+            padding=settings.pad if isinstance(settings, ModulatedConv) else settings.kernel // 2,
             taps=settings.taps if isinstance(settings, ModulatedUpConv) else (),
             act=settings.act,
             noise_index=settings.noise_index,
@@ -105,7 +110,7 @@ class ConvWork:
     @property
     def side_in(self) -> int:
         """Side of the input."""
-        return self.side // 2 if self.is_up else self.side
+        return self.side // 2 if self.is_up else self.side + self.kernel - 1 - 2 * self.padding
 
     @property
     def cin(self) -> int:

@@ -16,12 +16,13 @@ from gpu_backend.cuda.launches.conv_arguments import (
     conv_arguments,
     region,
     rgb_weight_constant,
+    weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
 from gpu_backend.cuda.schedule import Constant, Launch, Region
 from gpu_backend.cuda.target import Target
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, default_tile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, default_tile, flat_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
@@ -49,6 +50,8 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     pictures = 0 if site.rgb is None else site.rgb.channels
     if work.kernel == 3:
         tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
+    elif shape.may_be_cut:
+        tile = flat_tile(shape, target.architecture, target.multiprocessors, target.shared_nbytes_per_block)
     else:
         tile = default_tile(
             shape,
@@ -129,6 +132,8 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         defines["TAPS"] = len(work.taps)
     else:
         defines["KERNEL"] = work.kernel
+        defines["PADDING"] = work.padding
+        defines["CUTS"] = int(geometry.is_cut)
         defines["HAS_RGB"] = int(site.rgb is not None)
         defines["IMG_CHANNELS"] = 1 if site.rgb is None else site.rgb.channels
         defines["HAS_SKIP"] = int(site.skip is not None)
@@ -138,4 +143,4 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
 
 
 def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    return pack_weight(weights[work.weight] * np.float32(work.weight_scale), channels, depth, exponent)
+    return pack_weight(weight_of(work, weights) * np.float32(work.weight_scale), channels, depth, exponent)

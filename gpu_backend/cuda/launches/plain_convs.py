@@ -19,6 +19,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     Weights,
     conv_arguments,
     padded,
+    weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
@@ -110,7 +111,9 @@ def plain_modulated_conv(
         Why it stands in for a fused kernel; "" in plans that are plain throughout.
     """
     scale = work.weight_scale * 2.0**-site.weight_exponent
-    weight = Constant(f"plain/{work.weight}/{site.weight_exponent}", lambda: pack_plain(weights[work.weight], scale))
+    weight = Constant(
+        f"plain/{work.weight}/{site.weight_exponent}", lambda: pack_plain(weight_of(work, weights), scale)
+    )
     return _build("plain_modulated_conv", work, site, weights, weight, target, reason)
 
 
@@ -132,7 +135,8 @@ def _build(
     if site.rgb is not None and site.y_raw is None:
         site = replace(site, y_raw=f"raw/{work.layer}")
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
-    pixels, parities = site.batch * work.side_in**2, 4 if work.is_up else 1
+    parities = 4 if work.is_up else 1
+    pixels = site.batch * work.side**2 // parities
     tile = plain_tile(pixels, work.cout, parities, target.multiprocessors)
     taps = work.taps or (() if site.skip is None else site.skip.taps)
     recipe = KernelRecipe(
@@ -141,6 +145,7 @@ def _build(
             ("HALF", str(int(site.half))),
             ("ACTIVATION", str(ACTIVATION_NUMBERS[work.act.activation])),
             ("KERNEL", str(work.kernel)),
+            ("PADDING", str(work.padding)),
             ("TAPS", str(max(len(taps), 1))),
             ("HAS_SKIP", str(int(site.skip is not None))),
             *tile.defines,

@@ -6,6 +6,11 @@ then the demodulations' (`in_channels` columns), each row padded to a multiple o
     affine rows    A gain / sqrt(w_dim)                  terms (f, a gain)
     W2 rows        sum of squares over the taps          terms (f, 2^e); (0, 0) in rows that are padding
 
+Layers of unit size (`StyleSlot.is_normalized`) have 1 / sqrt(magnitude_ema) in toRGB's gain, others in the second term.
+Style and weights are not brought to unit size, since that changes nothing but what the 1e-8 under the root is beside:
+at unit size float32 does not see it. So the first term has 2^40 and the second 2^20 besides, after which it is not seen
+beside styles and weights of any usual size.
+
 In fp32 tables f is 1. In fp16 tables a row is stored as row / f with f the power of two that brings its largest
 magnitude into [2^14, 2^15): a number is then off by 2^-11 of itself, or by 2^-40 of its row's largest. W2 and s^2 are
 positive, so demod is off by at most 2^-12 = 2.5e-4 of itself; with normal weights and 512 channels, where roundings
@@ -28,6 +33,8 @@ from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.styles import StyleSlot
+
+_UNIT_EXPONENT = 20
 
 _LINE = 128
 """Bytes of a cache line; sections begin at whole lines."""
@@ -113,17 +120,20 @@ class StyleTable:
         terms = table[self.weights_nbytes :].view(np.float32).reshape(-1, 2)
         scale = math.sqrt(self.layout.attributes.w_dim)
         for slot in self.layout.attributes.slots:
-            affine = weights[names[f"{slot.layer}.affine.weight"]] * np.float32(slot.style_gain / scale)
-            bias = weights[names[f"{slot.layer}.affine.bias"]] * np.float32(slot.style_gain)
+            gain = slot.style_gain * (1.0 if slot.demod_offset >= 0 else _input_gain(slot, weights, names))
+            affine = weights[names[f"{slot.layer}.affine.weight"]] * np.float32(gain / scale)
+            bias = weights[names[f"{slot.layer}.affine.bias"]] * np.float32(gain)
             row = self.layout.style_offset(slot.layer)
             self._put(table, terms[row:], self.affine_start(slot), affine, bias)
         for slot in self.demod_slots:
             weight = weights[names[f"{slot.layer}.weight"]]
             squares = np.square(weight, dtype=np.float64).sum((2, 3)).astype(np.float32)
             exponent = weight_exponent(weight) if self.half else 0
-            last = np.full(slot.out_channels, 2.0**exponent, np.float32)
+            unit = 2.0**_UNIT_EXPONENT if slot.is_normalized else 1.0
+            last = np.full(slot.out_channels, 2.0**exponent * unit * _input_gain(slot, weights, names), np.float32)
             row = self.layout.style_width + self.layout.demod_offset(slot.layer)
             self._put(table, terms[row:], self.demod_start(slot), squares, last)
+            terms[row : row + slot.out_channels, 0] *= np.float32(unit**2)
         return table
 
     @property
@@ -149,6 +159,13 @@ class StyleTable:
         table[16 * start : 16 * start + padded.nbytes] = padded.reshape(-1).view(np.uint8)
         terms[:count, 0] = factors
         terms[:count, 1] = second
+
+
+def _input_gain(slot: StyleSlot, weights: Weights, names: Mapping[str, str]) -> float:
+    """Return what a layer's input is divided by, as a factor."""
+    if not slot.is_normalized:
+        return 1.0
+    return float(np.asarray(weights[names[f"{slot.layer}.magnitude_ema"]], np.float64).reshape(())) ** -0.5
 
 
 def _within_half(rows: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:

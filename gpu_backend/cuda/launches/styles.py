@@ -28,7 +28,7 @@ def styles_launch(
     batch: int,
     num_ws: int,
     half: bool,
-    const: str = "synthesis.b4.const",
+    const: str | None = "synthesis.b4.const",
     x0: str = "b4.const",
 ) -> Built:
     """Build the launch of a plan's `styles` step.
@@ -41,7 +41,7 @@ def styles_launch(
         (batch, demod_width): d max|s| 2^e, see `gpu_backend.cuda.launches.weight_exponent`.
     `x0`
         (batch, 4, 4, channels padded to 8), fp16 or fp32: the learned constant times the style of the step's first
-        slot, the convolution that reads it.
+        slot, the convolution that reads it. Without a learned constant there is none.
     ``flags``
         (batch,): zeros.
 
@@ -57,7 +57,7 @@ def styles_launch(
     half
         fp16 activations and tables; fp32 otherwise.
     const
-        Name of the learned constant among the weights, (channels, 4, 4).
+        Name of the learned constant among the weights, (channels, 4, 4); None in a network without one.
 
     Raises
     ------
@@ -73,24 +73,25 @@ def styles_launch(
     longest = _longest_row(attributes)
     rows = rows_of_a_pass(longest, batch)
     passes = -(-batch // rows)
-    items = style_items(table)
+    items = style_items(table, has_x0=const is not None)
     first = attributes.slots[0]
     precision = "fp16" if half else "fp32"
     last = attributes.slots[-1].layer  # plans that leave earlier have fewer slots, and a table of their own
     names = {key: f"styles/{key}/{last}/{precision}" for key in ("table", "items")}
     x0_shape = (batch, 4, 4, pad8(first.in_channels))
+    x0_region = Region(x0, x0_shape, "float16" if half else "float32", "scratch")
     slots = len(attributes.slots)
     regions = (
         Region("styles", (batch, layout.style_width), "float32", "scratch"),
         Region("demod", (batch, layout.demod_width), "float32", "scratch"),
-        Region(x0, x0_shape, "float16" if half else "float32", "scratch"),
+        *(() if const is None else (x0_region,)),
         Region("styles/raw", (batch, layout.style_width), "float32", "scratch"),
         Region("styles/counters", (1 + 2 * passes * slots,), "uint32", "zeroed"),
     )
     constants = (
         Constant(names["table"], partial(table.make, weights, dict(step.weights))),
-        Constant(names["items"], partial(style_items, table)),
-        Constant("styles/const", partial(_constant_pixels, weights, const)),
+        Constant(names["items"], partial(style_items, table, has_x0=const is not None)),
+        *(() if const is None else (Constant("styles/const", partial(_constant_pixels, weights, const)),)),
     )
     launch = Launch(
         step.layer,
@@ -104,11 +105,11 @@ def styles_launch(
             Address(names["table"], "constant"),
             Address(names["table"], "constant", table.weights_nbytes),
             Address(names["items"], "constant"),
-            Address("styles/const", "constant"),
+            None if const is None else Address("styles/const", "constant"),
             Address("styles/raw", "region"),
             Address("styles", "region"),
             Address("demod", "region"),
-            Address(x0, "region"),
+            None if const is None else Address(x0, "region"),
             Address("flags", "region"),
             Address("styles/counters", "region"),
             np.int32(batch),
@@ -122,12 +123,12 @@ def styles_launch(
         flops=step.flops,
         nbytes=table.nbytes
         + 4 * batch * (attributes.w_dim + layout.style_width + layout.demod_width)
-        + (2 if half else 4) * int(np.prod(x0_shape)),
+        + (0 if const is None else (2 if half else 4) * int(np.prod(x0_shape))),
     )
     return Built((launch,), constants, regions)
 
 
-def style_items(table: StyleTable) -> NDArray[np.int32]:
+def style_items(table: StyleTable, *, has_x0: bool = True) -> NDArray[np.int32]:
     """Return the kernel's work, (items, 16) as told in ``ops/kernels/styles.cu``: styles first, then demodulation."""
     layout, rows_of_item = table.layout, _WARPS * (4 if table.half else 2)
     slots = layout.attributes.slots
@@ -158,7 +159,7 @@ def style_items(table: StyleTable) -> NDArray[np.int32]:
         cut(2, index, pad8(slot.out_channels), groups, table.demod_start(slot), term, source, row)
     made = np.zeros((len(items), 16), np.int32)
     made[:, :12] = items
-    made[:, 12] = (made[:, 0] == 2) & (made[:, 8] == 0)
+    made[:, 12] = has_x0 & (made[:, 0] == 2) & (made[:, 8] == 0)
     return made
 
 

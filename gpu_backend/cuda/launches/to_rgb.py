@@ -36,11 +36,17 @@ def plain_to_rgb(
     style_stride: int,
     *,
     half: bool,
+    is_fused: bool = False,
     reason: str = "",
 ) -> Built:
-    """Build toRGB's convolution where the convolution before it does not bring it along.
+    """Build toRGB's convolution where the kernel before it does not bring it along.
 
     Reads `y_raw` (batch, side, side, padded channels) and ``styles``; writes and declares ``part.region``, one part.
+
+    Parameters
+    ----------
+    is_fused
+        There is no kernel that it stands in for.
     """
     cout = pad8(in_channels)
     lanes = 1
@@ -69,7 +75,7 @@ def plain_to_rgb(
         ),
         flops=2 * batch * area * in_channels * part.channels,
         nbytes=batch * area * ((2 if half else 4) * in_channels + 4 * part.channels),
-        is_fused=False,
+        is_fused=is_fused,
         reason=reason,
     )
     shape = (1, batch, side, side, part.channels)
@@ -128,6 +134,7 @@ def to_rgb(
             None if pixels is None else region("flags"),
             np.int32(batch),
             np.int32(side),
+            np.float32(settings.gain),
         ),
         flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
         nbytes=_nbytes(settings, batch, part_count, has_pixels=pixels is not None),

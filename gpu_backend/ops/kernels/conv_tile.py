@@ -39,6 +39,11 @@ class ConvShape:
         """Side of the picture that is cut into tiles."""
         return self.side // 2 if self.kind == "up_conv" else self.side
 
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether a convolution's tiles may reach over the right and lower border: no usual tile divides its side."""
+        return self.kind == "conv" and self.side & (self.side - 1) != 0
+
 
 @dataclass(frozen=True, slots=True)
 class ConvTile:
@@ -105,6 +110,18 @@ class ConvGeometry:
     def positions(self) -> int:
         """Positions of a band, an up-convolution's halo of columns included."""
         return self.tile.rows * (self.tile.columns + self.halo)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a convolution's tiles reach over the border."""
+        side = self.shape.side
+        return bool(side % self.tile.rows or side % self.tile.columns)
+
+    @property
+    def overhang(self) -> float:
+        """Pixels that a convolution's tiles cover, as a multiple of those that there are."""
+        side = self.shape.side
+        return _whole(side, self.tile.rows) * _whole(side, self.tile.columns) / side**2
 
     @property
     def fragments_per_warp(self) -> int:
@@ -212,7 +229,7 @@ class ConvGeometry:
 
     def _conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.side
-        if side % tile.rows or side % tile.columns or tile.walk > side // tile.rows:
+        if (self.is_cut and not self.shape.may_be_cut) or tile.walk > -(-side // tile.rows):
             return False
         if self.positions % (FRAGMENT * tile.warps_m):
             return False
@@ -264,6 +281,31 @@ def default_tile(
     while best.blocks * split * 2 <= multiprocessors and split * 2 * best.tile.depth <= shape.cin:
         split *= 2
     return replace(best.tile, split=split)
+
+
+def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
+    """Return a tile for a 1 x 1 convolution of any side: deep steps, since there is one tap, and long walks.
+
+    Raises
+    ------
+    ValueError
+        If no tile fits.
+    """
+    channels = next(width for width in (16, 32, 64, 128) if width >= min(shape.cout, 128))
+    mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
+    tiles = [
+        ConvTile(
+            8, 16, channels if mma == "wgmma" else min(channels, 64), depth, stages, 4, 1, mma=mma, blocks=2, walk=walk
+        )
+        for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2))
+        for walk in (16, 8, 4, 2, 1)
+    ]
+    for tile in tiles:
+        geometry = ConvGeometry(shape, tile, 1, 1)
+        is_busy = tile.walk == 1 or geometry.blocks >= 4 * tile.blocks * multiprocessors
+        if is_busy and geometry.fits(architecture, shared_nbytes // tile.blocks):
+            return tile
+    return default_tile(shape, architecture, multiprocessors, kernel=1, taps=1, shared_nbytes=shared_nbytes)
 
 
 def _whole(count: int, unit: int) -> int:

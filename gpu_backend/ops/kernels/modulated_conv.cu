@@ -7,7 +7,8 @@
 // DEPTH a step, and the taps. The pixels of a step, halo included, lie in shared memory once and serve all taps.
 //
 // Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
-// (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
+// (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), CUTS (1: tiles may reach over the
+// right and lower border), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // part: types
 // part: tensor_core
 // part: activation
@@ -16,7 +17,7 @@
 
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define KERNEL_TAPS (KERNEL * KERNEL)
-#define BEFORE (KERNEL / 2)
+#define BEFORE PADDING
 #define PATCH_ROWS (ROWS + KERNEL - 1)
 #define PATCH_COLUMNS (COLUMNS + KERNEL - 1)
 // A fragment that is a run of sixteen pixels of one row serves the taps of three rows: it is loaded once for all. Rows a
@@ -29,6 +30,7 @@
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
 #define STORE_PITCH (CHANNELS * 2 + 16)  // bytes of a pixel in the store buffer
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
+#define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))
 // part: conv_walk
 
 __device__ __forceinline__ int row_of(int position) {
@@ -137,17 +139,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
     const int sample = blockIdx.z / SPLIT, share = blockIdx.z % SPLIT;
-    const int strips = side / COLUMNS, x0 = static_cast<int>(blockIdx.x) % strips * COLUMNS;
+    const int side_in = side + KERNEL - 1 - 2 * PADDING;
+    const int strips = TILES_ALONG(side, COLUMNS), x0 = static_cast<int>(blockIdx.x) % strips * COLUMNS;
     const int first_row = static_cast<int>(blockIdx.x) / strips * (WALK * ROWS);
-    const int bands = min(WALK, (side - first_row) / ROWS);
+    const int bands = min(WALK, TILES_ALONG(side - first_row, ROWS));
     const int n0 = blockIdx.y * CHANNELS;
 
     const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_share = (all_steps + SPLIT - 1) / SPLIT;
     const int first_step = share * steps_a_share;
     const Strip strip = {
-        x + static_cast<long long>(sample) * side * side * cin,
+        x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side, cin, first_step, max(0, min(all_steps - first_step, steps_a_share))};
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share))};
     Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0};
     unsigned char* const store = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
@@ -165,11 +168,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int c = 0; c < 8; ++c) shared_rgb[c][i] = to_half(c < IMG_CHANNELS && there ? rgb_weight[c * cout + channel] * style : 0.0f);
 #endif
     }
+    auto is_inside = [&](int y0, int pixel) {  // of a band's pixels in rows
+        return !CUTS || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
+    };
     const float strength = noise == nullptr ? 0.0f : noise_strength * noise_gain[0] * GAIN_BEFORE;
     auto noise_of = [&](int band, int i) {
         const int position = i * THREADS + tid;
         const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
-        if (band >= bands || position >= POSITIONS) return 0.0f;
+        if (band >= bands || position >= POSITIONS || !is_inside(first_row + band * ROWS, position)) return 0.0f;
         return scaled_noise(noise, noise_source, strength, noise_layer, pixel);
     };
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
@@ -276,6 +282,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             for (int i = 0; i < 4; ++i) {
                 const int c = (lane & 3) * 2 + (i & 1), position = (warp_m * MF + m) * 16 + i / 2 * 8 + (lane >> 2);
                 if (c >= IMG_CHANNELS) continue;
+#if WARPS_N == 1
+                if (!is_inside(y0, row_of(position) * COLUMNS + column_of(position))) continue;
+#endif
 #if WARPS_N > 1
                 rgb_sums[(warp_n * POSITIONS + row_of(position) * COLUMNS + column_of(position)) * IMG_CHANNELS + c] = rgb[m][i];
 #else
@@ -291,6 +300,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
             for (int w = 0; w < WARPS_N; ++w) value += rgb_sums[w * POSITIONS * IMG_CHANNELS + i];
             const int position = i / IMG_CHANNELS;
+            if (!is_inside(y0, position)) continue;
             const int pixel = (y0 + position / COLUMNS) * side + x0 + position % COLUMNS;
             rgb_parts[(static_cast<long long>(blockIdx.y * batch + sample) * side * side + pixel) * IMG_CHANNELS + i % IMG_CHANNELS] = value;
         }
@@ -322,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             T* const corner = target + (static_cast<long long>(sample * side + y0) * side + x0) * cout + n0;
             for (int i = fresh(tid); i < POSITIONS * (CHANNELS / 8); i += THREADS) {
                 const int pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
-                if (n0 + channel < cout) {
+                if (n0 + channel < cout && is_inside(y0, pixel)) {
                     *reinterpret_cast<uint4*>(corner + (pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel) =
                         *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
                 }

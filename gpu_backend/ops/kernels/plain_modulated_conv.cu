@@ -1,5 +1,6 @@
 // gpu_backend/ops/modulated_conv.py without tensor cores: fp32 sums, weights [tap][cin][cout] fp32. It is the fp32 mode,
-// what stands in for the fused kernel, and what that is compared with. Also the resnet's skip convolution.
+// what stands in for the fused kernel, and what that is compared with. Also the resnet's skip convolution. Macro PADDING:
+// zeros around the input.
 // Grid: tiles of pixels (of all samples in a row), tiles of channels.
 #define AXIS_TAPS KERNEL
 // part: plain_layer
@@ -13,8 +14,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     float gain, float clamp) {
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
     direct_conv(
-        x, static_cast<const float*>(weight), batch, side, cin, cout, first_pixel, first_channel, -(KERNEL / 2),
-        -(KERNEL / 2));
+        x, static_cast<const float*>(weight), batch, side + KERNEL - 1 - 2 * PADDING, side, cin, cout, first_pixel,
+        first_channel, -PADDING, -PADDING);
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};

@@ -25,8 +25,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     const int row_parity = blockIdx.z >> 1, column_parity = blockIdx.z & 1;
     const size_t phase = (size_t)blockIdx.z * (AXIS_TAPS * AXIS_TAPS) * cin * cout;
     direct_conv(
-        x, static_cast<const float*>(weight) + phase, batch, side >> 1, cin, cout, first_pixel, first_channel,
-        first_shift(row_parity), first_shift(column_parity));
+        x, static_cast<const float*>(weight) + phase, batch, side >> 1, side >> 1, cin, cout, first_pixel,
+        first_channel, first_shift(row_parity), first_shift(column_parity));
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};

@@ -1,5 +1,5 @@
 // The end of toRGB (gpu_backend/ops/to_rgb.py) and, at the last resolution, the bytes of gpu_backend/ops/to_display.py:
-//     image = clamp(sum of parts + bias) + U(previous)
+//     image = gain clamp(sum of parts + bias) + U(previous)
 //     byte = trunc(clamp(image * 127.5 + 128, 0, 255)), in the order B, G, R, X
 // Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them). `parts`: (part_count, batch, side, side, IMG_CHANNELS).
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
@@ -15,7 +15,7 @@ __device__ __forceinline__ unsigned to_byte(float v) {
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
     const float* __restrict__ previous, const float* __restrict__ taps, float* __restrict__ image,
-    unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side) {
+    unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
     const int b = blockIdx.y, area = side * side, pixel = blockIdx.x * 256 + threadIdx.x;
     if (pixel >= area) return;
     const size_t place = (size_t)b * area + pixel, part = (size_t)batch * area * IMG_CHANNELS;
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
         for (int i = 0; i < IMG_CHANNELS; ++i) v[i] += parts[p * part + place * IMG_CHANNELS + i];
     }
 #pragma unroll
-    for (int i = 0; i < IMG_CHANNELS; ++i) v[i] = bounded(v[i] + (bias == nullptr ? 0.0f : bias[i]), clamp);
+    for (int i = 0; i < IMG_CHANNELS; ++i) v[i] = __fmul_rn(gain, bounded(v[i] + (bias == nullptr ? 0.0f : bias[i]), clamp));
     if (previous != nullptr) {
         const size_t half_side = side >> 1;
         add_doubled<IMG_CHANNELS>(

@@ -12,8 +12,7 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import Tuned
-from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvTile
 from tests.helpers.conv_cases import (
     H200,
     ConvCase,
@@ -31,6 +30,8 @@ WIDE = ConvCase(90, 70, 32, batch=2, rgb=3, noise="random", half=True)
 SMALL = ConvCase(72, 40, 8, batch=2, rgb=3, half=True)
 LEAST = ConvCase(40, 24, 4, batch=3, rgb=1, half=True)
 UP = ConvCase(72, 40, 64, batch=2, fir=filter_taps(4), noise="random", half=True)
+RAGGED = ConvCase(72, 40, 38, batch=2, padding=2, noise="none", rgb=3, half=True)
+FLAT = ConvCase(102, 72, 52, batch=2, kernel=1, noise="none", half=True)
 UP_LEAST = ConvCase(40, 24, 8, batch=2, fir=filter_taps(4), half=True)
 
 CUTS = (
@@ -49,6 +50,14 @@ CUTS = (
     (SMALL, ConvTile(8, 8, 32, 16, 2, 4, 2)),
     (LEAST, ConvTile(4, 4, 64, 16, 2, 1, 4, split=3)),
     (LEAST, ConvTile(4, 4, 16, 16, 2, 1, 1)),
+    (RAGGED, ConvTile(8, 16, 64, 32, 3, 4, 2, walk=3, resident=True)),
+    (RAGGED, ConvTile(8, 8, 32, 16, 2, 2, 2, split=3)),
+    (RAGGED, ConvTile(8, 32, 64, 16, 3, 4, 1, walk=2)),
+    (RAGGED, ConvTile(8, 16, 64, 64, 2, 4, 1, mma="wgmma")),
+    (RAGGED, ConvTile(4, 32, 32, 32, 3, 8, 1, mma="wgmma", walk=4, resident=True)),
+    (FLAT, ConvTile(8, 16, 128, 64, 2, 4, 1, mma="wgmma")),
+    (FLAT, ConvTile(16, 16, 64, 32, 3, 4, 2, walk=2)),
+    (FLAT, ConvTile(8, 8, 32, 32, 2, 2, 1, split=2)),
     (UP, ConvTile(8, 16, 32, 32, 2, 4, 2)),
     (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma")),
     (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma", walk=3)),
@@ -81,12 +90,8 @@ def cut(tile: ConvTile, *older: tuple[str, str]) -> Flavour:
     """Fused kernels with this tile, and with these macros besides."""
 
     def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
-        shape = ConvShape("up_conv" if work.is_up else "conv", work.side, work.cin, work.cout, site.batch)
-        table = replace(
-            target.tiles, tuned={shape: Tuned(tile, 1.0)}, shared_nbytes_per_block=target.shared_nbytes_per_block
-        )
-        geometry = conv_geometry(work, site, replace(target, tiles=table))
-        assert geometry.tile == tile, "the tile does not fit the case"
+        geometry = replace(conv_geometry(work, site, target), tile=tile)
+        assert geometry.fits(target.architecture, target.shared_nbytes_per_block), "the tile does not fit the case"
         built = fused_conv(work, site, weights, geometry)
         launches = tuple(
             replace(launch, recipe=replace(launch.recipe, defines=(*older, *launch.recipe.defines)))

@@ -22,16 +22,16 @@ from gpu_backend.cuda.lone_conv import macros_of
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.model import stylegan2, stylegan3
 from gpu_backend.model.model import Weights
-from gpu_backend.model.spec import StyleGAN2Spec
-from gpu_backend.model.stylegan2 import tensor_shapes
+from gpu_backend.model.spec import NetworkSpec, StyleGAN3Spec
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.plan.mapping import build_mapping_plan
-from gpu_backend.plan.plan import Precision
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey, Precision
 from tests.helpers.kernel_checks import EVERY
 from tests.helpers.networks import NetworkOptions, make_spec
+from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_stylegan3_spec
 
 KERNELS = Path(__file__).parents[3] / "gpu_backend" / "ops" / "kernels"
 
@@ -58,7 +58,7 @@ MACHINES = {
 _FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
 """Choices of a tile that make another kernel of it."""
 
-_PLAIN_TILE = "TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES"
+_PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES WORDS"
 TILE_MACROS = frozenset(_PLAIN_TILE.split()) | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
 
 
@@ -67,19 +67,25 @@ def sources() -> set[str]:
     return {path.stem for path in KERNELS.glob("*.cu")}
 
 
-def specs() -> Iterator[StyleGAN2Spec]:
-    """The large public network, and small ones of the other architectures; one is conditional."""
+def specs() -> Iterator[NetworkSpec]:
+    """The large public networks, and small StyleGAN2 ones of the other architectures; one is conditional."""
     large = shape_of("ffhq1024")
     options = NetworkOptions(resolution=large.resolution, channel_base=large.base, channel_max=large.maximum)
     yield make_spec(options)
     small = NetworkOptions(64, channel_base=2048, channel_max=64)
     yield make_spec(replace(small, architecture="resnet", c_dim=3))
     yield make_spec(replace(small, architecture="orig"))
+    for name, changes in (("t1024", {}), ("r1024", R)):
+        shape = shape_of(name)
+        yield make_stylegan3_spec(
+            StyleGAN3Options(shape.resolution, channel_base=shape.base, channel_max=shape.maximum, w_dim=512, **changes)
+        )
 
 
-def weights_of(spec: StyleGAN2Spec) -> Weights:
+def weights_of(spec: NetworkSpec) -> Weights:
     """Ones in every place, in next to no memory."""
-    return {name: np.broadcast_to(np.float32(1), shape) for name, shape in tensor_shapes(spec).items()}
+    shapes = stylegan3.tensor_shapes(spec) if isinstance(spec, StyleGAN3Spec) else stylegan2.tensor_shapes(spec)
+    return {name: np.broadcast_to(np.float32(1), shape) for name, shape in shapes.items()}
 
 
 @functools.cache
@@ -93,11 +99,12 @@ def recipes_of(architecture: str) -> tuple[KernelRecipe, ...]:
     for spec in specs():
         weights = weights_of(spec)
         for batch, precision in keys:
-            plan = build_synthesis_plan(spec, "model", batch=batch, precision=precision)
+            plan = build_plan(spec, PlanKey("model", "synthesis", batch, spec.resolution, precision))
             found.update(dict.fromkeys(lower(plan, weights, target).recipes))
-        plain = build_synthesis_plan(spec, "model", precision="fp16")
+        plain = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
         found.update(dict.fromkeys(lower(plain, weights, target, everything_plain=True).recipes))
-        found.update(dict.fromkeys(lower(build_mapping_plan(spec, "model"), weights, target).recipes))
+        mapping = build_plan(spec, PlanKey("model", "mapping", 1))
+        found.update(dict.fromkeys(lower(mapping, weights, target).recipes))
     # What no plan asks for: the kernel that timing is calibrated with.
     for stem in sorted(sources() - {recipe.stem for recipe in found}):
         found[KernelRecipe(stem)] = None

@@ -44,6 +44,17 @@ SIZES = (
     ConvCase(24, 40, 16, kernel=1),
     ConvCase(5, 12, 8, kernel=5, batch=2),
 )
+CUT = (
+    ConvCase(12, 24, 38, padding=2, noise="none"),
+    ConvCase(24, 40, 54, padding=2, noise="none", batch=2),
+    ConvCase(40, 513, 38, padding=2, noise="none", batch=2, is_styled=False),
+    ConvCase(81, 51, 150, padding=2, noise="none"),
+    ConvCase(24, 40, 36, kernel=1, noise="none", batch=3),
+    ConvCase(102, 64, 148, kernel=1, noise="none"),
+    ConvCase(5, 12, 7, padding=0, batch=2),
+    ConvCase(24, 40, 23, padding=1, rgb=3, batch=2),
+    ConvCase(512, 512, 38, padding=2, noise="none"),
+)
 SKIPS = tuple(ConvCase(12, 24, 16, 2, skip=filter_taps(count)) for count in (1, 2, 3, 4, 6, 8))
 TILES = pytest.mark.parametrize("tile", PLAIN_TILES, ids=lambda tile: f"{tile.tile_pixels}x{tile.tile_channels}")
 
@@ -51,6 +62,12 @@ TILES = pytest.mark.parametrize("tile", PLAIN_TILES, ids=lambda tile: f"{tile.ti
 @pytest.mark.gpu
 @pytest.mark.parametrize(("flavour", "case"), each(SIZES))
 def test_a_convolution_equals_the_reference_at_every_size(flavour: Flavour, case: ConvCase, gpu: Gpu) -> None:
+    check_case(flavour, case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("flavour", "case"), each(CUT))
+def test_a_convolution_of_any_side_and_padding_equals_the_reference(flavour: Flavour, case: ConvCase, gpu: Gpu) -> None:
     check_case(flavour, case, target_of(gpu))
 
 

@@ -24,20 +24,6 @@
 
 #define ONES 0x3C003C00u
 
-#if ACTIVATION <= 2 && LEVEL >= 800
-// Activation and clamp of two numbers, their gain already in them.
-__device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
-#if ACTIVATION == 1
-    asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(0u));
-#elif ACTIVATION == 2
-    asm("max.f16x2 %0, %0, %1;" : "+r"(word) : "r"(multiply_add2(word, 0x32663266u, 0u)));  // times 0.2
-#endif
-    asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound ^ 0x80008000u));
-    asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound));
-    return word;
-}
-#endif
-
 // Two numbers and their noise (a word of two) through activation and clamp. The usual activations are cheap for two numbers of
 // 16 bits at a time; the result is stored as such anyway.
 __device__ __forceinline__ unsigned activated(float low, float high, unsigned noise, float gain_after, unsigned bound) {

@@ -47,10 +47,10 @@ __device__ __forceinline__ int channel_in_tile(int i) {
     return i / 4 * (TILE_CHANNELS / (CHANNELS / 4)) + thread * 4 + i % 4;
 }
 
-// `side`: of x and of the pixels that the sums are for, all `batch` pictures in a row; the block's first is
+// `side_in`: of x; `side`: of the pixels that the sums are for, all `batch` pictures in a row; the block's first is
 // `first_pixel`. `four_sums` returns the sums afterwards, to every thread.
 __device__ __forceinline__ void direct_conv(
-    const T* x, const float* weight, int batch, int side, int cin, int cout,
+    const T* x, const float* weight, int batch, int side_in, int side, int cin, int cout,
     int first_pixel, int first_channel, int row_shift, int column_shift) {
     const int thread = threadIdx.x, area = side * side;
     const int group = thread / GROUP_THREADS;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void direct_conv(
     for (int i = 0; i < A_LOADS; ++i) {
         const int quad = thread + i * THREADS, pixel = first_pixel + quad / (TILE_DEPTH / 4);
         const int b = pixel / area, place = pixel - b * area;
-        a_picture[i] = x + (size_t)b * area * cin + quad % (TILE_DEPTH / 4) * 4;
+        a_picture[i] = x + (size_t)b * (side_in * side_in) * cin + quad % (TILE_DEPTH / 4) * 4;
         // A row far outside gives zeros.
         a_row[i] = quad < A_QUADS && b < batch ? place / side + row_shift : -0x10000;
         a_column[i] = place % side + column_shift;
@@ -76,8 +76,8 @@ __device__ __forceinline__ void direct_conv(
         for (int i = 0; i < A_LOADS; ++i) {
             const int row = a_row[i] + ky, column = a_column[i] + kx;
             const int c = depth + (thread + i * THREADS) % (TILE_DEPTH / 4) * 4;
-            if ((unsigned)row < (unsigned)side && (unsigned)column < (unsigned)side && c < cin) {
-                load_many<4>(a_picture[i] + ((size_t)row * side + column) * cin + depth, a[i]);
+            if ((unsigned)row < (unsigned)side_in && (unsigned)column < (unsigned)side_in && c < cin) {
+                load_many<4>(a_picture[i] + ((size_t)row * side_in + column) * cin + depth, a[i]);
             } else {
                 a[i][0] = a[i][1] = a[i][2] = a[i][3] = 0.0f;
             }

@@ -1,34 +1,8 @@
 // Tensor cores, and what feeds them: asynchronous copies, matrix loads, products of 16-bit numbers summed in 32 bits.
 // Macros: DEPTH (input channels a step), WGMMA.
 
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// 16 bytes from global to shared memory; zeros where `wanted` is false (the address must still be a valid one).
-__device__ __forceinline__ void copy_async(unsigned target, const void* source, bool wanted) {
-#if LEVEL >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source), "r"(wanted ? 16 : 0) : "memory");
-#else
-    uint4 value = make_uint4(0, 0, 0, 0);
-    if (wanted) value = *reinterpret_cast<const uint4*>(source);
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};\n" ::"r"(target), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w) : "memory");
-#endif
-}
-
-__device__ __forceinline__ void commit_copies() {
-#if LEVEL >= 800
-    asm volatile("cp.async.commit_group;\n" ::: "memory");
-#endif
-}
-
-// Wait until at most LEFT of this thread's groups are under way.
-template <int LEFT>
-__device__ __forceinline__ void wait_copies() {
-#if LEVEL >= 800
-    asm volatile("cp.async.wait_group %0;\n" ::"n"(LEFT) : "memory");
-#endif
-}
+// part: copies
+// part: halves
 
 // Four 8 x 8 matrices of 16-bit numbers; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void load_matrices(unsigned (&value)[4], unsigned address) {
@@ -52,13 +26,6 @@ __device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], uns
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[2]), "r"(a[3]), "r"(b1));
 #endif
-}
-
-// a * b + c for both numbers of a word
-__device__ __forceinline__ unsigned multiply_add2(unsigned a, unsigned b, unsigned c) {
-    unsigned sum;
-    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
-    return sum;
 }
 
 // Rows of 32, 64 or 128 bytes lie side by side; their 16-byte chunks are exchanged so that eight rows that are read

@@ -1,0 +1,244 @@
+"""Launches of the activation between two filters: fused on pairs of fp16 numbers, plain in fp32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region
+from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.target import Target
+from gpu_backend.errors import DeviceError
+from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.kernels.filter_tile import TAPS, FilterGeometry, FilterShape, choose_filter_tile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.plan import Step
+
+NEXT_STYLE = 2
+"""Place among the arguments of both kernels, after what is read and what is written."""
+
+_THREADS = 256
+_PLAIN_TILES = (8, 4, 2, 1)
+_MOST_NUMBERS = 2**31 - 1
+_LARGEST_HALF = 65504.0
+_ASYMMETRY = 1e-5
+"""Of a radial filter's largest tap: up to here both halves are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSite:
+    """Where a filtered activation stands: regions that it reads and writes, the style of what reads them.
+
+    `next_style_offset` is in floats in a sample's row of ``styles``; None: the result is stored as it is.
+    """
+
+    batch: int
+    half: bool
+    x: str
+    y: str
+    next_style_offset: int | None
+    style_stride: int
+
+    @property
+    def dtype(self) -> str:
+        """Of activations."""
+        return "float16" if self.half else "float32"
+
+
+def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Target) -> FilterGeometry:
+    """Return how the fused kernel is cut.
+
+    Raises
+    ------
+    ValueError
+        If there is no fused kernel for the step; the sentence says why, for people.
+    """
+    settings: FilteredLrelu = step.attributes
+    counts = settings.up, settings.up_taps, settings.down, settings.down_taps
+    if settings.up not in (2, 4) or counts[1:] != (TAPS * settings.up, 2, 2 * TAPS):
+        raise ValueError("fused filters have 6 taps for each phase of 2 or 4 before the activation, and 12 after it")
+    if settings.act.activation != "lrelu" or settings.act.gain <= 0:
+        raise ValueError(f"fused filters have a leaky activation, this layer's is {settings.act.activation}")
+    channels = pad8(settings.channels)
+    if max(settings.in_size, settings.out_size) ** 2 * channels > _MOST_NUMBERS:
+        raise ValueError(
+            f"its activations of {settings.out_size} x {settings.out_size} are more than fused kernels count"
+        )
+    if settings.is_radial and not _is_symmetric(weights[step.weights["down_filter"]]):
+        raise ValueError("fused filters are the same in all directions, this layer's is not")
+    _, phase = _start(settings)
+    shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, settings.is_radial)
+    return choose_filter_tile(shape, target.multiprocessors)
+
+
+def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
+    """Return the kernel of a filtered activation."""
+    shape, tile = geometry.shape, geometry.tile
+    defines = {
+        "UP": shape.up,
+        "PHASE": shape.phase,
+        "RADIAL": int(shape.is_radial),
+        "WORDS": tile.words,
+        "GROUPS": tile.groups,
+        "MIN_BLOCKS": tile.blocks,
+    }
+    return KernelRecipe("filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
+
+
+def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: FilterGeometry) -> Built:
+    """Build the fused kernel. Reads ``site.x`` and ``styles``; writes and declares ``site.y``."""
+    settings: FilteredLrelu = step.attributes
+    first, _ = _start(settings)
+    arguments: tuple[Argument, ...] = (
+        *_regions(site),
+        *_sizes(settings, site),
+        np.int32(first),
+        np.int32(first),
+        np.int32(geometry.tile.segment),
+        _word(min(_clamp(settings), _LARGEST_HALF)),
+        *_fused_taps(step, weights),
+    )
+    recipe, threads = fused_filter_recipe(geometry), geometry.tile.threads
+    return _built(step, site, recipe, geometry.grid, threads, 0, arguments, (), is_fused=True)
+
+
+def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target, *, reason: str = "") -> Built:
+    """Build the plain kernel, for any filters; regions as those of `fused_filter`.
+
+    Raises
+    ------
+    DeviceError
+        If the filters are too long for a block's shared memory.
+    """
+    settings: FilteredLrelu = step.attributes
+    tile = next((n for n in _PLAIN_TILES if _shared_nbytes(settings, n) <= target.shared_nbytes_per_block), None)
+    if tile is None:
+        raise DeviceError(
+            f"The GPU takes filters of some dozens of taps, but {step.layer} has {settings.up_taps} and "
+            f"{settings.down_taps}; render on the CPU."
+        )
+    filters = {
+        "up": (f"{step.layer}/up_taps", lambda: _taps(step, weights, "up_filter") * np.float32(settings.up)),
+        "down": (f"{step.layer}/down_taps", lambda: _taps(step, weights, "down_filter")),
+    }
+    constants = tuple(Constant(key, make) for key, make in filters.values())
+    arguments: tuple[Argument, ...] = (
+        *_regions(site),
+        *(constant(item.key) for item in constants),
+        *_sizes(settings, site),
+        np.int32(settings.up),
+        np.int32(settings.down),
+        np.int32(settings.up_taps),
+        np.int32(settings.down_taps),
+        np.int32(settings.pads[0]),
+        np.int32(_patch(settings, tile)),
+        np.float32(settings.act.gain),
+        np.float32(_clamp(settings)),
+    )
+    defines = {
+        "HALF": int(site.half),
+        "ACTIVATION": ACTIVATION_NUMBERS[settings.act.activation],
+        "TILE": tile,
+        "RADIAL": int(settings.is_radial),
+    }
+    recipe = KernelRecipe("plain_filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
+    grid = ((-(-settings.out_size // tile)) ** 2, pad8(settings.channels) // 4, site.batch)
+    shared = _shared_nbytes(settings, tile)
+    return _built(step, site, recipe, grid, _THREADS, shared, arguments, constants, is_fused=False, reason=reason)
+
+
+def _built(
+    step: Step,
+    site: FilterSite,
+    recipe: KernelRecipe,
+    grid: tuple[int, int, int],
+    threads: int,
+    shared_nbytes: int,
+    arguments: tuple[Argument, ...],
+    constants: tuple[Constant, ...],
+    *,
+    is_fused: bool,
+    reason: str = "",
+) -> Built:
+    settings: FilteredLrelu = step.attributes
+    side, channels = settings.out_size, settings.channels
+    launch = Launch(
+        layer=step.layer,
+        label=recipe.stem,
+        recipe=recipe,
+        grid=grid,
+        block=(threads, 1, 1),
+        shared_nbytes=shared_nbytes,
+        arguments=arguments,
+        flops=settings.flops(site.batch),
+        nbytes=settings.nbytes(site.batch) // (2 if site.half else 1),
+        is_fused=is_fused,
+        reason=reason,
+    )
+    shape = (site.batch, side, side, pad8(channels))
+    return Built((launch,), constants, (Region(site.y, shape, site.dtype, "scratch"),))
+
+
+def _regions(site: FilterSite) -> tuple[Argument, ...]:
+    style = None if site.next_style_offset is None else region("styles", site.next_style_offset)
+    return region(site.x), region(site.y), style
+
+
+def _sizes(settings: FilteredLrelu, site: FilterSite) -> tuple[Argument, ...]:
+    numbers = settings.in_size, settings.out_size, pad8(settings.channels), site.style_stride
+    return tuple(np.int32(number) for number in numbers)
+
+
+def _start(settings: FilteredLrelu) -> tuple[int, int]:
+    """Return the sample at the first activated one, and the latter's place among the `up` that belong to it."""
+    return divmod(settings.up_taps - 1 - settings.pads[0], settings.up)
+
+
+def _clamp(settings: FilteredLrelu) -> float:
+    return math.inf if settings.act.clamp is None else settings.act.clamp
+
+
+def _fused_taps(step: Step, weights: Weights) -> tuple[np.uint32, ...]:
+    """Return the taps in the kernel's order. Half of the activation's gain goes along each axis."""
+    settings: FilteredLrelu = step.attributes
+    before = _taps(step, weights, "up_filter") * np.float32(settings.up * math.sqrt(settings.act.gain))
+    after = _taps(step, weights, "down_filter")
+    ordered = after[:TAPS, :TAPS] if settings.is_radial else after.reshape(TAPS, 2).T
+    taps = (*before.reshape(TAPS, settings.up).T.reshape(-1), *ordered.reshape(-1))
+    return tuple(_word(float(tap)) for tap in taps)
+
+
+def _taps(step: Step, weights: Weights, role: str) -> NDArray[np.float32]:
+    """Return a filter; one tap of 1 where there is none."""
+    if role not in step.weights:
+        return np.ones(1, np.float32)
+    return np.ascontiguousarray(weights[step.weights[role]], np.float32)
+
+
+def _word(number: float) -> np.uint32:
+    """Return a number twice, as fp16."""
+    return np.uint32(int(np.array(number, np.float16).view(np.uint16)) * 0x10001)
+
+
+def _is_symmetric(taps: NDArray[np.float32]) -> bool:
+    largest = float(np.abs(taps).max())
+    return all(float(np.abs(taps - other).max()) <= _ASYMMETRY * largest for other in (taps[::-1], taps[:, ::-1]))
+
+
+def _patch(settings: FilteredLrelu, tile: int) -> int:
+    """Return how many samples on an axis a tile of the plain kernel needs."""
+    return (_middle(settings, tile) + settings.up_taps - 2) // settings.up + 1
+
+
+def _middle(settings: FilteredLrelu, tile: int) -> int:
+    return (tile - 1) * settings.down + settings.down_taps
+
+
+def _shared_nbytes(settings: FilteredLrelu, tile: int) -> int:
+    patch, middle = _patch(settings, tile), _middle(settings, tile)
+    return 16 * (max(patch, middle) ** 2 + middle * max(patch, tile))

@@ -1,0 +1,108 @@
+"""How a fused filtered activation is cut into blocks of threads. The sizes are those of ``filtered_lrelu.cu``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TAPS = 6
+"""Of a phase of the filter before the activation; the one after it has twice as many."""
+
+_BLOCKS = {2: 3, 4: 2}
+"""How many a multiprocessor is meant to hold, by `up`, which bounds a thread's registers."""
+
+_WIDTHS = ((32, 8), (64, 4))
+"""Groups of columns and words of channels of a block."""
+
+_SHORT_READS = 1.05
+"""What 16 bytes of a pixel at a time cost more than 32."""
+
+_MOST_SEGMENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FilterShape:
+    """What there is to compute: sides, padded channels, pictures; `phase` is the first sample's place in its group."""
+
+    out_size: int
+    channels: int
+    batch: int
+    up: int
+    phase: int
+    is_radial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTile:
+    """One way to cut it.
+
+    Attributes
+    ----------
+    groups
+        Groups of columns of a strip, `up` activated samples each.
+    words
+        Words of two channels.
+    segment
+        Rows of output of a block, even.
+    blocks
+        How many a multiprocessor is meant to hold.
+    """
+
+    groups: int
+    words: int
+    segment: int
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.groups * self.words
+
+
+@dataclass(frozen=True, slots=True)
+class FilterGeometry:
+    """A tile on a shape."""
+
+    shape: FilterShape
+    tile: FilterTile
+
+    @property
+    def width(self) -> int:
+        """Columns of output of a strip."""
+        outputs = self.shape.up // 2
+        samples = self.shape.up * self.tile.groups - 2 * TAPS - self.shape.phase
+        return (samples // 2 + 1) // outputs * outputs
+
+    @property
+    def steps(self) -> int:
+        """Steps of a block, each with one barrier."""
+        shape = self.shape
+        groups = -(-(2 * self.tile.segment + 2 * TAPS - 2 + shape.phase) // shape.up)
+        return -(-(groups + TAPS - 1) * shape.up // 4)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks: strips times segments, blocks of channels, pictures."""
+        side = self.shape.out_size
+        across = -(-side // self.width) * -(-side // self.tile.segment)
+        return across, -(-self.shape.channels // (2 * self.tile.words)), self.shape.batch
+
+
+def choose_filter_tile(shape: FilterShape, multiprocessors: int) -> FilterGeometry:
+    """Return the tile with the fewest steps from the first block to the last."""
+
+    def cost(geometry: FilterGeometry) -> tuple[float, int]:
+        across, channels, pictures = geometry.grid
+        at_once = multiprocessors * geometry.tile.blocks
+        waves = -(-across * channels * pictures // at_once)
+        reads = 1.0 if geometry.tile.words == 8 else _SHORT_READS
+        return waves * geometry.steps * reads, -geometry.tile.segment
+
+    return min(_geometries(shape), key=cost)
+
+
+def _geometries(shape: FilterShape) -> Iterator[FilterGeometry]:
+    segments = {-(-shape.out_size // count) for count in range(1, _MOST_SEGMENTS + 1)}
+    for groups, words in _WIDTHS:
+        for segment in sorted({rows + rows % 2 for rows in segments}):
+            yield FilterGeometry(shape, FilterTile(groups, words, segment, _BLOCKS[shape.up]))

@@ -1,0 +1,251 @@
+// The activation between two filters (gpu_backend/ops/filtered_lrelu.py), on two channels of fp16 a word, times the style
+// of the convolution that reads the result. Filters have six taps a phase; the one after the activation halves each axis.
+//
+// With t counting the samples that are activated and g = floor((t + PHASE) / UP) groups of them, PHASE their place in
+// the first group, an axis takes
+//     u[t] = sum_i up_taps[(t + PHASE) % UP][i] x[first + g - i]           i = 0 .. 5, x is 0 outside
+// so that a thread that owns a group needs six samples for its UP results. A block walks down a strip of GROUPS groups of
+// columns, WORDS words of channels each; a thread owns one group of one word. Row by row it filters along the row, keeps
+// six rows of that in registers and filters along the column, UP rows a row. What follows each sum of `down` is kept as
+// six sums that are under way, of which one is complete every second row:
+//     RADIAL 0   along the column in the same registers, then through shared memory along the row
+//     RADIAL 1   the activated rows go through shared memory; a filter that is the same in all directions is folded: both
+//                ends of a row are added before they are multiplied
+// Copies of rows run AHEAD steps before their use; a step is STEP_ROWS rows and makes two rows of output. One barrier a
+// step: what a step leaves in shared memory is used after the barrier of the next.
+//
+// Macros: UP 2|4, PHASE, RADIAL, WORDS 4|8, GROUPS (times WORDS a multiple of 32), MIN_BLOCKS.
+// Taps are arguments, each twice in a word, so that they lie in the constant bank; gains are in them:
+//     u<r><i>   phase r, tap i of the filter before
+//     RADIAL 0: d<p><i>  tap 2 i + p of the filter after         RADIAL 1: d<e><i>  row e, column i of its first quarter
+// first_x, first_y: x's sample at i = 0 of the first group. segment: rows of output of a block, even.
+// Grid: strips x segments, blocks of channels, pictures.
+#define HALF 1
+#define ACTIVATION 2
+// part: types
+// part: activation
+// part: copies
+// part: halves
+
+#define TAPS 6
+#define STEP_ROWS (4 / UP)
+#define AHEAD 3
+#define STAGES (AHEAD + 1)
+#define THREADS (GROUPS * WORDS)
+#define COLUMNS (GROUPS + TAPS - 1)               // samples of a row that a block reads
+#define OUTPUTS (UP / 2)                          // of a thread, neighbours in a row
+#define WIDTH (((UP * GROUPS - 2 * TAPS - PHASE) / 2 + 1) / OUTPUTS * OUTPUTS)  // of a strip, in outputs
+#define FIRST_ROW (-(TAPS - 1) - (PHASE + 1) / 2)  // of the output, that the first activated row adds to
+#define NEEDED (2 * TAPS + 2 * (OUTPUTS - 1))     // activated samples of a row, for the outputs of a thread
+#define KEPT_GROUPS (GROUPS + (NEEDED - 1 + PHASE) / UP)  // the last are read by threads that have no output, whatever they hold
+#define KEPT_ROWS (RADIAL ? STEP_ROWS * UP : 2)    // that a step leaves in shared memory
+#define CHUNKS (WORDS / 4)                         // 16 bytes each
+
+#define SIX(name) unsigned name##0, unsigned name##1, unsigned name##2, unsigned name##3, unsigned name##4, unsigned name##5
+#define ROW(name) {name##0, name##1, name##2, name##3, name##4, name##5}
+#if UP == 4
+#define UP_ARGUMENTS SIX(u0), SIX(u1), SIX(u2), SIX(u3)
+#define UP_ROWS {ROW(u0), ROW(u1), ROW(u2), ROW(u3)}
+#else
+#define UP_ARGUMENTS SIX(u0), SIX(u1)
+#define UP_ROWS {ROW(u0), ROW(u1)}
+#endif
+#if RADIAL
+#define DOWN_ARGUMENTS SIX(d0), SIX(d1), SIX(d2), SIX(d3), SIX(d4), SIX(d5)
+#define DOWN_ROWS {ROW(d0), ROW(d1), ROW(d2), ROW(d3), ROW(d4), ROW(d5)}
+#else
+#define DOWN_ARGUMENTS SIX(d0), SIX(d1)
+#define DOWN_ROWS {ROW(d0), ROW(d1)}
+#endif
+
+// Two numbers a word; leaky, their gain already in them, and held within the bound.
+__device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
+#if LEVEL >= 800
+    return activated2(word, bound);
+#else
+    float low, high;
+    from_half2(word, low, high);
+    const float most = from_half((half_bits)(bound & 0xffffu));
+    return to_half2(bounded(activate(low), most), bounded(activate(high), most));
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
+    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, int in_size, int out_size,
+    int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound, UP_ARGUMENTS, DOWN_ARGUMENTS) {
+    __shared__ __align__(16) unsigned ring[STAGES][STEP_ROWS][COLUMNS][WORDS];
+    __shared__ __align__(16) unsigned kept[2][KEPT_ROWS][UP][KEPT_GROUPS][WORDS];
+    const unsigned up_taps[UP][TAPS] = UP_ROWS;
+    const unsigned down_taps[RADIAL ? 6 : 2][TAPS] = DOWN_ROWS;
+
+    const int tid = threadIdx.x, word = tid % WORDS, group = tid / WORDS;
+    const int strips = (out_size + WIDTH - 1) / WIDTH;
+    const int x0 = static_cast<int>(blockIdx.x) % strips * WIDTH, y0 = static_cast<int>(blockIdx.x) / strips * segment;
+    const int rows = min(segment, out_size - y0);
+    const int channel = (blockIdx.y * WORDS + word) * 2;
+    const bool has_channel = channel < channels;
+    const size_t sample = blockIdx.z;
+    unsigned style = 0x3C003C00u;
+    if (next_style != nullptr && has_channel) {
+        const float* const from = next_style + sample * style_stride + channel;
+        style = to_half2(from[0], from[1]);
+    }
+    // Rows of x: those before the first group's own, then one a group.
+    const int groups = (2 * (rows - 1) + 2 * TAPS + PHASE + UP - 1) / UP;
+    const int steps = (groups + TAPS - 1 + STEP_ROWS - 1) / STEP_ROWS;
+
+    const int left = first_x + x0 / OUTPUTS - (TAPS - 1), top = first_y + y0 / OUTPUTS - (TAPS - 1);
+    auto load = [&](int step) {
+        if (step < steps) {
+#pragma unroll
+            for (int turn = 0; turn < (STEP_ROWS * COLUMNS * CHUNKS + THREADS - 1) / THREADS; ++turn) {
+                const int item = tid + turn * THREADS;
+                if (item >= STEP_ROWS * COLUMNS * CHUNKS) continue;
+                const int chunk = item % CHUNKS, column = item / CHUNKS % COLUMNS, row = item / (CHUNKS * COLUMNS);
+                const int from_x = left + column, from_y = top + step * STEP_ROWS + row;
+                const int from_channel = (blockIdx.y * WORDS + chunk * 4) * 2;
+                const bool wanted = static_cast<unsigned>(from_x) < static_cast<unsigned>(in_size) &&
+                                    static_cast<unsigned>(from_y) < static_cast<unsigned>(in_size) && from_channel < channels;
+                const T* const from = x + ((sample * in_size + from_y) * in_size + from_x) * channels + from_channel;
+                copy_async(shared_address(&ring[step % STAGES][row][column][chunk * 4]), wanted ? from : x, wanted);
+            }
+        }
+        commit_copies();
+    };
+    auto store = [&](int row, int column, unsigned value) {
+        if (row < 0 || row >= rows || column >= WIDTH || x0 + column >= out_size || !has_channel) return;
+        T* const to = y + ((sample * out_size + y0 + row) * out_size + x0 + column) * channels + channel;
+        *reinterpret_cast<unsigned*>(to) = multiply_add2(value, style, 0u);
+    };
+    // The row of output that the first of a step's rows of groups adds to first.
+    auto output_row = [&](int step, int row) { return FIRST_ROW + (step * STEP_ROWS + row - (TAPS - 1)) * OUTPUTS; };
+
+    unsigned filtered[UP][TAPS];  // along the row, of the last six rows, the newest first
+#if RADIAL
+    unsigned sums[OUTPUTS][TAPS];
+#pragma unroll
+    for (int i = 0; i < OUTPUTS * TAPS; ++i) sums[i / TAPS][i % TAPS] = 0u;
+#else
+    unsigned sums[UP][TAPS];
+#pragma unroll
+    for (int i = 0; i < UP * TAPS; ++i) sums[i / TAPS][i % TAPS] = 0u;
+#endif
+#pragma unroll
+    for (int i = 0; i < UP * TAPS; ++i) filtered[i / TAPS][i % TAPS] = 0u;
+
+    // What a step left in shared memory, made into output.
+    auto finish = [&](int step) {
+#if RADIAL
+#pragma unroll
+        for (int row = 0; row < STEP_ROWS; ++row) {
+            if (step * STEP_ROWS + row < TAPS - 1) continue;
+            int to_row = output_row(step, row);
+#pragma unroll
+            for (int r = 0; r < UP; ++r) {
+                const bool is_odd = (r + PHASE) & 1;
+                unsigned v[NEEDED];
+#pragma unroll
+                for (int m = 0; m < NEEDED; ++m) {
+                    v[m] = kept[step & 1][row * UP + r][(PHASE + m) % UP][group + (PHASE + m) / UP][word];
+                }
+#pragma unroll
+                for (int o = 0; o < OUTPUTS; ++o) {
+#pragma unroll
+                    for (int m = 0; m < TAPS; ++m) {
+                        const unsigned both = multiply_add2(v[2 * o + m], 0x3C003C00u, v[2 * o + 2 * TAPS - 1 - m]);
+#pragma unroll
+                        for (int s = 0; s < TAPS; ++s) {
+                            const int tap = is_odd ? 2 * s : 2 * s + 1;
+                            sums[o][s] = multiply_add2(both, down_taps[tap < TAPS ? tap : 2 * TAPS - 1 - tap][m], sums[o][s]);
+                        }
+                    }
+                }
+                if (is_odd) {
+#pragma unroll
+                    for (int o = 0; o < OUTPUTS; ++o) {
+                        store(to_row, group * OUTPUTS + o, sums[o][0]);
+#pragma unroll
+                        for (int s = 0; s < TAPS; ++s) sums[o][s] = s + 1 < TAPS ? sums[o][s + 1 < TAPS ? s + 1 : s] : 0u;
+                    }
+                    ++to_row;
+                }
+            }
+        }
+#else
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            unsigned total[OUTPUTS];
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; ++o) total[o] = 0u;
+#pragma unroll
+            for (int m = 0; m < NEEDED; ++m) {
+                const unsigned v = kept[step & 1][row][(PHASE + m) % UP][group + (PHASE + m) / UP][word];
+#pragma unroll
+                for (int o = 0; o < OUTPUTS; ++o) {
+                    const int tap = 2 * TAPS - 1 - (m - 2 * o);
+                    if (tap >= 0 && tap < 2 * TAPS) total[o] = multiply_add2(v, down_taps[tap & 1][tap >> 1], total[o]);
+                }
+            }
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; ++o) {
+                store(output_row(step, row / OUTPUTS) + row % OUTPUTS, group * OUTPUTS + o, total[o]);
+            }
+        }
+#endif
+    };
+
+#pragma unroll
+    for (int i = 0; i < AHEAD; ++i) load(i);
+    for (int step = 0; step < steps; ++step) {
+        wait_copies<AHEAD - 1>();
+        __syncthreads();
+        load(step + AHEAD);
+        if (step > 0) finish(step - 1);
+        int done = 0;
+#pragma unroll
+        for (int row = 0; row < STEP_ROWS; ++row) {
+            unsigned samples[TAPS];
+#pragma unroll
+            for (int i = 0; i < TAPS; ++i) samples[i] = ring[step % STAGES][row][group + TAPS - 1 - i][word];
+#pragma unroll
+            for (int c = 0; c < UP; ++c) {
+#pragma unroll
+                for (int i = TAPS - 1; i > 0; --i) filtered[c][i] = filtered[c][i - 1];
+                unsigned total = multiply_add2(samples[0], up_taps[c][0], 0u);
+#pragma unroll
+                for (int i = 1; i < TAPS; ++i) total = multiply_add2(samples[i], up_taps[c][i], total);
+                filtered[c][0] = total;
+            }
+            if (step * STEP_ROWS + row < TAPS - 1) {
+                done += OUTPUTS;
+                continue;
+            }
+#pragma unroll
+            for (int r = 0; r < UP; ++r) {
+                const bool is_odd = (r + PHASE) & 1;
+#pragma unroll
+                for (int c = 0; c < UP; ++c) {
+                    unsigned v = multiply_add2(filtered[c][0], up_taps[r][0], 0u);
+#pragma unroll
+                    for (int i = 1; i < TAPS; ++i) v = multiply_add2(filtered[c][i], up_taps[r][i], v);
+                    v = leaky(v, bound);
+#if RADIAL
+                    kept[step & 1][row * UP + r][c][group][word] = v;
+#else
+#pragma unroll
+                    for (int s = 0; s < TAPS; ++s) sums[c][s] = multiply_add2(v, down_taps[is_odd ? 0 : 1][s], sums[c][s]);
+                    if (is_odd) {
+                        kept[step & 1][done][c][group][word] = sums[c][0];
+#pragma unroll
+                        for (int s = 0; s + 1 < TAPS; ++s) sums[c][s] = sums[c][s + 1];
+                        sums[c][TAPS - 1] = 0u;
+                    }
+#endif
+                }
+                done += is_odd;
+            }
+        }
+    }
+    __syncthreads();
+    finish(steps - 1);
+}

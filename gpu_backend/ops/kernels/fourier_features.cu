@@ -1,0 +1,58 @@
+// The sines that a StyleGAN3 starts from (gpu_backend/ops/fourier_features.py), before they are mixed by a convolution:
+//     y[pixel][c] = amp_c sin(2 pi (freq'_c . place(pixel) + phase'_c))
+// Macro: HALF, as in types. waves[c]: frequency along x and y, phase, 0; padding holds zeros, whose sine is 0. affine:
+// (4, w_dim), 1 / sqrt(w_dim) in it, then four numbers that are added.
+// A block makes PIXELS pixels of all channels: its warps bring one number of the affine each, then a thread takes four
+// channels. Grid: pixels of a picture, PIXELS a block; pictures.
+// part: types
+
+#define THREADS 128
+#define PIXELS 8
+
+extern "C" __global__ void __launch_bounds__(THREADS) fourier_features(
+    const float* __restrict__ ws, const float* __restrict__ transform, const float* __restrict__ affine,
+    const float4* __restrict__ waves, T* __restrict__ y, int ws_stride, int w_dim, int channels, int size,
+    float sampling_rate, float bandwidth) {
+    __shared__ float pose[4];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, area = size * size;
+    const size_t sample = blockIdx.y;
+    const float* const w = ws + sample * ws_stride;
+    float sum = 0.0f;
+    for (int i = lane; i < w_dim; i += 32) sum += affine[warp * w_dim + i] * w[i];
+#pragma unroll
+    for (int other = 16; other > 0; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    if (lane == 0) pose[warp] = sum + affine[4 * w_dim + warp];
+    __syncthreads();
+
+    const float length = sqrtf(pose[0] * pose[0] + pose[1] * pose[1]);
+    const float t0 = pose[0] / length, t1 = pose[1] / length, t2 = pose[2] / length, t3 = pose[3] / length;
+    const float turned[2][3] = {{t0, -t1, t1 * t3 - t0 * t2}, {t1, t0, -t1 * t2 - t0 * t3}};
+    float matrix[2][3];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+        matrix[i / 3][i % 3] = turned[i / 3][0] * transform[i % 3] + turned[i / 3][1] * transform[3 + i % 3] +
+                               turned[i / 3][2] * transform[6 + i % 3];
+    }
+    const float room = 0.5f * sampling_rate - bandwidth;
+    for (int c = threadIdx.x * 4; c < channels; c += THREADS * 4) {
+        float along_x[4], along_y[4], phase[4], amplitude[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const float4 wave = waves[c + e];
+            along_x[e] = wave.x * matrix[0][0] + wave.y * matrix[1][0];
+            along_y[e] = wave.x * matrix[0][1] + wave.y * matrix[1][1];
+            phase[e] = wave.z + wave.x * matrix[0][2] + wave.y * matrix[1][2];
+            const float frequency = sqrtf(along_x[e] * along_x[e] + along_y[e] * along_y[e]);
+            amplitude[e] = fminf(fmaxf(1.0f - (frequency - bandwidth) / room, 0.0f), 1.0f);
+        }
+        for (int pixel = blockIdx.x * PIXELS; pixel < min(area, static_cast<int>(blockIdx.x + 1) * PIXELS); ++pixel) {
+            const float place_x = (pixel % size + 0.5f - 0.5f * size) / sampling_rate;
+            const float place_y = (pixel / size + 0.5f - 0.5f * size) / sampling_rate;
+            float v[4];
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                v[e] = amplitude[e] * sinpif(2.0f * (along_x[e] * place_x + along_y[e] * place_y + phase[e]));
+            store_many<4>(y + (sample * area + pixel) * channels + c, v);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+// Arithmetic on two numbers of 16 bits in a word. Macro ACTIVATION: as in activation.
+
+// a * b + c for both numbers of a word
+__device__ __forceinline__ unsigned multiply_add2(unsigned a, unsigned b, unsigned c) {
+    unsigned sum;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
+#if ACTIVATION <= 2 && LEVEL >= 800
+// Activation and clamp of two numbers, their gain already in them.
+__device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
+#if ACTIVATION == 1
+    asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(0u));
+#elif ACTIVATION == 2
+    asm("max.f16x2 %0, %0, %1;" : "+r"(word) : "r"(multiply_add2(word, 0x32663266u, 0u)));  // times 0.2
+#endif
+    asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound ^ 0x80008000u));
+    asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound));
+    return word;
+}
+#endif

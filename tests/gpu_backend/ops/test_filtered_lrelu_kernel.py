@@ -1,0 +1,152 @@
+"""Kernels of the activation between two filters against the reference, and how their launches are cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, plain_filter
+from gpu_backend.cuda.probe import Gpu
+from gpu_backend.errors import DeviceError
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
+from tests.helpers.conv_cases import ARCHITECTURES, H200
+from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
+from tests.helpers.gpu import target_of
+
+CASES = (
+    FilterCase(5, 38, 36),
+    FilterCase(24, 38, 36, batch=3, is_styled=False),
+    FilterCase(81, 54, 52, is_radial=True),
+    FilterCase(33, 23, 37, up=4, low=-6, batch=2),
+    FilterCase(16, 20, 21, up=4, low=-2, is_radial=True, batch=2),
+    FilterCase(40, 86, 63, low=-11),
+    FilterCase(12, 52, 64, low=11, is_radial=True),
+    FilterCase(8, 9, 70, up=4, low=20),
+    FilterCase(8, 90, 5, low=-60),
+    FilterCase(8, 31, 29, low=10, is_radial=True),
+    FilterCase(8, 31, 29, up=4, low=-5),
+    FilterCase(8, 31, 29, up=4, low=-4, is_radial=True),
+    FilterCase(8, 31, 29, up=4, low=-3),
+    FilterCase(8, 31, 29, up=4, low=-3, is_radial=True),
+    FilterCase(8, 31, 1, up=4, low=-3),
+    FilterCase(56, 150, 148, act=BiasAct.of_layer("lrelu", clamp=0.5)),
+    FilterCase(8, 31, 29, act=BiasAct.of_layer("lrelu")),
+)
+ODD = (
+    FilterCase(5, 20, 13, up=3, low=2, up_taps=13, down=1, down_taps=7),
+    FilterCase(12, 20, 13, up=2, low=5, up_taps=16, down=2, down_taps=16),
+    FilterCase(5, 40, 13, up=1, low=5, up_taps=8, down=3, down_taps=9, act=BiasAct.of_layer("swish", clamp=0.5)),
+)
+"""What only the plain kernel runs."""
+
+
+def each() -> list[Any]:
+    """Flavours and cases."""
+    listed = [(flavour, case) for flavour in TOLERANCE for case in CASES] + [("plain", case) for case in ODD]
+    return [
+        pytest.param(flavour, replace(case, half=half), id=f"{flavour}-{replace(case, half=half)}")
+        for flavour, case in listed
+        for half in TOLERANCE[flavour]
+    ]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("flavour", "case"), each())
+def test_a_filtered_activation_equals_the_reference(flavour: str, case: FilterCase, gpu: Gpu) -> None:
+    check_filter_case(flavour, case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("groups", "words"), [(32, 8), (64, 4)])
+@pytest.mark.parametrize("segment", [2, 6, 30])
+def test_every_way_to_cut_it_gives_the_reference(
+    groups: int, words: int, segment: int, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choose(shape: FilterShape, multiprocessors: int) -> FilterGeometry:
+        return FilterGeometry(shape, FilterTile(groups, words, segment, 2))
+
+    monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.choose_filter_tile", choose)
+    for case in (FilterCase(24, 60, 61), FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, batch=2)):
+        check_filter_case("fused", replace(case, half=True), target_of(gpu))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("is_radial", [False, True], ids=["separable", "radial"])
+@pytest.mark.parametrize(("up", "phase"), [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)])
+def test_it_compiles_with_two_blocks_a_multiprocessor_and_spills_nothing(
+    up: int, phase: int, is_radial: bool, architecture: str
+) -> None:
+    case = FilterCase(24, 60, 61, up=up, low=6 * up - 1 - 4 * up - phase, is_radial=is_radial, half=True)
+    (launch,) = build("fused", case, H200).launches
+    assert dict(launch.recipe.defines)["PHASE"] == str(phase)
+    kernel = compile_kernel(launch.recipe, architecture)
+    assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
+    assert 2 * launch.block[0] * kernel.registers <= 65536
+    assert kernel.shared_nbytes <= 48 << 10
+
+
+def test_a_launch_covers_all_outputs_of_all_channels() -> None:
+    for case in CASES:
+        settings = case.settings
+        geometry = filter_geometry(case.step, replace(case.site, half=True), filters_of(case), H200)
+        across, channels, pictures = geometry.grid
+        strips = -(-settings.out_size // geometry.width)
+        assert across % strips == 0
+        assert across // strips * geometry.tile.segment >= settings.out_size
+        assert geometry.width % (settings.up // 2) == 0
+        assert geometry.tile.segment % 2 == 0
+        assert channels * 2 * geometry.tile.words >= settings.channels
+        assert pictures == case.batch
+
+
+def test_a_large_layer_walks_far_and_a_small_one_is_shared_out() -> None:
+    large = choose_filter_tile(FilterShape(1044, 56, 1, 2, 0, is_radial=False), 132)
+    small = choose_filter_tile(FilterShape(36, 512, 1, 2, 0, is_radial=False), 132)
+    assert large.tile.segment >= 64
+    assert small.grid[0] * small.grid[1] >= 132
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        (ODD[0], "6 taps"),
+        (ODD[1], "6 taps"),
+        (FilterCase(8, 31, 29, act=BiasAct.of_layer("relu")), "leaky"),
+        (FilterCase(8, 40000, 40000), "count"),
+    ],
+)
+def test_what_has_no_fused_kernel_is_refused_in_words(case: FilterCase, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        filter_geometry(case.step, case.site, filters_of(case), H200)
+
+
+def test_a_filter_that_is_not_its_own_mirror_image_is_refused_in_words() -> None:
+    case = FilterCase(8, 31, 29, is_radial=True)
+    weights = filters_of(case)
+    weights["down"][0, 3] *= 1.01
+    with pytest.raises(ValueError, match="directions"):
+        filter_geometry(case.step, case.site, weights, H200)
+
+
+def test_filters_that_no_memory_holds_are_refused_in_a_sentence() -> None:
+    case = FilterCase(8, 400, 400, down_taps=400)
+    with pytest.raises(DeviceError, match="400; render on the CPU"):
+        plain_filter(case.step, case.site, {}, H200)
+
+
+def test_taps_lie_twice_in_a_word_with_their_gains() -> None:
+    case = FilterCase(8, 31, 29, up=4, low=-6, half=True)
+    (launch,) = build("fused", case, H200).launches
+    words = [int(item) for item in launch.arguments if isinstance(item, np.uint32)]
+    assert all(word >> 16 == word & 0xFFFF for word in words)
+    clamp, *taps = np.array([word & 0xFFFF for word in words], np.uint16).view(np.float16).astype(float)
+    assert clamp == 256.0
+    up, down = filters_of(case)["up"], filters_of(case)["down"]
+    gain = 4 * case.act.gain**0.5
+    expected = [*(up[4 * i + r] * gain for r in range(4) for i in range(6)), *down[0::2], *down[1::2]]
+    assert taps == pytest.approx(expected, rel=1e-3)

@@ -1,0 +1,140 @@
+"""One filtered activation's kernel against the reference: a case says what is asked for, a flavour who builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.filtered_lrelu import FilterSite, filter_geometry, fused_filter, plain_filter
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.target import Target
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.plan.plan import Step
+from gpu_backend.reference.filtered_lrelu import filtered_lrelu
+from tests.helpers.conv_cases import Weights, error_of, run_built
+from tests.helpers.gpu import run_launches
+
+TOLERANCE = {"plain": {False: 1e-5, True: 2e-3}, "fused": {True: 8e-3}}
+"""The largest error as a share of the largest number, by flavour and `half`."""
+
+_GAP = 8
+
+
+@dataclass(frozen=True)
+class FilterCase:
+    """What is asked for; `low` zeros go before the first sample, and as many after the last as there have to be."""
+
+    channels: int
+    in_size: int
+    out_size: int
+    up: int = 2
+    low: int = 9
+    is_radial: bool = False
+    batch: int = 1
+    up_taps: int = 0
+    down: int = 2
+    down_taps: int = 12
+    act: BiasAct = BiasAct.of_layer("lrelu", clamp=256.0)
+    is_styled: bool = True
+    half: bool = False
+
+    @property
+    def settings(self) -> FilteredLrelu:
+        """The operation's."""
+        up_taps = self.up_taps or 6 * self.up
+        total = (self.out_size - 1) * self.down + 1 - self.in_size * self.up + up_taps + self.down_taps - 2
+        return FilteredLrelu(
+            self.channels,
+            self.in_size,
+            self.out_size,
+            self.up,
+            self.down,
+            (self.low, total - self.low),
+            up_taps,
+            self.down_taps,
+            self.is_radial,
+            self.act,
+        )
+
+    @property
+    def step(self) -> Step:
+        """The step of a plan."""
+        filters = {"up_filter": "up", "down_filter": "down"}
+        return Step("synthesis.L", "filtered_lrelu", self.settings, ("x",), ("y",), filters)
+
+    @property
+    def site(self) -> FilterSite:
+        """Where it stands."""
+        return FilterSite(self.batch, self.half, "x", "y", _GAP if self.is_styled else None, _GAP + pad8(self.channels))
+
+    def __str__(self) -> str:
+        """Return a test's id."""
+        parts = [
+            f"{self.channels}x{self.in_size}to{self.out_size}x{self.batch}",
+            f"up{self.up}from{self.low}",
+            "radial" if self.is_radial else "",
+            "" if self.is_styled else "unstyled",
+            "fp16" if self.half else "fp32",
+        ]
+        return "-".join(part for part in parts if part)
+
+
+def filters_of(case: FilterCase) -> Weights:
+    """Filters whose sum is 1; none is its own mirror image but a radial one, so that a reversed one is noticed."""
+    random = np.random.default_rng(case.up)
+    settings = case.settings
+    up, down = (
+        np.hanning(count + 2)[1:-1] * random.uniform(0.5, 1.5, count) for count in (settings.up_taps, case.down_taps)
+    )
+    if case.is_radial:
+        quarter = random.uniform(-0.2, 1.0, (case.down_taps // 2,) * 2)
+        half = np.concatenate((quarter, quarter[::-1]))
+        down = np.concatenate((half, half[:, ::-1]), axis=1)
+    return {"up": (up / up.sum()).astype(np.float32), "down": (down / down.sum()).astype(np.float32)}
+
+
+def build(flavour: str, case: FilterCase, target: Target) -> Built:
+    """Build a case's launch."""
+    weights = filters_of(case)
+    if flavour == "plain":
+        return plain_filter(case.step, case.site, weights, target)
+    return fused_filter(case.step, case.site, weights, filter_geometry(case.step, case.site, weights, target))
+
+
+def check_filter_case(
+    flavour: str,
+    case: FilterCase,
+    target: Target,
+    run: Callable[..., dict[str, NDArray[Any]]] = run_launches,
+) -> None:
+    """Run a case twice on the same memory and compare what comes out."""
+    random = np.random.default_rng(case.channels)
+    channels = pad8(case.channels)
+    x = np.zeros((case.batch, case.in_size, case.in_size, channels), np.float16 if case.half else np.float32)
+    x[..., : case.channels] = random.standard_normal((*x.shape[:3], case.channels))
+    styles = np.full((case.batch, _GAP + channels), np.nan, np.float32)
+    styles[:, _GAP:] = 0.0
+    styles[:, _GAP : _GAP + case.channels] = random.standard_normal((case.batch, case.channels))
+    inputs = {"x": x, "styles": styles}
+    built = build(flavour, case, target)
+    found = run_built(built, inputs, run)
+    for name, array in inputs.items():
+        assert found[name].tobytes() == array.tobytes(), f"the kernel wrote to {name}"
+    weights = {name: torch.from_numpy(array.astype(np.float64)) for name, array in filters_of(case).items()}
+    real = torch.from_numpy(x[..., : case.channels].astype(np.float64)).permute(0, 3, 1, 2)
+    free = replace(case.settings, act=replace(case.act, clamp=None))
+    expected, unclamped = (
+        filtered_lrelu(real, weights["up"], weights["down"], settings).permute(0, 2, 3, 1).numpy()
+        * (styles[:, None, None, _GAP : _GAP + case.channels] if case.is_styled else 1.0)
+        for settings in (case.settings, free)
+    )
+    assert not found["y"][..., case.channels :].any(), "padding of y does not hold zeros"
+    error = error_of(found["y"][..., : case.channels], expected, float(np.abs(unclamped).max()))
+    assert error < TOLERANCE[flavour][case.half], f"{error} with {built.launches[0].recipe.title}"
