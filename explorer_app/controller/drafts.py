@@ -10,8 +10,8 @@ import numpy as np
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
 from gpu_backend import Frame, ModelFacts
 
-MIN_DRAFT_PX = 32
-"""Nobody recognises anything in a draft smaller than this."""
+MIN_DRAFT_PX = 64
+"""Nobody recognises anything in a draft smaller than this: early exits are pale, the earlier the more."""
 
 _GAIN_OF_HALVING = 0.6
 """What part of the time is left at half the resolution, as long as nobody has measured: StyleGAN2's larger blocks cost

@@ -26,7 +26,10 @@ def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(desk: 
     assert not desk.frames[-1].is_draft
 
 
-def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(desk: Desk):
+def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("explorer_app.controller.drafts.MIN_DRAFT_PX", 32)
     desk.engine.full_ms = 5e3
     desk.engine.empty_px = 32
     desk.start()
