@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Menu = Literal["File", "Edit", "View", "Model", "Play", "Help"]
-Need = Literal["", "model", "picture", "undo", "redo", "exporting"]
+Need = Literal["", "model", "picture", "undo", "redo", "exporting", "transform"]
 
 MENUS: tuple[Menu, ...] = ("File", "Edit", "View", "Model", "Play", "Help")
 
@@ -33,7 +33,7 @@ class ActionSpec:
     menu
         Where it stands. Inspect and the like may stand in two: `also`.
     needs
-        What must be there for it to be enabled.
+        What must be there for it to be enabled; without a transform its actions are not even shown.
     checkable
         It is on or off; the method gets which.
     group
@@ -223,6 +223,17 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "zoom_out",
         "View",
         "Shrink the picture, down to a twentieth.",
+    ),
+    ActionSpec(
+        "transform",
+        "Tr&ansform",
+        "transform",
+        ("M",),
+        "transform",
+        "View",
+        "Move, turn and scale the picture by handles.",
+        "transform",
+        checkable=True,
     ),
     ActionSpec(
         "theme-system",

@@ -37,6 +37,7 @@ def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
 
 
 def enable(actions: Mapping[str, QAction], there: set[str]) -> None:
-    """Enable each action whose need is among what is there."""
+    """Enable each action whose need is among what is there; what few networks have is hidden for the others."""
     for spec in ACTIONS:
+        actions[spec.key].setVisible(spec.needs != "transform" or spec.needs in there)
         actions[spec.key].setEnabled(not spec.needs or spec.needs in there)

@@ -27,6 +27,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window import fonts, theme
 from explorer_app.window.canvas_view import CanvasView, is_smooth
 from explorer_app.window.frame_image import frame_image, shrunk
+from explorer_app.window.transform_frame import HINT, TransformFrame
 from explorer_app.window.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from gpu_backend import Frame, ModelFacts
 
@@ -41,9 +42,9 @@ class Canvas(QWidget):
     Signals
     -------
     edited(edit, is_final)
-        A walk: many edits that are not final, then one that is.
+        A walk or a transform: many edits that are not final, then one that is.
     gesture_cancelled()
-        Escape during a walk.
+        Escape during a drag.
     painted(frame)
         A frame is on the screen for the first time.
     """
@@ -73,13 +74,17 @@ class Canvas(QWidget):
         self._walk: Walk | None = None
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
-        self._space = False
+        self.is_ready_to_pan = False
         self._last = QPointF()
         self._drop_text = ""
         self._clock = QElapsedTimer()
         self._clock.start()
         self._glide = Glide(self)
         self._glide.moved.connect(lambda position: self.edited.emit(MoveTo(position), False))
+        self.transform = TransformFrame(self)
+        self.transform.began.connect(self.stop_glide)
+        self.transform.edited.connect(self.edited)
+        self.transform.gesture_cancelled.connect(self.gesture_cancelled)
 
     # -- what it shows ----------------------------------------------------------------------------------------------
 
@@ -104,11 +109,13 @@ class Canvas(QWidget):
         """Take over where the person is on the plane; a glide ends if something else has moved there."""
         self._session = session
         self._glide.give_way(session.position)
+        self.transform.show_session(session)
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Take over how large the full picture is, so that drafts are drawn at its size."""
         self.stop_glide()
         self._size = None if facts is None else (facts.resolution, facts.resolution)
+        self.transform.show_model(facts)
         self.update()
 
     def show_drop(self, text: str) -> None:
@@ -129,8 +136,7 @@ class Canvas(QWidget):
 
     def zoom_by(self, factor: float) -> None:
         """Zoom at the middle of the canvas."""
-        stage = self._stage()
-        self._zoom(factor, (stage.width() / 2, stage.height() / 2))
+        self._zoom(factor, (self._stage_size()[0] / 2, self._stage_size()[1] / 2))
 
     @property
     def picture_size(self) -> tuple[int, int]:
@@ -144,11 +150,21 @@ class Canvas(QWidget):
         left, top, width, height = self.view.place(self.picture_size, (stage.width(), stage.height()))
         return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
 
-    def _stage(self) -> QRectF:
-        """Return where a fitted picture may lie, in device px."""
-        ratio = self.devicePixelRatioF()
+    def picture_area(self) -> QRectF:
+        """Return where a fitted picture may lie, in the canvas's own coordinates."""
         edge = theme.px(_EDGE_PX)
-        area = QRectF(self.rect()).adjusted(edge, edge, -edge, -theme.px(CAPTION_PX))
+        return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -theme.px(CAPTION_PX))
+
+    def caption_rect(self) -> QRectF:
+        """Return where the line below the picture lies."""
+        line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
+        line.setTop(line.bottom() - theme.px(CAPTION_PX - 4))
+        return line
+
+    def _stage(self) -> QRectF:
+        """Return `picture_area` in device px."""
+        ratio = self.devicePixelRatioF()
+        area = self.picture_area()
         return QRectF(
             round(area.x() * ratio),
             round(area.y() * ratio),
@@ -156,23 +172,31 @@ class Canvas(QWidget):
             max(1.0, area.height() * ratio),
         )
 
+    def _stage_size(self) -> tuple[float, float]:
+        stage = self._stage()
+        return stage.width(), stage.height()
+
     def _look(self, view: CanvasView) -> None:
         if view != self.view:
             self.view = view
             self.update()
 
     def _zoom(self, factor: float, at: tuple[float, float]) -> None:
-        stage = self._stage()
-        self._look(self.view.zoomed(factor, at, self.picture_size, (stage.width(), stage.height())))
+        self._look(self.view.zoomed(factor, at, self.picture_size, self._stage_size()))
 
     # -- the hand ---------------------------------------------------------------------------------------------------
+
+    @property
+    def is_walking(self) -> bool:
+        """Whether a walk or its glide is under way, which Escape cancels."""
+        return self._walk is not None or self._glide.is_moving
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Stop a glide; begin a walk or a pan."""
         self.stop_glide()
         self._last = event.position()
         if event.button() == Qt.MouseButton.MiddleButton or (
-            event.button() == Qt.MouseButton.LeftButton and self._space
+            event.button() == Qt.MouseButton.LeftButton and self.is_ready_to_pan
         ):
             self._pan_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
@@ -185,11 +209,8 @@ class Canvas(QWidget):
         way = event.position() - self._last
         self._last = event.position()
         if self._pan_from is not None:
-            ratio = self.devicePixelRatioF()
-            stage = self._stage()
-            self._look(
-                self.view.panned(way.x() * ratio, way.y() * ratio, self.picture_size, (stage.width(), stage.height()))
-            )
+            way *= self.devicePixelRatioF()
+            self._look(self.view.panned(way.x(), way.y(), self.picture_size, self._stage_size()))
         elif self._walk is not None and event.buttons() & Qt.MouseButton.LeftButton and not way.isNull():
             slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             position = self._walk.move(
@@ -227,9 +248,9 @@ class Canvas(QWidget):
         key = event.key()
         if key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
-                self._space = True
+                self.is_ready_to_pan = True
                 self._show_cursor()
-        elif key == Qt.Key.Key_Escape and (self._walk is not None or self._glide.is_moving):
+        elif key == Qt.Key.Key_Escape and self.is_walking:
             self._walk = None
             self._keys.clear()
             self._glide.stop()
@@ -244,7 +265,7 @@ class Canvas(QWidget):
         if event.isAutoRepeat():
             return
         if event.key() == Qt.Key.Key_Space:
-            self._space = False
+            self.is_ready_to_pan = False
             self._show_cursor()
         elif event.key() in self._keys:
             self._keys.discard(event.key())
@@ -255,7 +276,7 @@ class Canvas(QWidget):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
         """A walk by keys ends where the keyboard goes elsewhere."""
-        self._space = False
+        self.is_ready_to_pan = False
         self._show_cursor()
         if self._keys:
             self._keys.clear()
@@ -292,7 +313,7 @@ class Canvas(QWidget):
             self.edited.emit(MoveTo(walk.position), True)
 
     def _show_cursor(self) -> None:
-        if self._space:
+        if self.is_ready_to_pan:
             self.setCursor(Qt.CursorShape.OpenHandCursor)
         else:
             self.unsetCursor()
@@ -310,8 +331,7 @@ class Canvas(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
-        stage = self._stage()
-        self.view = self.view.kept(self.picture_size, (stage.width(), stage.height()))
+        self.view = self.view.kept(self.picture_size, self._stage_size())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the well, the picture and the line below it."""
@@ -356,10 +376,10 @@ class Canvas(QWidget):
         tokens = theme.current()
         painter.setFont(fonts.caption())
         painter.setPen(QColor(tokens.dim))
-        line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
-        line.setTop(line.bottom() - theme.px(CAPTION_PX - 4))
+        line = self.caption_rect()
         if self.view.zoom is not None:
             painter.fillRect(line.adjusted(-theme.px(10), 0, theme.px(10), -4), theme.alpha(tokens.well, 0.8))
+        line.setRight(line.right() - self.transform.room_beside)
         metrics = painter.fontMetrics()
         draft = "draft" if self._frame is not None and self._frame.is_draft else ""
         room = int(line.width()) - metrics.horizontalAdvance("draft ")
@@ -374,7 +394,7 @@ class Canvas(QWidget):
         if self._frame is None:
             return ""
         width, height = self.picture_size
-        stage = self._stage()
-        percent = round(100 * self.view.scale(self.picture_size, (stage.width(), stage.height())))
+        percent = round(100 * self.view.scale(self.picture_size, self._stage_size()))
         how = "fit " if self.view.zoom is None else ""
-        return f"{width} × {height} → {how}{percent} % · drag to walk, Shift slows, wheel zooms"
+        hint = HINT if self.transform.is_on else "drag to walk, Shift slows, wheel zooms"
+        return f"{width} × {height} → {how}{percent} % · {hint}"

@@ -157,6 +157,10 @@ class Commands(QObject):
         """Shrink."""
         self._window.canvas.zoom_by(1 / _ZOOM_STEP)
 
+    def transform(self, on: bool) -> None:
+        """Put handles around the picture, or take them away."""
+        self._window.canvas.transform.set_on(on)
+
     def theme_system(self) -> None:
         """Be as the system is."""
         self._set_theme("system")
@@ -209,7 +213,8 @@ class Commands(QObject):
             (f"{dock.windowTitle()} panel", dock.toggleViewAction().shortcut().toString())
             for dock in self._window.workspace.docks
         ]
-        self._open(ShortcutsDialog(docks, self._window))
+        hidden = [key for key, action in self._window.actions_by_key.items() if not action.isVisible()]
+        self._open(ShortcutsDialog(docks, self._window, hidden=hidden))
 
     def show_about(self) -> None:
         """Say which version this is."""

@@ -46,6 +46,7 @@ _NAMES = {
     "star-filled": "ph.star-fill",
     "theme": "ph.circle-half",
     "trace": "ph.chart-bar-horizontal",
+    "transform": "ph.bounding-box",
     "undo": "ph.arrow-u-up-left",
     "warning": "ph.warning",
     "zero": "ph.sliders-horizontal",

@@ -79,9 +79,7 @@ class MainWindow(QMainWindow):
         self._make_docks()
         self._make_menus()
         self._connect()
-        self._speed_timer = QTimer(self)
-        self._speed_timer.setSingleShot(True)
-        self._speed_timer.setInterval(_SPEED_MS)
+        self._speed_timer = QTimer(self, singleShot=True, interval=_SPEED_MS)
         self._speed_timer.timeout.connect(self._show_speed)
         self._show_everything()
 
@@ -103,6 +101,7 @@ class MainWindow(QMainWindow):
         self.mix = MixPanel()
         self.canvas = Canvas()
         self.canvas.glides = self._settings.values.flick_glide
+        self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
             [self.actions_by_key[key] for key in ("save-picture", "keep", "star", "random", "fit", "one-to-one")]
         )
@@ -337,6 +336,7 @@ class MainWindow(QMainWindow):
         history = controller.history
         there = {
             "model": controller.facts is not None,
+            "transform": controller.facts is not None and controller.facts.has_transform,
             "picture": controller.frame is not None,
             "undo": history.can_undo,
             "redo": history.can_redo,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
@@ -29,9 +29,13 @@ class ShortcutsDialog(QDialog):
     ----------
     docks
         (text, shortcut) of the docks, which are no line of the table.
+    hidden
+        Keys of the actions that the open model has no use for.
     """
 
-    def __init__(self, docks: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, docks: Sequence[tuple[str, str]], parent: QWidget | None = None, *, hidden: Collection[str] = ()
+    ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Shortcuts")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -51,7 +55,7 @@ class ShortcutsDialog(QDialog):
                     ),
                 )
                 for spec in ACTIONS
-                if spec.menu == menu
+                if spec.menu == menu and spec.key not in hidden
             ]
             for menu in MENUS
         }

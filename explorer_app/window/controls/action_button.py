@@ -16,6 +16,7 @@ class ActionButton(QPushButton):
         super().__init__(parent)
         self._action = action
         self._is_compact = False
+        self.setCheckable(action.isCheckable())
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         if role:
             theme.set_role(self, role)
@@ -35,5 +36,6 @@ class ActionButton(QPushButton):
         self.setText("" if self._is_compact else text)
         self.setIcon(self._action.icon() if self._is_compact else QIcon())
         self.setEnabled(self._action.isEnabled())
+        self.setChecked(self._action.isChecked())
         self.setToolTip(self._action.toolTip())
         self.setAccessibleName(text.rstrip("…"))

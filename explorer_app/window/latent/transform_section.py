@@ -34,15 +34,15 @@ class TransformSection(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._transform = Transform()
-        self.x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture to the right")
-        self.y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture down")
+        self.place_x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture to the right")
+        self.place_y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture down")
         self.angle = self._field("angle", -180.0, 180.0, 0.0, "+180.0", "Degrees counterclockwise")
         self.scale = self._field("scale", MIN_SCALE, MAX_SCALE, 1.0, "10.00", "How much larger")
         self.reset = QPushButton("Reset")
         self.reset.setAccessibleName("Reset transform")
         self.reset.setToolTip("Put the picture back where it was: not moved, not turned, scale 1.")
         self.reset.clicked.connect(lambda _on: self._set(Transform(), True))
-        for field, part in ((self.x, "x"), (self.y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
+        for field, part in ((self.place_x, "x"), (self.place_y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
             field.entered.connect(
                 lambda value, final, part=part: self._set(replace(self._transform, **{part: value}), final)
             )
@@ -78,8 +78,8 @@ class TransformSection(QWidget):
         second.addWidget(self.reset)
         second.addStretch(1)
         for line, words, field in (
-            (first, "x", self.x),
-            (first, "y", self.y),
+            (first, "x", self.place_x),
+            (first, "y", self.place_y),
             (second, "angle", self.angle),
             (second, "scale", self.scale),
         ):
@@ -95,7 +95,7 @@ class TransformSection(QWidget):
             line.setSpacing(6)
             layout.addLayout(line)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        for before, after in ((self.x, self.y), (self.y, self.reset), (self.reset, self.angle)):
+        for before, after in ((self.place_x, self.place_y), (self.place_y, self.reset), (self.reset, self.angle)):
             QWidget.setTabOrder(before, after)
 
     def show_model(self, facts: ModelFacts | None) -> None:
@@ -105,8 +105,8 @@ class TransformSection(QWidget):
     def show_session(self, session: Session) -> None:
         """Show the session's transform."""
         transform = self._transform = session.transform
-        self.x.show_number(transform.x)
-        self.y.show_number(transform.y)
+        self.place_x.show_number(transform.x)
+        self.place_y.show_number(transform.y)
         self.angle.show_number(transform.degrees)
         self.scale.show_number(transform.scale)
         self.reset.setEnabled(transform != Transform())

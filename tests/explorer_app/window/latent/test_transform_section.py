@@ -47,7 +47,7 @@ def test_it_is_there_only_for_a_network_that_has_one(panel: Any) -> None:
 
 def test_each_field_sets_its_part_and_keeps_the_others(panel: Any, qtbot: QtBot) -> None:
     row = panel.transform
-    for field, text in ((row.x, "0.25"), (row.y, "-0,5"), (row.angle, "30"), (row.scale, "1.5")):
+    for field, text in ((row.place_x, "0.25"), (row.place_y, "-0,5"), (row.angle, "30"), (row.scale, "1.5")):
         write(qtbot, field, text)
     assert panel.edits.steps[-1] == SetTransform(Transform(0.25, -0.5, 30.0, 1.5))
     assert len(panel.edits.steps) == 4
@@ -56,13 +56,18 @@ def test_each_field_sets_its_part_and_keeps_the_others(panel: Any, qtbot: QtBot)
 def test_it_shows_the_session(panel: Any) -> None:
     panel.edits.show(Session(transform=Transform(0.25, -0.5, -90.0, 2.0)))
     row = panel.transform
-    assert [field.text() for field in (row.x, row.y, row.angle, row.scale)] == ["+0.25", "−0.50", "−90.0", "2.000"]
+    assert [field.text() for field in (row.place_x, row.place_y, row.angle, row.scale)] == [
+        "+0.25",
+        "−0.50",
+        "−90.0",
+        "2.000",
+    ]
     assert panel.edits.all == []
 
 
 def test_a_part_that_is_typed_leaves_the_others_as_exact_as_they_were(panel: Any, qtbot: QtBot) -> None:
     panel.edits.show(Session(transform=Transform(0.12345, 0.0, 12.3456, 1.23456)))
-    write(qtbot, panel.transform.y, "0.5")
+    write(qtbot, panel.transform.place_y, "0.5")
     assert panel.edits.steps == [SetTransform(Transform(0.12345, 0.5, 12.3456, 1.23456))]
 
 
@@ -86,14 +91,14 @@ def test_the_panel_still_fits_a_narrow_dock(panel: Any) -> None:
     panel.resize(300, 560)
     QApplication.processEvents()
     row = panel.transform
-    for widget in (row.x, row.y, row.angle, row.scale, row.reset):
+    for widget in (row.place_x, row.place_y, row.angle, row.scale, row.reset):
         assert widget.width() >= widget.minimumSizeHint().width()
         assert row.rect().contains(widget.geometry())
 
 
 def test_every_control_says_what_it_is(panel: Any) -> None:
     row = panel.transform
-    for widget in (row.x, row.y, row.angle, row.scale, row.reset):
+    for widget in (row.place_x, row.place_y, row.angle, row.scale, row.reset):
         assert widget.toolTip().endswith(".")
         assert widget.accessibleName().split()[-1]
     assert "−180.0 to +180.0" in row.angle.toolTip()
