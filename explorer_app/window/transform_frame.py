@@ -29,7 +29,7 @@ _REACH_PX = 12
 _INSET_PX = 10
 """Handles stay so far inside of the canvas."""
 
-HINT = "drag to move, corners scale, the knob turns, Shift snaps, Esc leaves"
+HINT = "drag moves, corners scale, knob turns, Shift snaps, Esc ends"
 
 
 @dataclass

@@ -78,7 +78,7 @@ def test_a_key_and_a_button_below_the_picture_switch_the_mode(hand: Hand) -> Non
     QTest.keyClick(hand.canvas, Qt.Key.Key_M)
     assert hand.frame.isVisible()
     assert button.isChecked()
-    assert "corners scale" in hand.canvas.caption()
+    assert "knob turns" in hand.canvas.caption()
     assert hand.canvas.caption_rect().toAlignedRect().contains(button.geometry())
 
 
