@@ -220,13 +220,13 @@ def _kernels(
 
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
-    from gpu_backend.cuda.lone_conv import conv_steps
+    from gpu_backend.cuda.lone_conv import conv_steps, riders_of
 
-    spec = gpu_spec(model.spec)
+    taps, picture_channels = riders_of(gpu_spec(model.spec))
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:
-            _, origin = table.explain(shape, taps=len(spec.resample_filter), picture_channels=spec.img_channels)
+            _, origin = table.explain(shape, taps=taps, picture_channels=picture_channels)
         except ValueError:
             counted["plain"] += 1
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -31,9 +32,8 @@ from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.plan.families import gpu_spec
+from gpu_backend.plan.families import build_plan, gpu_spec
 from gpu_backend.plan.plan import Plan, Precision
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
 
 EMPTY = KernelRecipe("empty")
 
@@ -239,7 +239,7 @@ class CudaExecutor:
                     bound.close()
 
     def _check_inputs(self, schedule: Schedule) -> dict[str, NDArray[Any]]:
-        """Return w rows around the average, and stored noise at full strength."""
+        """Return w rows around the average, stored noise at full strength, and the stored transform."""
         generator = np.random.default_rng(0)
         inputs: dict[str, NDArray[Any]] = {}
         for region in schedule.regions:
@@ -248,6 +248,8 @@ class CudaExecutor:
             if region.name == "ws":
                 spread = generator.standard_normal(region.shape, np.float32)
                 inputs["ws"] = (self._model.weights["mapping.w_avg"] + 0.5 * spread).astype(np.float32)
+            elif region.name in schedule.starts:
+                inputs[region.name] = schedule.starts[region.name]
             elif region.name == "noise_gain":
                 inputs["noise_gain"] = np.ones(region.shape, np.float32)
             else:
@@ -255,10 +257,7 @@ class CudaExecutor:
         return inputs
 
     def _single(self, plan: Plan) -> Plan:
-        key = plan.key
-        return build_synthesis_plan(
-            self._spec, key.model_id, batch=1, resolution=key.resolution, precision=key.precision
-        )
+        return build_plan(self._spec, replace(plan.key, batch=1))
 
     def _bind(self, schedule: Schedule) -> CudaBoundPlan:
         return CudaBoundPlan(self._driver, self._pool, schedule, self._store.kernels, self._constants, self._make_timer)

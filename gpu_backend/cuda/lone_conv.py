@@ -11,6 +11,7 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedul
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.model.model import Weights
+from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape, ConvTile
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -35,6 +36,11 @@ class LoneConv:
     launch: Launch
     regions: tuple[Region, ...]
     constants: tuple[Constant, ...]
+
+
+def riders_of(spec: NetworkSpec) -> tuple[int, int]:
+    """Return what rides along with convolutions: taps of the filter after one that doubles, channels of a picture."""
+    return (len(spec.resample_filter), spec.img_channels) if isinstance(spec, StyleGAN2Spec) else (1, 0)
 
 
 def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:

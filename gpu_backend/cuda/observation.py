@@ -1,8 +1,8 @@
 """What every layer gave, for somebody who wants to look into the network: one run, launch by launch.
 
-Layers do not leave their outputs behind in a run. A convolution runs once more for its output before the next layer's
-style and without a resnet's skip, a toRGB once more without the picture before it; a skip, which stays small on the
-GPU, is doubled here.
+Layers do not leave their outputs behind in a run. A convolution, or the filtered activation after it, runs once more
+for its output before the next layer's style and without a resnet's skip, a toRGB once more without the picture before
+it and its gain; a skip, which stays small on the GPU, is doubled here.
 """
 
 from __future__ import annotations
@@ -15,19 +15,23 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.driver import Driver, LoadedKernel
+from gpu_backend.cuda.launches.filtered_lrelu import NEXT_STYLE
 from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.schedule import Address, Argument, Launch, Region, Schedule
+from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
 from gpu_backend.plan.plan import Step
 
 _Y, _Y_RAW, _SKIP = 2, 3, 12
-_PREVIOUS, _IMAGE, _PIXELS, _FLAGS = 4, 6, 7, 8
-"""Places among the arguments of convolutions, and of ``to_rgb``."""
+_FILTERED = 1
+_PREVIOUS, _IMAGE, _PIXELS, _FLAGS, _GAIN = 4, 6, 7, 8, 11
+"""Places among the arguments of convolutions, of filtered activations, and of ``to_rgb``."""
 
 _CONVOLUTIONS = frozenset(
     {"modulated_conv", "modulated_up_conv", "plain_modulated_conv", "plain_modulated_up_conv"},
 )
+_FILTERS = frozenset({"filtered_lrelu", "plain_filtered_lrelu"})
 _BORROWED, _BORROWED_SKIP = "observed", "observed/skip"
 """Names for memory that a run does not have."""
 
@@ -74,15 +78,17 @@ class _Observer:
         if launch.recipe.stem in _CONVOLUTIONS:
             skip = self._steps.get((launch.layer, "skip_conv"))
             return self._convolution(launch, kernel) if skip is None else self._skip(launch, kernel, skip)
+        if launch.recipe.stem in _FILTERS:
+            return self._filtered(launch, kernel)
         if launch.recipe.stem == "to_rgb":
             return self._to_rgb(launch, kernel)
         self._start(launch, kernel, launch.arguments, {})
         return None
 
     def _convolution(self, launch: Launch, kernel: LoadedKernel) -> NDArray[np.float32]:
-        step = self._steps[launch.layer, launch.recipe.stem.removeprefix("plain_")]
-        batch, side, _, channels = step.attributes.output_shape(self._batch(launch))
-        shape = (batch, side, side, -(-channels // 8) * 8)
+        stem = launch.recipe.stem.removeprefix("plain_")
+        step = self._steps.get((launch.layer, stem)) or self._steps[launch.layer, "fourier_features"]
+        shape, channels = self._stored(step, launch)
         skip = launch.arguments[_SKIP]
         zeros: NDArray[Any] | None = None
         if isinstance(skip, Address):  # of another layer; its kernel has no way to leave it out
@@ -92,20 +98,32 @@ class _Observer:
         self._start(launch, kernel, launch.arguments, {})
         return _channels_first(values[..., :channels])
 
+    def _filtered(self, launch: Launch, kernel: LoadedKernel) -> NDArray[np.float32]:
+        shape, channels = self._stored(self._steps[launch.layer, "filtered_lrelu"], launch)
+        unstyled = {_FILTERED: _BORROWED, NEXT_STYLE: None}
+        values = self._borrow(launch, kernel, shape, self._dtype(launch.arguments[0]), unstyled)
+        self._start(launch, kernel, launch.arguments, {})
+        return _channels_first(values[..., :channels])
+
+    def _stored(self, step: Step, launch: Launch) -> tuple[tuple[int, ...], int]:
+        """Return the shape of a step's output as it is stored, and how many channels of it there are."""
+        batch, side, _, channels = step.attributes.output_shape(self._batch(launch))
+        return (batch, side, side, pad8(channels)), channels
+
     def _skip(self, launch: Launch, kernel: LoadedKernel, step: Step) -> NDArray[np.float32]:
         settings: SkipConv = step.attributes
         self._start(launch, kernel, launch.arguments, {})
         small = launch.arguments[_Y]
         assert isinstance(small, Address)
         side = settings.resolution // 2
-        shape = (self._batch(launch), side, side, -(-settings.out_channels // 8) * 8)
+        shape = (self._batch(launch), side, side, pad8(settings.out_channels))
         values = self._fetch(shape, self._dtype(small), self._places[small.name])
         return doubled(_channels_first(values[..., : settings.out_channels]), settings.taps) * np.float32(settings.gain)
 
     def _to_rgb(self, launch: Launch, kernel: LoadedKernel) -> NDArray[np.float32]:
         image = launch.arguments[_IMAGE]
         assert isinstance(image, Address)
-        alone = {_PREVIOUS: None, _IMAGE: _BORROWED, _PIXELS: None, _FLAGS: None}
+        alone = {_PREVIOUS: None, _IMAGE: _BORROWED, _PIXELS: None, _FLAGS: None, _GAIN: np.float32(1)}
         values = self._borrow(launch, kernel, self._regions[image.name].shape, "float32", alone)
         self._start(launch, kernel, launch.arguments, {})
         return _channels_first(values)
@@ -116,13 +134,13 @@ class _Observer:
         kernel: LoadedKernel,
         shape: tuple[int, ...],
         dtype: str,
-        changes: Mapping[int, str | None],
+        changes: Mapping[int, str | np.float32 | None],
         skip: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """Start a launch with other arguments, one of which is memory for what comes back."""
         arguments = list(launch.arguments)
-        for place, name in changes.items():
-            arguments[place] = None if name is None else Address(name, "region")
+        for place, given in changes.items():
+            arguments[place] = Address(given, "region") if isinstance(given, str) else given
         borrowed: dict[str, int] = {}
         try:
             borrowed[_BORROWED] = self._pool.reserve(int(np.prod(shape)) * np.dtype(dtype).itemsize)

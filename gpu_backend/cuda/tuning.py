@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpu_backend.cuda.compiler import compile_kernel
-from gpu_backend.cuda.lone_conv import LoneConvs
+from gpu_backend.cuda.lone_conv import LoneConvs, riders_of
 from gpu_backend.cuda.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.target import target_of
 from gpu_backend.cuda.tile_search import TileFinding, TileProgress, TileTimer, search
@@ -22,8 +22,8 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
-from gpu_backend.plan.families import gpu_spec
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.plan.families import build_plan, gpu_spec
+from gpu_backend.plan.plan import PlanKey
 
 OpenTimer = Callable[[Gpu, LoneConvs], contextlib.AbstractContextManager[TileTimer]]
 
@@ -80,10 +80,10 @@ class TileTuning:
         self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
         self._target = target_of(self.gpu, folder)
         spec = gpu_spec(model.spec)
-        self._taps = len(spec.resample_filter)
-        self._picture_channels = spec.img_channels
+        self._taps, self._picture_channels = riders_of(spec)
         self._open_timer = open_timer
-        plans = [build_synthesis_plan(spec, model.facts.model_id, batch=batch, precision="fp16") for batch in batches]
+        model_id, side = model.facts.model_id, spec.resolution
+        plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
         self._convs = LoneConvs(plans, model.weights, self._target)
         self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
 

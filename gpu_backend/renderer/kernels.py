@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu
 from gpu_backend.model import Model
-from gpu_backend.plan.families import gpu_spec, processor_only
-from gpu_backend.plan.mapping import build_mapping_plan
-from gpu_backend.plan.plan import Precision
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.plan.families import build_plan, gpu_spec, processor_only
+from gpu_backend.plan.plan import PlanKey, Precision
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.probe import Gpu
@@ -98,9 +96,9 @@ def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule
     from gpu_backend.cuda.tiles import tuned_folder
 
     target = target_of(gpu, tuned_folder())
-    model_id = model.facts.model_id
-    mapping = build_mapping_plan(model.spec, model_id, precision=precision)
-    synthesis = build_synthesis_plan(gpu_spec(model.spec), model_id, precision=precision)
+    spec, model_id = gpu_spec(model.spec), model.facts.model_id
+    mapping = build_plan(spec, PlanKey(model_id, "mapping", 1, precision=precision))
+    synthesis = build_plan(spec, PlanKey(model_id, "synthesis", 1, spec.resolution, precision))
     return (
         lower(synthesis, model.weights, target),
         lower(mapping, model.weights, target),

@@ -165,7 +165,7 @@ def _input_gain(slot: StyleSlot, weights: Weights, names: Mapping[str, str]) -> 
     """Return what a layer's input is divided by, as a factor."""
     if not slot.is_normalized:
         return 1.0
-    return float(np.asarray(weights[names[f"{slot.layer}.magnitude_ema"]], np.float64).reshape(())) ** -0.5
+    return 1.0 / math.sqrt(float(weights[names[f"{slot.layer}.magnitude_ema"]]))
 
 
 def _within_half(rows: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:

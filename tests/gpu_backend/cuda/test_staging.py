@@ -25,6 +25,12 @@ def test_everything_goes_over_at_the_beginning_a_copy_for_each_stretch(held: Hel
     assert held.copies() == ()
 
 
+def test_an_input_may_start_with_something_else_than_zeros() -> None:
+    held = HeldInputs(_REGIONS, {"late": np.arange(4, dtype=np.float32)})
+    assert held.memory[512:528].view(np.float32).tolist() == [0, 1, 2, 3]
+    assert not held.memory[:64].any()
+
+
 def test_what_was_taken_goes_over_once_with_what_lies_between(held: HeldInputs) -> None:
     held.sent()
     held.take({"noise_gain": np.full(3, 2, np.float32)})

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_backend.cuda.launches.conv_work import ConvWork
-from gpu_backend.cuda.launches.fused_convs import conv_geometry
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_recipe
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
@@ -69,3 +69,35 @@ def test_pictures_of_more_numbers_than_32_bits_count_are_left_to_plain_kernels(c
     with pytest.raises(ValueError, match="have more numbers than fused kernels count"):
         geometry_of(case, target_with({}))
     geometry_of(replace(case, cout=case.cout - 8), target_with({}))
+
+
+@pytest.mark.parametrize("side", [36, 38, 54, 1046])
+def test_tiles_reach_over_the_border_of_a_side_that_none_divides_and_of_no_other(side: int) -> None:
+    case = ConvCase(64, 64, side, padding=2, noise="none", half=True)
+    geometry = geometry_of(case, target_with({}))
+    across, _, _ = geometry.grid
+    rows, columns = geometry.segment, geometry.tile.columns
+    assert across == -(-side // rows) * -(-side // columns)
+    assert dict(fused_recipe(ConvWork.of_step(step_of(case)), site_of(case), geometry).defines)["PADDING"] == "2"
+    tile = ConvTile(8, 16, 64, 16, 2, 4, 2)
+    assert ConvGeometry(ConvShape("conv", side, 64, 64, 1), tile).fits("sm_86", SHARED)
+    assert ConvGeometry(ConvShape("conv", 64, 64, 64, 1), tile).fits("sm_86", SHARED)
+    assert not ConvGeometry(ConvShape("conv", 8, 64, 64, 1), tile).fits("sm_86", SHARED)
+
+
+def test_of_tiles_measured_for_other_sides_one_that_reaches_less_far_is_taken() -> None:
+    wide, narrow = ConvTile(8, 32, 64, 16, 2, 4, 1), ConvTile(8, 8, 64, 16, 2, 4, 1)
+    shape = ConvShape("conv", 32, 64, 64, 1)
+    target = target_with({shape: wide, replace(shape, side=64): narrow})
+    case = ConvCase(64, 64, 38, padding=2, noise="none", half=True)
+    assert geometry_of(case, target).tile == narrow
+
+
+@pytest.mark.parametrize(("side", "cin", "cout"), [(36, 1024, 1024), (52, 3, 5), (1044, 102, 64), (532, 256, 161)])
+@pytest.mark.parametrize(("architecture", "mma"), [("sm_90a", "wgmma"), ("sm_86", "mma")])
+def test_a_flat_convolution_of_any_side_has_a_tile(side: int, cin: int, cout: int, architecture: str, mma: str) -> None:
+    shared = 232448 if mma == "wgmma" else SHARED
+    target = Target(architecture, 132, shared, TileTable(architecture, 132, {}, {}, shared))
+    geometry = geometry_of(ConvCase(cin, cout, side, kernel=1, noise="none", half=True), target)
+    assert geometry.tile.mma == mma
+    assert (geometry.tile.walk > 1) == (side > 500)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.launches.styles import style_items, styles_launch
@@ -15,10 +16,13 @@ from gpu_backend.cuda.schedule import Region
 from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Model
 from gpu_backend.ops.styles import Styles, StyleSlot
-from gpu_backend.plan.plan import Step
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey, Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.reference.styles import styles
 from tests.helpers.kernel_checks import assert_arguments_fit
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import make_stylegan3
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "narrow": {"w_dim": 8, "channels": {4: 12, 8: 5, 16: 3}},
@@ -159,6 +163,55 @@ def test_a_plan_that_leaves_earlier_has_a_table_of_its_own() -> None:
         built = styles_launch(plan.steps[0], model.weights, batch=1, num_ws=model.spec.num_ws, half=True)
         keys.append({constant.key for constant in built.constants})
     assert keys[0] & keys[1] == {"styles/const"}
+
+
+@pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_layers_of_unit_size_get_the_formulas_numbers_whatever_size_they_are_stored_in(
+    factor: float, half: bool
+) -> None:
+    model = make_stylegan3(channel_max=20, channel_base=320, w_dim=12)
+    stored = ("affine.weight", "affine.bias") if factor < 1 else (".weight",)
+    scaled = {
+        name: array * np.float32(factor) if name.endswith(stored) and "L2" in name else array
+        for name, array in model.weights.items()
+    }
+    plan = build_plan(model.spec, PlanKey("model", "synthesis", 1, model.spec.resolution))
+    step = next(step for step in plan.steps if step.op == "styles")
+    layout = StyleLayout(step.attributes)
+    ws = np.random.default_rng(0).standard_normal((1, model.spec.num_ws, 12)).astype(np.float32)
+    table = StyleTable(layout, half)
+    style, demod = carried_out(table, table.make(scaled, dict(step.weights)), ws[0])
+    tensors = {name.removeprefix("synthesis."): torch.from_numpy(array).double() for name, array in scaled.items()}
+    expected, coefficients = (
+        item.numpy()[0] for item in styles(torch.from_numpy(ws).double(), tensors, step.attributes)
+    )
+    for slot in step.attributes.slots:
+        start = layout.style_offset(slot.layer)
+        made = style[start : start + slot.in_channels]
+        wanted = expected[slot.style_offset : slot.style_offset + slot.in_channels]
+        tolerance = 1e-3 if half else 1e-6
+        if slot.demod_offset < 0:
+            assert np.allclose(made, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
+            continue
+        # Only the product counts: style, times what a convolution's result is multiplied by.
+        start = layout.demod_offset(slot.layer)
+        weight = scaled[f"synthesis.{slot.layer}.weight"]
+        d = demod[start : start + slot.out_channels] * 2.0 ** -(weight_exponent(weight) if half else 0)
+        products = coefficients[slot.demod_offset : slot.demod_offset + slot.out_channels][:, None] * wanted
+        error = np.abs(d[:, None] * made - products)
+        assert (error <= tolerance * np.abs(products).max(1, keepdims=True)).all(), slot.layer
+
+
+def test_a_network_without_a_learned_constant_asks_for_none() -> None:
+    model = make_stylegan3()
+    plan = build_plan(model.spec, PlanKey("model", "synthesis", 1, model.spec.resolution))
+    step = next(step for step in plan.steps if step.op == "styles")
+    built = styles_launch(step, model.weights, batch=1, num_ws=model.spec.num_ws, half=True, const=None)
+    assert [region.name for region in built.regions] == ["styles", "demod", "styles/raw", "styles/counters"]
+    items = next(constant.make() for constant in built.constants if "items" in constant.key)
+    assert not items[:, 12].any()
+    assert built.launches[0].arguments.count(None) == 2
 
 
 def test_a_demodulated_layer_with_a_gain_is_refused() -> None:
