@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.facts import FAMILY_NAMES
-from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec, StyleGAN3Spec
 from gpu_backend.plan import stylegan1, stylegan2, stylegan3
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
@@ -33,12 +33,11 @@ def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
 
 def processor_only(spec: NetworkSpec) -> str:
     """Return a sentence that says why no GPU runs a network; empty where one does."""
-    return (
-        "" if isinstance(spec, StyleGAN2Spec) else f"{FAMILY_NAMES[spec.family]} runs on the processor in this version."
-    )
+    runs = isinstance(spec, StyleGAN2Spec | StyleGAN3Spec)
+    return "" if runs else f"{FAMILY_NAMES[spec.family]} runs on the processor in this version."
 
 
-def gpu_spec(spec: NetworkSpec) -> StyleGAN2Spec:
+def gpu_spec(spec: NetworkSpec) -> StyleGAN2Spec | StyleGAN3Spec:
     """Return the spec of a network that a GPU runs.
 
     Raises
@@ -46,6 +45,6 @@ def gpu_spec(spec: NetworkSpec) -> StyleGAN2Spec:
     DeviceError
         If it is of another family.
     """
-    if isinstance(spec, StyleGAN2Spec):
+    if isinstance(spec, StyleGAN2Spec | StyleGAN3Spec):
         return spec
     raise DeviceError(processor_only(spec))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,18 @@ from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.observation import doubled
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.model.model import Model
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.mapping import build_mapping_plan
-from gpu_backend.plan.plan import Plan
-from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.reference.upfirdn import double
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import R, make_stylegan3
 
 _STEMS = (
     "styles modulated_conv modulated_up_conv plain_modulated_conv plain_modulated_up_conv plain_to_rgb to_rgb "
-    "fully_connected normalize_2nd_moment concat empty"
+    "fully_connected normalize_2nd_moment concat empty fourier_features filtered_lrelu plain_filtered_lrelu"
 )
 
 
@@ -45,13 +48,22 @@ def idle_executor(model: Any, folder: Path, precision: Any = "fp16") -> CudaExec
 
 
 def synthesis_plan(model: Any, precision: Any, batch: int = 1) -> Plan:
-    return build_synthesis_plan(model.spec, model.facts.model_id, batch=batch, precision=precision)
+    return build_plan(model.spec, PlanKey(model.facts.model_id, "synthesis", batch, model.spec.resolution, precision))
 
 
-@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig"])
+NETWORKS: dict[str, Callable[[], Model]] = {
+    "skip": make_stylegan2,
+    "resnet": lambda: make_stylegan2(architecture="resnet"),
+    "orig": lambda: make_stylegan2(architecture="orig"),
+    "T": make_stylegan3,
+    "R": lambda: make_stylegan3(**R),
+}
+
+
+@pytest.mark.parametrize("network", list(NETWORKS))
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
-def test_the_same_layers_are_observed_as_on_the_cpu(tmp_path: Path, architecture: str, precision: str) -> None:
-    model = make_stylegan2(architecture=architecture)
+def test_the_same_layers_are_observed_as_on_the_cpu(tmp_path: Path, network: str, precision: str) -> None:
+    model = NETWORKS[network]()
     ws = np.zeros((1, model.spec.num_ws, model.spec.w_dim), np.float32)
     cpu = CpuExecutor(model.weights)
     expected = cpu.bind(synthesis_plan(model, "fp32")).observe({"ws": ws})
@@ -89,12 +101,12 @@ def test_doubling_is_the_references(taps: tuple[float, ...]) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig"])
+@pytest.mark.parametrize("network", list(NETWORKS))
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("fp16", 1e-2)])
 def test_layers_give_what_they_give_on_the_cpu(
-    gpu: Gpu, tmp_path: Path, architecture: str, precision: Any, tolerance: float
+    gpu: Gpu, tmp_path: Path, network: str, precision: Any, tolerance: float
 ) -> None:
-    model = make_stylegan2(architecture=architecture)
+    model = NETWORKS[network]()
     shape = (1, model.spec.num_ws, model.spec.w_dim)
     ws = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     cpu = CpuExecutor(model.weights)

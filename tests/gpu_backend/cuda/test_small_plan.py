@@ -10,8 +10,11 @@ import pytest
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.probe import Gpu
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import R, make_stylegan3
 
 pytestmark = pytest.mark.gpu
 
@@ -43,5 +46,38 @@ def test_a_small_plan_gives_the_picture_of_the_processor(
         pixels = bound.run(inputs)["pixels"].astype(np.int32)
         apart = np.abs(pixels - expected.run(inputs)["pixels"].astype(np.int32))
         assert apart.max() <= WORST[precision], f"{apart.max()} of 255 at worst, {apart.mean():.3f} on average"
+    executor.close()
+    processor.close()
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("changes", [{}, R], ids=["T", "R"])
+@pytest.mark.parametrize(("resolution", "width"), [(16, 12), (64, 40)])
+def test_a_small_stylegan3_gives_the_picture_of_the_processor(
+    gpu: Gpu, changes: dict[str, Any], batch: int, resolution: int, width: int, precision: Any
+) -> None:
+    model = make_stylegan3(
+        resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20, conv_clamp=256.0, **changes
+    )
+    key = PlanKey("small", "synthesis", batch, resolution, precision)
+    executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)
+    bound = executor.bind(build_plan(model.spec, key))
+    expected = processor.bind(build_plan(model.spec, PlanKey("small", "synthesis", batch, resolution)))
+    assert not executor.fallbacks
+    ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim))
+    moved = np.array([[0.9, 0.3, 0.1], [-0.3, 0.9, -0.2], [0, 0, 1]], np.float32)
+    for inputs in ({"ws": ws.astype(np.float32)}, {"transform": moved}):
+        found = {name: array.copy() for name, array in bound.run(inputs, outputs=("pixels", "image", "flags")).items()}
+        wanted = expected.run(inputs, outputs=("pixels", "image", "flags"))
+        apart = np.abs(found["pixels"].astype(np.int32) - wanted["pixels"].astype(np.int32))
+        assert apart.max() <= WORST[precision], f"{apart.max()} of 255 at worst, {apart.mean():.3f} on average"
+        error = np.linalg.norm(found["image"] - wanted["image"]) / np.linalg.norm(wanted["image"])
+        assert error <= {"fp16": 1e-2, "fp32": 1e-5}[precision]
+        assert not found["flags"].any()
+        without = bound.run({}, outputs=("pixels", "image"), use_graph=False)
+        for name, array in without.items():
+            assert array.tobytes() == found[name].tobytes(), f"{name} with a graph and without"
+    assert bound.captures == 1
     executor.close()
     processor.close()

@@ -10,6 +10,7 @@ from gpu_backend.cuda.probe import Gpu, Probe
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.renderer import kernels
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
 GPU = Gpu(0, "NVIDIA H200", "sm_90", "sm_90a", 150 << 30, 132, 227 << 10, 50 << 20, "GPU-0")
@@ -60,7 +61,7 @@ def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("_a_gpu")
 def test_for_a_network_that_no_gpu_runs_there_is_nothing_to_compile() -> None:
-    model, told = make_stylegan3(), list[tuple[int, int]]()
+    model, told = make_stylegan1(), list[tuple[int, int]]()
     assert kernels_ready(model) == (0, 0)
     compile_kernels(model, progress=lambda *numbers: told.append(numbers))
     assert told == []
@@ -70,3 +71,9 @@ def test_for_a_network_that_no_gpu_runs_there_is_nothing_to_compile() -> None:
 def test_compiling_can_be_given_up() -> None:
     with pytest.raises(CancelledError):
         compile_kernels(MODEL, abandoned=lambda: True)
+
+
+def test_the_kernels_of_a_stylegan3_are_named_fused_and_plain() -> None:
+    stems = {recipe.stem for recipe in kernels.recipes_of(make_stylegan3(), GPU, "fp16")}
+    assert {"fourier_features", "filtered_lrelu", "plain_filtered_lrelu", "modulated_conv", "to_rgb"} <= stems
+    assert "modulated_up_conv" not in stems
