@@ -29,7 +29,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     first = person.look()
     assert first.to_rgb().shape == (32, 32, 3)
     assert not noise.isEnabled()
-    assert noise.toolTip() == "This network takes no noise."
+    assert noise.toolTip() == "A StyleGAN3 network has no noise layers."
 
     # Walking, and a push along a direction, as with any network.
     middle = person.canvas.rect().center()
@@ -46,6 +46,21 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.press_keys("Ctrl+Shift+Z")
     assert np.array_equal(person.look().to_rgb(), turned.to_rgb())
     wanted = person.session
+
+    # By hand: the knob is dragged a quarter turn on, which is one step.
+    person.press_keys("M")
+    frame = person.canvas.transform
+    handles = frame.handles()
+    knob, middle = QPoint(*map(round, handles.knob)), QPoint(*map(round, handles.middle))
+    reach = knob - middle
+    hands.drag(frame, [knob, knob + QPoint(-5, 5), middle + QPoint(reach.y(), -reach.x())])
+    assert abs(person.session.transform.degrees - 130.0) < 2.0
+    by_hand = person.look()
+    assert np.abs(by_hand.to_rgb().astype(int) - turned.to_rgb()).max() > 2
+    person.press_keys("Ctrl+Z")
+    assert np.array_equal(person.look().to_rgb(), turned.to_rgb())
+    person.press_keys("Escape")
+    assert not frame.isVisible()
 
     # A sequence is turned too, and its frame brings everything back.
     folder = tmp_path / "out"
