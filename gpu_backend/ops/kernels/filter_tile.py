@@ -78,7 +78,8 @@ class FilterGeometry:
         """Steps of a block, each with one barrier."""
         shape = self.shape
         groups = -(-(2 * self.tile.segment + 2 * TAPS - 2 + shape.phase) // shape.up)
-        return -(-(groups + TAPS - 1) * shape.up // 4)
+        rows = (4 if shape.is_radial else 8) // shape.up
+        return -(-(groups + TAPS - 1) // rows)
 
     @property
     def grid(self) -> tuple[int, int, int]:

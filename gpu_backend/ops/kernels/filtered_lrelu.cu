@@ -11,8 +11,8 @@
 //     RADIAL 0   along the column in the same registers, then through shared memory along the row
 //     RADIAL 1   the activated rows go through shared memory; a filter that is the same in all directions is folded: both
 //                ends of a row are added before they are multiplied
-// Copies of rows run AHEAD steps before their use; a step is STEP_ROWS rows and makes two rows of output. One barrier a
-// step: what a step leaves in shared memory is used after the barrier of the next.
+// Copies of rows run AHEAD steps before their use; a step is STEP_ROWS rows of groups. One barrier a step: what a step
+// leaves in shared memory is used after the barrier of the next.
 //
 // Macros: UP 2|4, PHASE, RADIAL, WORDS 4|8, GROUPS (times WORDS a multiple of 32), MIN_BLOCKS.
 // Taps are arguments, each twice in a word, so that they lie in the constant bank; gains are in them:
@@ -28,7 +28,7 @@
 // part: halves
 
 #define TAPS 6
-#define STEP_ROWS (4 / UP)
+#define STEP_ROWS ((RADIAL ? 4 : 8) / UP)
 #define AHEAD 3
 #define STAGES (AHEAD + 1)
 #define THREADS (GROUPS * WORDS)
@@ -38,8 +38,9 @@
 #define FIRST_ROW (-(TAPS - 1) - (PHASE + 1) / 2)  // of the output, that the first activated row adds to
 #define NEEDED (2 * TAPS + 2 * (OUTPUTS - 1))     // activated samples of a row, for the outputs of a thread
 #define KEPT_GROUPS (GROUPS + (NEEDED - 1 + PHASE) / UP)  // the last are read by threads that have no output, whatever they hold
-#define KEPT_ROWS (RADIAL ? STEP_ROWS * UP : 2)    // that a step leaves in shared memory
+#define KEPT_ROWS (STEP_ROWS * (RADIAL ? UP : OUTPUTS))    // that a step leaves in shared memory
 #define CHUNKS (WORDS / 4)                         // 16 bytes each
+#define TURNS ((STEP_ROWS * COLUMNS * CHUNKS + THREADS - 1) / THREADS)
 
 #define SIX(name) unsigned name##0, unsigned name##1, unsigned name##2, unsigned name##3, unsigned name##4, unsigned name##5
 #define ROW(name) {name##0, name##1, name##2, name##3, name##4, name##5}
@@ -94,28 +95,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     const int groups = (2 * (rows - 1) + 2 * TAPS + PHASE + UP - 1) / UP;
     const int steps = (groups + TAPS - 1 + STEP_ROWS - 1) / STEP_ROWS;
 
-    const int left = first_x + x0 / OUTPUTS - (TAPS - 1), top = first_y + y0 / OUTPUTS - (TAPS - 1);
+    // What a thread copies in each step, and where it stores: all of it but the row stays the same.
+    const T* const picture = x + sample * in_size * in_size * channels;
+    const int step_stride = STEP_ROWS * in_size * channels;
+    int from_row[TURNS], from_place[TURNS];
+    bool is_inside[TURNS];
+#pragma unroll
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int item = tid + turn * THREADS;
+        const int column = first_x + x0 / OUTPUTS - (TAPS - 1) + item / CHUNKS % COLUMNS;
+        const int from_channel = (blockIdx.y * WORDS + item % CHUNKS * 4) * 2;
+        from_row[turn] = first_y + y0 / OUTPUTS - (TAPS - 1) + item / (CHUNKS * COLUMNS);
+        from_place[turn] = (from_row[turn] * in_size + column) * channels + from_channel;
+        is_inside[turn] = static_cast<unsigned>(column) < static_cast<unsigned>(in_size) && from_channel < channels;
+    }
     auto load = [&](int step) {
         if (step < steps) {
 #pragma unroll
-            for (int turn = 0; turn < (STEP_ROWS * COLUMNS * CHUNKS + THREADS - 1) / THREADS; ++turn) {
+            for (int turn = 0; turn < TURNS; ++turn) {
                 const int item = tid + turn * THREADS;
                 if (item >= STEP_ROWS * COLUMNS * CHUNKS) continue;
-                const int chunk = item % CHUNKS, column = item / CHUNKS % COLUMNS, row = item / (CHUNKS * COLUMNS);
-                const int from_x = left + column, from_y = top + step * STEP_ROWS + row;
-                const int from_channel = (blockIdx.y * WORDS + chunk * 4) * 2;
-                const bool wanted = static_cast<unsigned>(from_x) < static_cast<unsigned>(in_size) &&
-                                    static_cast<unsigned>(from_y) < static_cast<unsigned>(in_size) && from_channel < channels;
-                const T* const from = x + ((sample * in_size + from_y) * in_size + from_x) * channels + from_channel;
-                copy_async(shared_address(&ring[step % STAGES][row][column][chunk * 4]), wanted ? from : x, wanted);
+                const bool wanted = is_inside[turn] && static_cast<unsigned>(from_row[turn] + step * STEP_ROWS) <
+                                                           static_cast<unsigned>(in_size);
+                const T* const from = wanted ? picture + (from_place[turn] + step * step_stride) : x;
+                copy_async(shared_address(&ring[step % STAGES][0][0][0] + item * 4), from, wanted);
             }
         }
         commit_copies();
     };
+    T* const corner = y + ((sample * out_size + y0) * out_size + x0 + group * OUTPUTS) * channels + channel;
+    const int columns = has_channel ? min(WIDTH, out_size - x0) - group * OUTPUTS : 0;  // from this thread's on
     auto store = [&](int row, int column, unsigned value) {
-        if (row < 0 || row >= rows || column >= WIDTH || x0 + column >= out_size || !has_channel) return;
-        T* const to = y + ((sample * out_size + y0 + row) * out_size + x0 + column) * channels + channel;
-        *reinterpret_cast<unsigned*>(to) = multiply_add2(value, style, 0u);
+        if (static_cast<unsigned>(row) >= static_cast<unsigned>(rows) || column >= columns) return;
+        *reinterpret_cast<unsigned*>(corner + (row * out_size + column) * channels) = multiply_add2(value, style, 0u);
     };
     // The row of output that the first of a step's rows of groups adds to first.
     auto output_row = [&](int step, int row) { return FIRST_ROW + (step * STEP_ROWS + row - (TAPS - 1)) * OUTPUTS; };
@@ -163,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                 if (is_odd) {
 #pragma unroll
                     for (int o = 0; o < OUTPUTS; ++o) {
-                        store(to_row, group * OUTPUTS + o, sums[o][0]);
+                        store(to_row, o, sums[o][0]);
 #pragma unroll
                         for (int s = 0; s < TAPS; ++s) sums[o][s] = s + 1 < TAPS ? sums[o][s + 1 < TAPS ? s + 1 : s] : 0u;
                     }
@@ -173,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
         }
 #else
 #pragma unroll
-        for (int row = 0; row < 2; ++row) {
+        for (int row = 0; row < KEPT_ROWS; ++row) {
             unsigned total[OUTPUTS];
 #pragma unroll
             for (int o = 0; o < OUTPUTS; ++o) total[o] = 0u;
@@ -188,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
             }
 #pragma unroll
             for (int o = 0; o < OUTPUTS; ++o) {
-                store(output_row(step, row / OUTPUTS) + row % OUTPUTS, group * OUTPUTS + o, total[o]);
+                store(output_row(step, row / OUTPUTS) + row % OUTPUTS, o, total[o]);
             }
         }
 #endif
