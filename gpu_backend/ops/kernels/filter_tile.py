@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ _WIDTHS = ((32, 8), (64, 4))
 
 _SHORT_READS = 1.05
 """What 16 bytes of a pixel at a time cost more than 32."""
+
+_WAITS = 0.5
+"""What a block that is alone on its multiprocessor waits, as a share of its work; of several, by their square less."""
 
 _MOST_SEGMENTS = 64
 
@@ -89,15 +93,16 @@ class FilterGeometry:
         return across, -(-self.shape.channels // (2 * self.tile.words)), self.shape.batch
 
 
+@functools.cache
 def choose_filter_tile(shape: FilterShape, multiprocessors: int) -> FilterGeometry:
-    """Return the tile with the fewest steps from the first block to the last."""
+    """Return the tile that gives a multiprocessor the fewest steps, and enough blocks at a time to hide their waits."""
 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
         across, channels, pictures = geometry.grid
-        at_once = multiprocessors * geometry.tile.blocks
-        waves = -(-across * channels * pictures // at_once)
+        blocks = -(-across * channels * pictures // multiprocessors)
+        waits = 1.0 + _WAITS / min(blocks, geometry.tile.blocks) ** 2
         reads = 1.0 if geometry.tile.words == 8 else _SHORT_READS
-        return waves * geometry.steps * reads, -geometry.tile.segment
+        return blocks * geometry.steps * waits * reads, -geometry.tile.segment
 
     return min(_geometries(shape), key=cost)
 

@@ -108,7 +108,7 @@ def test_a_large_layer_walks_far_and_a_small_one_is_shared_out() -> None:
     large = choose_filter_tile(FilterShape(1044, 56, 1, 2, 0, is_radial=False), 132)
     small = choose_filter_tile(FilterShape(36, 512, 1, 2, 0, is_radial=False), 132)
     assert large.tile.segment >= 64
-    assert small.grid[0] * small.grid[1] >= 132
+    assert 100 <= small.grid[0] * small.grid[1] <= 3 * 132
 
 
 @pytest.mark.parametrize(
