@@ -9,7 +9,10 @@ from dataclasses import dataclass
 TAPS = 6
 """Of a phase of the filter before the activation; the one after it has twice as many."""
 
-_BLOCKS = {2: 3, 4: 2}
+_WIDE = 2
+"""Words of a thread."""
+
+_BLOCKS = {2: 4, 4: 3}
 """How many a multiprocessor is meant to hold, by `up`, which bounds a thread's registers."""
 
 _WIDTHS = ((32, 8), (64, 4))
@@ -60,7 +63,7 @@ class FilterTile:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.groups * self.words
+        return self.groups * self.words // _WIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,7 @@ class FilterGeometry:
         """Steps of a block, each with one barrier."""
         shape = self.shape
         groups = -(-(2 * self.tile.segment + 2 * TAPS - 2 + shape.phase) // shape.up)
-        rows = (4 if shape.is_radial else 8) // shape.up
-        return -(-(groups + TAPS - 1) // rows)
+        return -(-(groups + TAPS - 1) * shape.up // 4)
 
     @property
     def grid(self) -> tuple[int, int, int]:
