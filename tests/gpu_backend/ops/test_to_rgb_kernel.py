@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,23 @@ def test_parts_bias_clamp_and_the_picture_before_add_up(
     own = own if clamp is None else np.clip(own, -clamp, clamp)
     expected = add_doubled(real(inputs["before"]), real(own), filter_taps(taps)).permute(0, 2, 3, 1).numpy()
     error = error_of(found, expected)
+    assert error < 1e-6, f"off by {error}"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("adds", [False, True], ids=["first", "later"])
+def test_the_gain_comes_after_the_clamp_and_before_the_picture_that_is_added(adds: bool, gpu: Gpu) -> None:
+    random = np.random.default_rng(0)
+    step = step_of(3, 16, clamp=0.5, adds=adds)
+    step = replace(step, attributes=replace(step.attributes, gain=0.25))
+    inputs = {"parts": random.standard_normal((2, 2, 16, 16, 3)).astype(np.float32)}
+    if adds:
+        inputs["before"] = random.standard_normal((2, 8, 8, 3)).astype(np.float32)
+    built = to_rgb(step, bias_of(3), 2, parts="parts", part_count=2, image="image", previous="before" if adds else None)
+    found = run_built(built, inputs)["image"]
+    own = 0.25 * np.clip(inputs["parts"].sum(axis=0, dtype=np.float64) + bias_of(3)["b"], -0.5, 0.5)
+    expected = add_doubled(real(inputs["before"]), real(own), filter_taps(4)) if adds else real(own)
+    error = error_of(found, expected.permute(0, 2, 3, 1).numpy())
     assert error < 1e-6, f"off by {error}"
 
 
