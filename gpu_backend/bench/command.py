@@ -23,9 +23,10 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> None:
         If there is no such device, model or shape, or the files cannot be written.
     """
     # Imported here: torch takes a second to load, which --help need not wait for.
-    from gpu_backend.bench.files import make_folder, write_files
+    from gpu_backend.bench.files import write_files
     from gpu_backend.bench.suite import run_suite
     from gpu_backend.bench.table import table
+    from gpu_backend.result_folder import make_folder
 
     if options.out is not None:
         make_folder(options.out)  # before minutes are spent

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tempfile
 from pathlib import Path
 
 from gpu_backend.bench.plots import draw_plots, plots_problem
 from gpu_backend.bench.report import Report, from_json, to_json
 from gpu_backend.errors import RequestError
+from gpu_backend.result_folder import make_folder
 from gpu_backend.whole_file import write_whole
 
 _COLUMNS = (
@@ -25,22 +25,6 @@ _COLUMNS = (
     "runs",
     "prepare_s",
 )
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder if it is not there, and see that it takes files.
-
-    Raises
-    ------
-    RequestError
-        If it does not.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RequestError(f"A folder to write to is wanted, but {folder} is none: {error.strerror}.") from None
 
 
 def write_files(report: Report, folder: Path) -> tuple[tuple[Path, ...], str]:

@@ -23,13 +23,13 @@ import torch
 from torch import Tensor
 
 from gpu_backend.errors import DeviceMemoryError, RequestError
+from gpu_backend.result_folder import make_folder
 from gpu_backend.training import figures as names
 from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.figures import DivergedError
-from gpu_backend.training.folder import make_folder
 from gpu_backend.training.log import TrainLog
 from gpu_backend.training.options import TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots, plots_problem

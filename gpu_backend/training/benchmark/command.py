@@ -16,10 +16,10 @@ def run_train_bench(options: TrainBenchOptions, say: Callable[[str], None]) -> N
     LoomError
         If there is no such device, or the files cannot be written.
     """
+    from gpu_backend.result_folder import make_folder
     from gpu_backend.training.benchmark.files import write_files
     from gpu_backend.training.benchmark.suite import run_suite
     from gpu_backend.training.benchmark.table import table
-    from gpu_backend.training.folder import make_folder
 
     if options.out is not None:
         make_folder(options.out)  # before minutes are spent

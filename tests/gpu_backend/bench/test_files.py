@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpu_backend.bench import files, plots
-from gpu_backend.bench.files import csv_text, make_folder, read_report, write_files
+from gpu_backend.bench.files import csv_text, read_report, write_files
 from gpu_backend.errors import RequestError
 from tests.gpu_backend.bench.made_up import made_up_report
 
@@ -44,14 +44,6 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path: Path, content: s
     path.write_text(content, "utf-8")
     with pytest.raises(RequestError, match=r"other\.json"):
         read_report(path)
-
-
-def test_a_folder_that_takes_no_files_is_told_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", "utf-8")
-    with pytest.raises(RequestError, match="folder"):
-        make_folder(tmp_path / "file")
-    make_folder(tmp_path / "new" / "deep")
-    assert list((tmp_path / "new" / "deep").iterdir()) == []
 
 
 def test_plots_are_drawn_of_what_there_is(tmp_path: Path) -> None:
