@@ -32,7 +32,9 @@ class FakeDriver:
 
 @pytest.fixture
 def guest(monkeypatch: pytest.MonkeyPatch) -> Any:
-    guest_kernels = pytest.importorskip("gpu_backend.cuda.guest_kernels", reason="cuda-bindings is not installed")
+    pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
+    from gpu_backend.cuda import guest_kernels
+
     monkeypatch.setattr(guest_kernels, "GpuDriver", FakeDriver)
     return guest_kernels
 
