@@ -6,6 +6,7 @@ import platform
 import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 _PACKAGES = ("latentloom", "torch", "numpy", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "triton", "matplotlib")
@@ -45,3 +46,10 @@ def _git(root: Path, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def plots_problem() -> str:
+    """Say why there can be no plots; nothing if there can."""
+    if find_spec("matplotlib") is None:
+        return "matplotlib is not installed (pip install 'latentloom[bench]')"
+    return ""

@@ -7,10 +7,11 @@ import io
 import json
 from pathlib import Path
 
-from gpu_backend.bench.plots import draw_plots, plots_problem
+from gpu_backend.bench.plots import draw_plots
 from gpu_backend.bench.report import Report, from_json, to_json
 from gpu_backend.errors import RequestError
 from gpu_backend.result_folder import make_folder
+from gpu_backend.run_facts import plots_problem
 from gpu_backend.whole_file import write_whole
 
 _COLUMNS = (

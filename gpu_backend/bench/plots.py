@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ _LABELLED_SHARE = 0.06
 
 _NAME_PX = (110.0, 15.0)
 """Names nearer to each other than this, along x and y, would lie over each other."""
-
-
-def plots_problem() -> str:
-    """Say why there can be no plots; nothing if there can."""
-    if find_spec("matplotlib") is None:
-        return "matplotlib is not installed (pip install 'latentloom[bench]')"
-    return ""
 
 
 def draw_plots(report: Report, folder: Path) -> tuple[Path, ...]:

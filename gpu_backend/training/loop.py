@@ -24,6 +24,7 @@ from torch import Tensor
 
 from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.result_folder import make_folder
+from gpu_backend.run_facts import plots_problem
 from gpu_backend.training import figures as names
 from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
 from gpu_backend.training.data import PictureSource, open_source
@@ -32,7 +33,7 @@ from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.figures import DivergedError
 from gpu_backend.training.log import TrainLog
 from gpu_backend.training.options import TrainOptions, options_from
-from gpu_backend.training.plots import draw_plots, plots_problem
+from gpu_backend.training.plots import draw_plots
 from gpu_backend.training.processes import Processes, joined
 from gpu_backend.training.progress import TrainProgress
 from gpu_backend.training.request import TrainOutcome, TrainRequest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,6 @@ SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.dpi": 120,
 }
-
-
-def plots_problem() -> str:
-    """Say why there can be no plots; nothing if there can."""
-    if find_spec("matplotlib") is None:
-        return "matplotlib is not installed (pip install 'latentloom[bench]')"
-    return ""
 
 
 def draw_plots(log: Path, path: Path) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from gpu_backend.run_facts import plots_problem
 from gpu_backend.training.benchmark.plot import draw_plot
 from gpu_backend.training.benchmark.report import StepReport, csv_text, to_json
-from gpu_backend.training.plots import plots_problem
 from gpu_backend.whole_file import write_whole
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_backend import run_facts
 from gpu_backend.bench import files, plots
 from gpu_backend.bench.files import csv_text, read_report, write_files
 from gpu_backend.errors import RequestError
@@ -25,7 +26,7 @@ def test_csv_has_a_line_a_measurement_and_names_what_was_skipped() -> None:
 def test_without_matplotlib_the_rest_is_written_and_the_plots_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr(run_facts, "find_spec", lambda name: None)
     written, problem = write_files(made_up_report(), tmp_path / "new")
     assert [path.name for path in written] == ["bench.json", "bench.csv"]
     assert "matplotlib" in problem

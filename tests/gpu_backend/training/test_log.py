@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_backend import run_facts
 from gpu_backend.training import plots
 from gpu_backend.training.log import COLUMNS, TrainLog, read_log
 from gpu_backend.training.progress import duration
@@ -23,8 +24,8 @@ def test_lines_are_read_back_and_a_line_cut_short_is_left_out(tmp_path: Path) ->
 
 
 def test_plots_need_two_lines_and_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
-    assert "latentloom[bench]" in plots.plots_problem()
+    monkeypatch.setattr(run_facts, "find_spec", lambda name: None)
+    assert "latentloom[bench]" in run_facts.plots_problem()
     log = TrainLog(tmp_path / "log.csv", 0)
     log.add({"step": 1, "kimg": 0.1, "loss_g": 1.0, "loss_d": 2.0, "r1": 0.1})
     assert not plots.draw_plots(log.path, tmp_path / "training.png")
