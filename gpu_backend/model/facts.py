@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
+from gpu_backend.model.class_names import ClassNames
 from gpu_backend.model.model import LayerFacts, ModelFacts
 from gpu_backend.model.spec import NetworkSpec
 
@@ -33,6 +34,7 @@ def facts_of(
     ignored: Iterable[str] = (),
     warnings: Iterable[str] = (),
     named_directions: Iterable[str] = (),
+    class_names: ClassNames | None = None,
 ) -> ModelFacts:
     """Put together what a reader found; everything about the network follows from the spec."""
     clamps = [layer.conv_clamp for layer in spec.layers if layer.kind != "skip"]
@@ -73,6 +75,8 @@ def facts_of(
         ignored=tuple(ignored),
         warnings=tuple(warnings),
         named_directions=tuple(named_directions),
+        class_names=() if class_names is None else class_names.names,
+        class_file="" if class_names is None else class_names.file,
         has_transform=spec.has_transform,
         layers=tuple(layers),
         usual_cutoff=spec.usual_cutoff if spec.family == "stylegan1" else None,

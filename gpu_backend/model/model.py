@@ -50,6 +50,8 @@ class ModelFacts:
         Sentences a person should know (``"The file was written in version 5 of its format, not 6."``).
     named_directions
         Names of the directions that lie in a file beside the model.
+    class_names, class_file
+        What each class is called, and the name of the file beside the model that says so; empty without one.
     has_transform
         The picture can be moved, turned and scaled inside the network.
     layers
@@ -83,6 +85,8 @@ class ModelFacts:
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     named_directions: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    class_file: str = ""
     has_transform: bool = False
     layers: tuple[LayerFacts, ...] = ()
     usual_cutoff: int | None = None

@@ -24,11 +24,23 @@ def parse_json(text: str) -> dict[str, object]:
         If it is anything else.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = strict_json(text)
     except (ValueError, RecursionError):
         raise Refusal("JSON in the file's header", "something else came") from None
     if not isinstance(value, dict):
         raise Refusal("a JSON object in the file's header", "another value came")
+    return value
+
+
+def strict_json(text: str) -> object:
+    """Read any JSON value: no doubled keys, no NaN.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is anything else, or nested beyond reason.
+    """
+    value: object = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     return value
 
 

@@ -2,7 +2,7 @@
 
 1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. decode the tensors and
 read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. look for named directions
-beside it; 5. put the facts together.
+and names of classes beside it; 5. put the facts together.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpu_backend.errors import ModelFileError
+from gpu_backend.model.class_names import class_names_beside
 from gpu_backend.model.detection import HEAD_BYTES, find_model, kind_of_file
 from gpu_backend.model.direction_file import direction_path, read_directions
 from gpu_backend.model.facts import FileFacts, facts_of
@@ -68,6 +69,7 @@ def read_model(
             known.text,
         ) from error
     directions, warnings = _directions_beside(file, found.spec)
+    classes, remarks = class_names_beside(path, found.spec.mapping.c_dim)
     facts = facts_of(
         found.spec,
         file,
@@ -75,8 +77,9 @@ def read_model(
         flavour=found.flavour,
         names_requested=found.requested,
         ignored=found.ignored,
-        warnings=(*found.warnings, *warnings),
+        warnings=(*found.warnings, *warnings, *remarks),
         named_directions=() if directions is None else directions.names,
+        class_names=classes,
     )
     return Model(found.spec, loaded.weights, facts, directions)
 
@@ -89,7 +92,7 @@ def inspect_model(path: str | os.PathLike[str]) -> ModelFacts:
 def _directions_beside(file: FileFacts, spec: NetworkSpec) -> tuple[NamedDirections | None, tuple[str, ...]]:
     """Return the named directions beside a model, or a warning that says why they are not used."""
     path = direction_path(file.path)
-    if not path.exists():
+    if not os.path.exists(path):  # Path's own fails for a name that the system finds too long
         return None, ()
     try:
         return read_directions(path, file.model_id, spec.w_dim, spec.num_ws), ()

@@ -96,8 +96,8 @@ class FileSource:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[FileSource]:
-    """Open a regular file for reading.
+def open_source(path: Path, expected: str = MODEL_FILE) -> Iterator[FileSource]:
+    """Open a regular file for reading; `expected` says in a refusal what it should be.
 
     Raises
     ------
@@ -107,16 +107,16 @@ def open_source(path: Path) -> Iterator[FileSource]:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise Refusal(MODEL_FILE, "this is a folder")
+            raise Refusal(expected, "this is a folder")
         if not stat.S_ISREG(status.st_mode):
-            raise Refusal(MODEL_FILE, "this is a device or a pipe")
+            raise Refusal(expected, "this is a device or a pipe")
         file = path.open("rb", buffering=0)
     except FileNotFoundError:
-        raise Refusal(MODEL_FILE, "there is no file of that name") from None
+        raise Refusal(expected, "there is no file of that name") from None
     except PermissionError:
-        raise Refusal(MODEL_FILE, "this account may not read it") from None
+        raise Refusal(expected, "this account may not read it") from None
     except (OSError, ValueError) as error:
-        raise Refusal(MODEL_FILE, f"the system could not open it ({_reason(error)})") from error
+        raise Refusal(expected, f"the system could not open it ({_reason(error)})") from error
     with file:
         try:
             yield FileSource(file, path, status)
