@@ -10,7 +10,11 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
+from explorer_app.session.class_names import class_words
 from gpu_backend import ModelFacts, ModelFileError, inspect_model
+
+_TOLD = 6
+"""Names of classes that are listed."""
 
 
 def parser() -> Parser:
@@ -52,7 +56,7 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
         ("Resolution", [f"{facts.resolution} x {facts.resolution}, {picture}"]),
         ("Latent", [f"z {facts.z_dim}, w {facts.w_dim}, {facts.num_ws} w rows"]),
         ("Mapping", [f"{facts.mapping_layers} layers"]),
-        ("Classes", [str(facts.c_dim) if facts.c_dim else "none"]),
+        ("Classes", _classes(facts)),
         ("Parameters", [f"{facts.parameters:,}"]),
         ("Clamp", ["none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"]),
         ("Half precision", facts.fp16_layers),
@@ -67,6 +71,16 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
     width = max(len(label) for label, _ in rows) + 2
     for label, values in rows:
         yield label.ljust(width) + ("\n" + " " * width).join(_printable(value) for value in values or ["none"])
+
+
+def _classes(facts: ModelFacts) -> list[str]:
+    """Return how many classes there are, and the first and the last of their names."""
+    if not facts.class_names:
+        return [str(facts.c_dim)] if facts.c_dim else []
+    told = [class_words(number, facts.class_names) for number in range(facts.c_dim)]
+    if len(told) > _TOLD:
+        told[_TOLD - 2 : -1] = ["…"]
+    return [f"{facts.c_dim}, with names from {facts.class_file}:", *told]
 
 
 def _printable(text: str) -> str:

@@ -21,6 +21,7 @@ from explorer_app.cli.arguments import (
     seed_list,
     two_numbers,
 )
+from explorer_app.cli.class_option import class_of
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
@@ -49,7 +50,7 @@ _EXAMPLES = """examples:
   latentloom render --from picture.png --outdir again"""
 
 _TRANSFORM = ("translate", "rotate", "scale")
-_SEED_ONLY = ("trunc", "trunc_cutoff", "class_index", "noise_mode", "noise_seed", *_TRANSFORM)
+_SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SHEET_SIDE_PX = 128
 _SHEET_PICTURES = 4096
@@ -84,7 +85,10 @@ def parser() -> Parser:
         help="truncate the first N w rows (default: all; 8 of a StyleGAN1, as is usual for it)",
     )
     look.add_argument(
-        "--class", dest="class_index", type=count, metavar="N", help="class label, for networks with classes"
+        "--class",
+        dest="class_text",
+        metavar="CLASS",
+        help="class label, for networks with classes: a number, or a name where a file beside the network has names",
     )
     look.add_argument("--noise-mode", choices=("const", "random", "none"), help="noise mode (default: const)")
     look.add_argument("--noise-seed", type=seed, metavar="N", help="seed of --noise-mode random (default: 0)")
@@ -163,21 +167,17 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _flag(name: str) -> str:
-    return "--class" if name == "class_index" else "--" + name.replace("_", "-")
+    return "--class" if name == "class_text" else "--" + name.replace("_", "-")
 
 
 def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, console: Console) -> Source:
     """Return the picture of a seed, as the window would describe it."""
     classes: tuple[tuple[int, float], ...] = ()
-    if options.class_index is not None:
+    if options.class_text is not None:
         if facts.c_dim == 0:
             console.warn(f"{facts.name} has no classes, so --class is left out.")
-        elif options.class_index >= facts.c_dim:
-            raise UsageError(
-                f"{facts.name} has the classes 0 to {facts.c_dim - 1}, but --class {options.class_index} was given."
-            )
         else:
-            classes = ((options.class_index, 1.0),)
+            classes = ((class_of(options.class_text, facts), 1.0),)
     elif facts.c_dim:
         console.warn(f"{facts.name} has {facts.c_dim} classes; without --class the label is all zeros.")
     if options.trunc_cutoff is not None and options.trunc_cutoff > facts.num_ws:
