@@ -45,11 +45,13 @@ if TYPE_CHECKING:
         FrameTimings as FrameTimings,
         KernelFacts as KernelFacts,
         StepTime as StepTime,
+        TappedLayer as TappedLayer,
+        ValueStatistics as ValueStatistics,
     )
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
-    from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics
+    from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics, log_spectrum as log_spectrum
     from gpu_backend.model import (
         LayerFacts as LayerFacts,
         Model as Model,
@@ -93,6 +95,8 @@ if TYPE_CHECKING:
         recipe_to_json as recipe_to_json,
         request_from_json as request_from_json,
         request_to_json as request_to_json,
+        tap_from_json as tap_from_json,
+        tap_to_json as tap_to_json,
     )
     from gpu_backend.training.arguments import (
         add_train_options as add_train_options,
@@ -135,11 +139,11 @@ _HOMES = {
         "RequestError",
         "UnsupportedModelError",
     ),
-    "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime"),
+    "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.directions": ("Directions",),
     "latent.paths": ("PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
-    "layer_statistics": ("LayerStatistics",),
+    "layer_statistics": ("LayerStatistics", "log_spectrum"),
     "model": (
         "LayerFacts",
         "Model",
@@ -183,6 +187,8 @@ _HOMES = {
         "recipe_to_json",
         "request_from_json",
         "request_to_json",
+        "tap_from_json",
+        "tap_to_json",
     ),
     "training.arguments": ("add_train_options", "train_request_of"),
     "training.benchmark.command": ("run_train_bench",),

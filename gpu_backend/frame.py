@@ -1,4 +1,4 @@
-"""A rendered picture, its request and what it cost."""
+"""A rendered picture, its request, what it cost, and what is known of a layer that is shown instead of it."""
 
 from __future__ import annotations
 
@@ -107,6 +107,46 @@ class FrameTimings:
     timing_source: TimingSource = "cpu"
 
 
+@dataclass(frozen=True, slots=True)
+class ValueStatistics:
+    """Some numbers of a layer. `std` is the population's. Where one of them is not finite, neither are these."""
+
+    mean: float
+    std: float
+    min: float
+    max: float
+
+    @property
+    def peak(self) -> float:
+        """Largest magnitude: what a normalised channel is divided by."""
+        return max(abs(self.min), abs(self.max))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TappedLayer:
+    """A layer that a frame shows. All of it is about the layer's own numbers, before normalisation and gain.
+
+    Attributes
+    ----------
+    layer
+        Its official name without ``synthesis.``.
+    shape
+        (channels, height, width).
+    shown
+        One for each channel that the tap names, in its order.
+    whole
+        All channels together.
+    values
+        (height, width) float32, read-only: the first of the channels that are shown, if the request wants it.
+    """
+
+    layer: str
+    shape: tuple[int, int, int]
+    shown: tuple[ValueStatistics, ...]
+    whole: ValueStatistics
+    values: NDArray[np.float32] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """A picture that owns its bytes.
@@ -120,6 +160,8 @@ class Frame:
         with `has_alpha` the fourth byte is alpha (not premultiplied, Format_ARGB32).
     is_draft
         True when the picture left the network early, at a lower resolution than the model's.
+    tap
+        What is known of the layer that is shown; None for a picture.
     """
 
     request: RenderRequest
@@ -128,6 +170,7 @@ class Frame:
     is_draft: bool = False
     has_alpha: bool = False
     warnings: tuple[str, ...] = field(default=())
+    tap: TappedLayer | None = None
 
     @property
     def width(self) -> int:

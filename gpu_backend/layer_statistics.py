@@ -1,4 +1,4 @@
-"""What the layers of a network give, in four numbers each."""
+"""What the layers of a network give: in four numbers each, and one channel as a spectrum."""
 
 from __future__ import annotations
 
@@ -55,3 +55,22 @@ def _summed_up(moments: list[tuple[float, float, float]], shape: tuple[int, ...]
         mean = means.mean()
         std = np.sqrt(np.maximum(squares.mean() - mean**2, 0.0))  # rounding may take it below 0; NaN stays
     return LayerStatistics(float(mean), float(std), float(maxima.max()), (len(moments), channels, height, width))
+
+
+_LEAST_AMPLITUDE = 1e-8
+"""What a spectrum begins at: -160 dB."""
+
+
+def log_spectrum(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how strong a channel's waves are, (height, width) float32 in dB.
+
+    The wave that does not change lies at [height // 2, width // 2]. With x the values less their mean and h a Hann
+    window (0.5 - 0.5 cos(2 pi (i + 0.5) / n) on each axis, so that opposite borders, which are no neighbours, bring no
+    cross), this is 20 log10(2 |FFT(h x)| / sum(h)), not below -160: a wave of amplitude 1 is at 0 dB. Numbers that are
+    not finite count as 0.
+    """
+    clean = np.nan_to_num(np.asarray(values, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    rows, columns = (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(size) + 0.5) / size) for size in clean.shape)
+    window = np.outer(rows, columns).astype(np.float32)
+    waves = np.abs(np.fft.fft2(window * (clean - clean.mean()))) * (2.0 / window.sum())
+    return np.asarray(20.0 * np.log10(np.maximum(np.fft.fftshift(waves), _LEAST_AMPLITUDE)), np.float32)

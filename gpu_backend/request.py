@@ -52,6 +52,8 @@ class RenderRequest:
         Show this layer instead of the picture, leaving the network there.
     measure_steps
         Time each step of the plan for this frame.
+    wants_tap_values
+        Bring the numbers of the first channel that the tap shows along.
     """
 
     model_id: str
@@ -61,6 +63,7 @@ class RenderRequest:
     resolution: int | None = None
     measure_steps: bool = False
     tap: Tap | None = None
+    wants_tap_values: bool = False
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def request_to_json(request: RenderRequest) -> dict[str, Any]:
     if request.resolution is not None:
         data["resolution"] = request.resolution
     if request.tap is not None:
-        data["tap"] = _tap_to_json(request.tap)
+        data["tap"] = tap_to_json(request.tap)
     return data
 
 
@@ -109,7 +112,7 @@ def request_from_json(data: object) -> RenderRequest:
         noise=noise_from_json(fields.get("noise", {})),
         transform=transform,
         resolution=None if resolution is None else _integer(resolution, "resolution", 1, 1 << 16),
-        tap=None if fields.get("tap") is None else _tap(fields["tap"]),
+        tap=None if fields.get("tap") is None else tap_from_json(fields["tap"]),
     )
 
 
@@ -204,7 +207,8 @@ def noise_from_json(data: object) -> Noise:
     )
 
 
-def _tap_to_json(tap: Tap) -> dict[str, Any]:
+def tap_to_json(tap: Tap) -> dict[str, Any]:
+    """Return a tap as JSON-able data."""
     return {
         "layer": tap.layer,
         "channels": list(tap.channels),
@@ -213,7 +217,8 @@ def _tap_to_json(tap: Tap) -> dict[str, Any]:
     }
 
 
-def _tap(data: object) -> Tap:
+def tap_from_json(data: object) -> Tap:
+    """Read what `tap_to_json` wrote. Raises RequestError."""
     fields = _mapping(data, "tap")
     layer, is_normalized = fields.get("layer"), fields.get("normalized", True)
     if not isinstance(layer, str) or not isinstance(is_normalized, bool):

@@ -73,7 +73,7 @@ class CpuBoundPlan:
         use_graph: bool = True,
         abandoned: Callable[[], bool] | None = None,
     ) -> FinishedRun:
-        """Run at once: copy inputs in, run every step, give ``pixels`` as a copy and other outputs as views.
+        """Run at once: copy inputs in, run every step, give ``image`` as a view and other outputs as copies.
 
         There is no graph to use here.
 
@@ -97,7 +97,7 @@ class CpuBoundPlan:
                 else:
                     kernel.run()
         return FinishedRun(
-            {name: np.array(self._outputs[name]) if name == "pixels" else self._outputs[name] for name in outputs},
+            {name: self._outputs[name] if name == "image" else np.array(self._outputs[name]) for name in outputs},
             step_times(self._plan, times_us) if measure else (),
         )
 

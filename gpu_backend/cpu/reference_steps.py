@@ -20,6 +20,7 @@ from gpu_backend.reference.adain_up_conv import adain_up_conv
 from gpu_backend.reference.add import add
 from gpu_backend.reference.concat import concat
 from gpu_backend.reference.constant import constant
+from gpu_backend.reference.embedding import embedding
 from gpu_backend.reference.filtered_lrelu import filtered_lrelu
 from gpu_backend.reference.fourier_features import fourier_features
 from gpu_backend.reference.fully_connected import fully_connected
@@ -28,7 +29,7 @@ from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 from gpu_backend.reference.skip_conv import skip_conv
 from gpu_backend.reference.styles import styles
-from gpu_backend.reference.tap_display import tap_display
+from gpu_backend.reference.tap_display import tap_display, tap_statistics
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb
 
@@ -85,6 +86,11 @@ def _concat(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
 
 def _constant(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return (constant(around.weights_of(step)["const"], around.batch),)
+
+
+def _embedding(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+    (c,) = around.inputs(step)
+    return (embedding(c, around.weights_of(step)["table"]),)
 
 
 def _fully_connected(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
@@ -150,7 +156,8 @@ def _styles(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
 
 def _tap_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     x, tap = around.inputs(step)
-    return tap_display(x, tap), _flags(x[:, [int(place) for place in tap[:3]]])
+    chosen = x[:, [int(place) for place in tap[:3]]]
+    return tap_display(x, tap), _flags(chosen), tap_statistics(x, tap), chosen[:, 0]
 
 
 def _to_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
@@ -183,6 +190,7 @@ STEPS: dict[str, Callable[[Step, Surroundings], tuple[Tensor, ...]]] = {
     "add": _add,
     "concat": _concat,
     "constant": _constant,
+    "embedding": _embedding,
     "filtered_lrelu": _filtered_lrelu,
     "fourier_features": _fourier_features,
     "fully_connected": _fully_connected,

@@ -5,6 +5,10 @@
 
 `tap` holds five numbers that a hand may change without a new plan: the channels that R, G and B take, the gain, and 1
 for normalised or 0.
+
+Beside the bytes there are figures of x itself: mean, standard deviation of the population, least and largest, one row
+each for what R, G and B show and one for all channels; and the numbers of the channel that R shows. Where a number is
+not finite, the figures are not either.
 """
 
 from __future__ import annotations
@@ -24,13 +28,21 @@ class TapDisplay:
     resolution: int
 
     def output_shape(self, batch: int) -> tuple[int, ...]:
-        """Shape of the output."""
+        """Shape of the bytes."""
         return (batch, self.resolution, self.resolution, 4)
 
+    def statistics_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the figures: what R, G and B show, all channels; mean, standard deviation, least, largest."""
+        return (batch, 4, 4)
+
+    def values_shape(self, batch: int) -> tuple[int, ...]:
+        """Shape of the channel's numbers."""
+        return (batch, self.resolution, self.resolution)
+
     def flops(self, batch: int) -> int:
-        """A maximum, a product and a sum a value of three channels."""
-        return 9 * batch * self.resolution**2
+        """Six a number for the figures, three a number that is shown for its byte."""
+        return batch * self.resolution**2 * (6 * self.channels + 9)
 
     def nbytes(self, batch: int) -> int:
-        """Three channels in, bytes out."""
-        return 16 * batch * self.resolution**2
+        """All channels in for the figures, three once more for the bytes; bytes and one channel out."""
+        return 4 * batch * self.resolution**2 * (self.channels + 5)

@@ -8,6 +8,7 @@ from typing import Any
 from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
 from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.plan.arena import place
+from gpu_backend.plan.executor import TAP_VALUES
 from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
 
 
@@ -66,14 +67,23 @@ class PlanBuilder:
     def show_tap(self, layer: str, channels: int, side: int) -> None:
         """Append the step that makes bytes of a layer's buffer, and the input that says how."""
         tap = self.buffer("tap", (TAP_NUMBERS,), "input")
-        self._show("tap_display", TapDisplay(channels, side), (layer, tap))
+        settings, batch = TapDisplay(channels, side), self.key.batch
+        statistics = self.buffer("statistics", settings.statistics_shape(batch), "output")
+        values = self.buffer(TAP_VALUES, settings.values_shape(batch), "output")
+        self._show("tap_display", settings, (layer, tap), (statistics, values))
 
     def freeze(self) -> Plan:
         """Place the buffers and return the plan."""
         buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps)
         return Plan(self.key, buffers, tuple(self._steps), arena_nbytes)
 
-    def _show(self, op: str, attributes: ToDisplay | TapDisplay, inputs: tuple[str, ...]) -> None:
+    def _show(
+        self,
+        op: str,
+        attributes: ToDisplay | TapDisplay,
+        inputs: tuple[str, ...],
+        others: tuple[str, ...] = (),
+    ) -> None:
         pixels = self.buffer("pixels", attributes.output_shape(self.key.batch), "output", "uint8")
         flags = self.buffer("flags", (self.key.batch,), "output", "uint32")
-        self.step("synthesis.display", op, attributes, inputs, (pixels, flags))
+        self.step("synthesis.display", op, attributes, inputs, (pixels, flags, *others))

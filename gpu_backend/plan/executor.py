@@ -14,6 +14,12 @@ from gpu_backend.plan.plan import Plan, Precision
 FRAME_OUTPUTS = ("pixels", "flags")
 """What a frame needs of a synthesis plan."""
 
+TAP_OUTPUTS = ("statistics",)
+"""What a frame needs besides, of a plan with a tap."""
+
+TAP_VALUES = "values"
+"""The output of such a plan that has the numbers of a channel."""
+
 FLAG_NOT_FINITE = 1
 """Bit of ``flags``: the picture holds a number that is not finite."""
 
@@ -24,8 +30,8 @@ class PendingRun(Protocol):
     def wait(self) -> Mapping[str, NDArray[Any]]:
         """Wait for this run, and for none that came later, and return the outputs that were asked for.
 
-        ``pixels`` is the caller's own to keep, and so is every view of it; other outputs are overwritten by the next
-        run. May be called again, as long as no other run came.
+        ``pixels`` is the caller's own to keep, and so is every view of it, and the outputs of a tap; other outputs are
+        overwritten by the next run. May be called again, as long as no other run came.
 
         Raises
         ------

@@ -1,7 +1,8 @@
-"""A layer as a picture."""
+"""A layer as a picture, and the figures of its numbers."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from gpu_backend.ops.tap_display import LEAST, MOST
@@ -18,3 +19,15 @@ def tap_display(x: Tensor, tap: Tensor) -> Tensor:
     if float(tap[4]) != 0.0:
         chosen = chosen / chosen.abs().amax((2, 3), keepdim=True).clamp(LEAST, MOST)
     return to_display(chosen * tap[3], ToDisplay(3, x.shape[3]))
+
+
+def tap_statistics(x: Tensor, tap: Tensor) -> Tensor:
+    """Return (batch, 4, 4): the three channels that `tap` names, then all of them; their `figures`."""
+    chosen = x[:, [int(place) for place in tap[:3]]]
+    return torch.cat((figures(chosen, (2, 3)), figures(x, (1, 2, 3))[:, None]), dim=1)
+
+
+def figures(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Return mean, standard deviation of the population, least and largest over some axes, on a new last axis."""
+    variance, mean = torch.var_mean(x, axes, correction=0)
+    return torch.stack((mean, variance.sqrt(), x.amin(axes), x.amax(axes)), dim=-1)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.frame import Frame, FrameTimings
+from gpu_backend.frame import Frame, FrameTimings, TappedLayer, ValueStatistics
 from gpu_backend.network import Network
-from gpu_backend.plan.executor import PendingRun
+from gpu_backend.plan.executor import FRAME_OUTPUTS, TAP_OUTPUTS, TAP_VALUES, PendingRun
+from gpu_backend.recipe import Tap
 from gpu_backend.request import RenderRequest
 
 _NOT_FINITE = ("The network gave numbers that are not finite, so parts of this picture mean nothing.",)
@@ -26,6 +29,8 @@ class Departure:
         When the request was taken, when its w rows were there, when the run was on its way.
     mapping_waited_ms
         Of the time before `rows_s`, what was spent on waiting for the device.
+    tap_channels
+        Of the layer that is shown; 0 for a picture.
     """
 
     request: RenderRequest
@@ -35,6 +40,7 @@ class Departure:
     mapping_waited_ms: float
     is_draft: bool
     has_alpha: bool
+    tap_channels: int = 0
 
 
 class PendingFrame:
@@ -66,6 +72,7 @@ class PendingFrame:
         start_s = time.perf_counter()
         outputs = self._network.finish(run)
         done_s = time.perf_counter()
+        tap = departure.request.tap
         pixels: NDArray[np.uint8] = outputs["pixels"][0]
         pixels.flags.writeable = False
         worked_s = departure.submitted_s - departure.start_s + done_s - start_s
@@ -84,4 +91,28 @@ class PendingFrame:
             is_draft=departure.is_draft,
             has_alpha=departure.has_alpha,
             warnings=_NOT_FINITE if outputs["flags"].any() else (),
+            tap=None if tap is None else _tapped(tap, departure.tap_channels, outputs),
         )
+
+
+def outputs_of(request: RenderRequest) -> tuple[str, ...]:
+    """Return what a request's frame needs of its plan."""
+    if request.tap is None:
+        return FRAME_OUTPUTS
+    return (*FRAME_OUTPUTS, *TAP_OUTPUTS, *((TAP_VALUES,) if request.wants_tap_values else ()))
+
+
+def _tapped(tap: Tap, channels: int, outputs: Mapping[str, NDArray[Any]]) -> TappedLayer:
+    shown, whole = outputs["statistics"][0, :3], outputs["statistics"][0, 3]
+    height, width = outputs["pixels"].shape[1:3]
+    values: NDArray[np.float32] | None = None
+    if TAP_VALUES in outputs:
+        values = outputs[TAP_VALUES][0]
+        values.flags.writeable = False
+    return TappedLayer(
+        layer=tap.layer,
+        shape=(channels, height, width),
+        shown=tuple(ValueStatistics(*row.tolist()) for row in shown[: len(tap.channels)]),
+        whole=ValueStatistics(*whole.tolist()),
+        values=values,
+    )

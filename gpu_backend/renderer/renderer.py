@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from gpu_backend.device import CPU_ID, DeviceFacts, check_device, cpu_instead, facts_of, make_executor
 from gpu_backend.errors import DeviceError, RequestError
 from gpu_backend.frame import Frame
+from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
 from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
-from gpu_backend.latent.truncation import truncate
+from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.network import Network
@@ -27,7 +28,7 @@ from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.model_directions import model_directions
 from gpu_backend.renderer.options import RenderOptions
-from gpu_backend.renderer.pending_frame import Departure, PendingFrame
+from gpu_backend.renderer.pending_frame import Departure, PendingFrame, outputs_of
 from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
@@ -140,7 +141,7 @@ class Renderer:
 
     @property
     def w_avg(self) -> NDArray[np.float32]:
-        """Average of w, (w_dim,) float32: the place that truncation goes towards."""
+        """Average of w, (w_dim,) float32: the place that truncation goes towards; (c_dim, w_dim) if classes have theirs."""
         return self._space.w_avg.copy()
 
     @property
@@ -210,6 +211,7 @@ class Renderer:
             request.noise,
             request.transform,
             tap,
+            outputs=outputs_of(request),
             measure=request.measure_steps,
             use_fused=self._options.use_fused,
             use_graph=self._options.use_graph,
@@ -224,6 +226,7 @@ class Renderer:
             mapping_waited_ms=network.waited_ms - waited_ms,
             is_draft=tap is None and side < spec.resolution,
             has_alpha=tap is None and spec.img_channels == 4,
+            tap_channels=0 if tap is None else self._check.channels_of(tap.layer),
         )
         return PendingFrame(network, run, departure)
 
@@ -275,9 +278,10 @@ class Renderer:
         z
             (n, z_dim).
         c
-            (n, c_dim) labels of a conditional network; None for all zeros.
+            (n, c_dim) labels of a conditional network; None for all zeros, class 0 where the network looks classes up.
         psi, cutoff
-            Truncation: rows [0, cutoff) become w_avg + psi * (w - w_avg); cutoff None means all rows.
+            Truncation: rows [0, cutoff) become w_avg + psi * (w - w_avg), the label's own w_avg if classes have theirs;
+            cutoff None means all rows.
 
         Returns
         -------
@@ -297,11 +301,13 @@ class Renderer:
                 raise RequestError("This network has no classes, but labels came; leave c out.")
         elif c is not None:
             labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
+        labels = self._whole_labels(labels)
         w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
         for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
             w[first : first + count] = self._network.map(latents[first : first + count], labels[first : first + count])
         rows = np.repeat(w[:, None], self._space.num_ws, axis=1)
-        return truncate(rows, self._space.w_avg, psi, cutoff).astype(np.float32)
+        averages = label_averages(self._space.w_avg, labels)
+        return truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
 
     def synthesize(
         self, ws: ArrayLike, noise: NoiseMode | Noise = "const", transform: ArrayLike | None = None
@@ -374,10 +380,13 @@ class Renderer:
         return blend_rows(blend, self._space, self._mapped.fetch(anchors_of(blend)))
 
     def _map_one(self, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
-        w: NDArray[np.float32] = self._network.map(z[None], label[None])[0]
+        w: NDArray[np.float32] = self._network.map(z[None], self._whole_labels(label[None]))[0]
         if not np.isfinite(w).all():
             raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
         return w
+
+    def _whole_labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        return labels if self._model.spec.mapping.class_table is None else picking_labels(labels)
 
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
         return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))

@@ -57,6 +57,10 @@ class RequestCheck:
             return self._side_of(request.tap)
         return self.resolution(request.resolution)
 
+    def channels_of(self, layer: str) -> int:
+        """Return how many channels a layer of the network has."""
+        return self._layers[layer].channels
+
     def check_noise(self, noise: Noise) -> None:
         """Raise RequestError if the network cannot have such noise."""
         check_noise(noise, self._noise_layer_count)

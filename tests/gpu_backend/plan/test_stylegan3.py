@@ -28,7 +28,12 @@ def test_what_a_hand_can_move_is_an_input() -> None:
 def test_a_tap_is_the_output_and_says_how_it_is_shown() -> None:
     plan = build_synthesis_plan(make_spec(StyleGAN3Options()), "id", tap="L1_36_6")
     assert shapes(plan, "input") == {"ws": (1, 16, 8), "transform": (3, 3), "tap": (5,)}
-    assert shapes(plan, "output") == {"pixels": (1, 36, 36, 4), "flags": (1,)}
+    assert shapes(plan, "output") == {
+        "pixels": (1, 36, 36, 4),
+        "flags": (1,),
+        "statistics": (1, 4, 4),
+        "values": (1, 36, 36),
+    }
     assert plan.key == PlanKey("id", "synthesis", 1, 36, tap="L1_36_6")
 
 
