@@ -9,6 +9,8 @@ The rows that a recipe stands for (`gpu_backend.latent.rows` computes them, in N
     rows    = w_avg + psi * (base - w_avg)   on rows [0, cutoff)         truncation
     rows[i] = rows[i] + strength[i] * (source.rows[i] - rows[i])         for each mix source, in order
     rows   += amount * direction             on the rows of its range    for each direction and axis
+
+where w_avg is the average of the latent's own classes if the network has one of each.
 """
 
 from __future__ import annotations
@@ -79,7 +81,8 @@ class MixSource:
 class Latent:
     """A point, what is mixed into it and how far it is pushed along directions.
 
-    `classes` holds (class, weight) pairs for conditional networks; empty means an all-zero label.
+    `classes` holds (class, weight) pairs for conditional networks; empty means an all-zero label, which stands for
+    class 0 where a network looks classes up.
     """
 
     point: Point = Point()

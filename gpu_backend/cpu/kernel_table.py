@@ -11,7 +11,7 @@ from gpu_backend.cpu.fourier_features import FourierFeaturesKernel
 from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.cpu.modulated_conv import make_convolution_kernel
 from gpu_backend.cpu.modulated_up_conv import UpConv
-from gpu_backend.cpu.rows import ConcatKernel, FullyConnectedKernel, Normalize
+from gpu_backend.cpu.rows import ConcatKernel, EmbeddingKernel, FullyConnectedKernel, Normalize
 from gpu_backend.cpu.skip_conv import SkipConvKernel
 from gpu_backend.cpu.styles import StylesKernel
 from gpu_backend.cpu.tap_display import TapDisplayKernel
@@ -25,6 +25,7 @@ KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
     "add": AddKernel,
     "concat": ConcatKernel,
     "constant": ConstantKernel,
+    "embedding": EmbeddingKernel,
     "filtered_lrelu": FilteredLreluKernel,
     "fourier_features": FourierFeaturesKernel,
     "fully_connected": FullyConnectedKernel,

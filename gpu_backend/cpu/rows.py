@@ -37,6 +37,18 @@ class ConcatKernel(Kernel):
         torch.cat(self._parts, dim=1, out=self._out)
 
 
+class EmbeddingKernel(Kernel):
+    """The rows of a table that labels pick, by weight."""
+
+    def __init__(self, step: Step, site: Site) -> None:
+        self._label, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
+        self._table = site.weight(step, "table")[: self._label.shape[1]]
+
+    def run(self) -> None:
+        """Do the step."""
+        torch.mm(self._label, self._table, out=self._out)
+
+
 class FullyConnectedKernel(Kernel):
     """One product, with learning-rate factors and the activation's gain inside the weights where that is allowed."""
 

@@ -247,7 +247,7 @@ class CudaExecutor:
                 continue
             if region.name == "ws":
                 spread = generator.standard_normal(region.shape, np.float32)
-                inputs["ws"] = (self._model.weights["mapping.w_avg"] + 0.5 * spread).astype(np.float32)
+                inputs["ws"] = (self._model.mean_w + 0.5 * spread).astype(np.float32)
             elif region.name in schedule.starts:
                 inputs[region.name] = schedule.starts[region.name]
             elif region.name == "noise_gain":

@@ -1,4 +1,4 @@
-"""Class weights -> the label vector that a conditional mapping network takes."""
+"""Class weights -> the label vector that a conditional mapping network takes, and whole labels where one is needed."""
 
 from __future__ import annotations
 
@@ -33,3 +33,16 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
             raise RequestError(f"The weight of class {index} must be a finite number, but {weight} came.")
         label[index] += weight
     return label.astype(np.float32)
+
+
+def picking_labels(labels: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return labels (n, c_dim) for a network that looks classes up: all zeros stand for class 0.
+
+    Such a network picks the row of the largest number (Sauer et al. 2022), which of equal ones is the first.
+    """
+    is_empty = ~labels.any(axis=1)
+    if not is_empty.any():
+        return labels
+    labels = labels.copy()
+    labels[is_empty, 0] = 1.0
+    return labels

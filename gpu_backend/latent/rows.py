@@ -14,31 +14,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
+from gpu_backend.latent.classes import class_label
 from gpu_backend.latent.directions import Directions, add_direction
 from gpu_backend.latent.mixing import mix_rows
-from gpu_backend.latent.truncation import check_truncation, refuse_average
+from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
 from gpu_backend.recipe import MAX_MIX_DEPTH, Latent, Recipe, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
 
 
+Classes = tuple[tuple[int, float], ...]
+"""(class, weight) pairs."""
+
+_AVERAGES = 256
+"""How many averages are kept."""
+
+
 class Anchor(NamedTuple):
     """One run of the mapping network: z is the weighted sum of the seeds' z, the label that of the classes."""
 
     seeds: tuple[tuple[int, float], ...]
-    classes: tuple[tuple[int, float], ...]
+    classes: Classes
 
 
 class LatentSpace:
-    """What rows need to know of a network: w_avg (w_dim,), how many rows there are, and its directions."""
+    """What rows need to know of a network: how many rows there are, its averages of w, and its directions.
+
+    Parameters
+    ----------
+    w_avg
+        (w_dim,), or (c_dim, w_dim) where each class has its own.
+    """
 
     def __init__(self, num_ws: int, w_avg: NDArray[np.float32], directions: Directions) -> None:
         self.num_ws = num_ws
         self.w_avg = w_avg
+        self.w_dim = w_avg.shape[-1]
         self.directions = directions
-        self.wide_average = w_avg.astype(np.float64)
-        self.is_average_finite = bool(np.isfinite(w_avg).all())
+        self._averages: dict[Classes, NDArray[np.float64]] = {}
+
+    def average_of(self, classes: Classes) -> NDArray[np.float64]:
+        """Return where truncation goes to with these classes, (w_dim,). Raises RequestError if that is not finite."""
+        key = classes if self.w_avg.ndim == 2 else ()
+        average = self._averages.get(key)
+        if average is None:
+            label = class_label(key, self.w_avg.shape[0] if self.w_avg.ndim == 2 else 0)
+            average = label_averages(self.w_avg, label[None])[0]
+            if not np.isfinite(average).all():
+                refuse_average()
+            if len(self._averages) >= _AVERAGES:
+                self._averages.clear()
+            self._averages[key] = average
+        return average
 
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
@@ -78,7 +106,7 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
                 rows = weight * rows
             total = rows if total is None else total + rows
         assert total is not None
-        rounded = np.empty((space.num_ws, space.w_avg.shape[0]), dtype=np.float32)
+        rounded = np.empty((space.num_ws, space.w_dim), dtype=np.float32)
         rounded[...] = total
     if not np.isfinite(rounded).all():
         raise RequestError("The recipe's weights and amounts must keep w finite, but they are too large together.")
@@ -89,10 +117,10 @@ def _latent_rows(
     latent: Latent, truncation: Truncation, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
 ) -> NDArray[np.float64]:
     """Return (num_ws, w_dim), or (1, w_dim) while all rows are the same."""
-    base = np.zeros(space.w_avg.shape[0], dtype=np.float64)
+    base = np.zeros(space.w_dim, dtype=np.float64)
     for anchor, weight in _weighted_anchors(latent):
         base += weight * mapped[anchor]
-    rows = _truncated(base[None], truncation, space)
+    rows = _truncated(base[None], latent.classes, truncation, space)
     if not latent.mix and not latent.directions:
         return rows
     if rows.shape[0] < space.num_ws:
@@ -105,14 +133,15 @@ def _latent_rows(
     return rows
 
 
-def _truncated(row: NDArray[np.float64], truncation: Truncation, space: LatentSpace) -> NDArray[np.float64]:
+def _truncated(
+    row: NDArray[np.float64], classes: Classes, truncation: Truncation, space: LatentSpace
+) -> NDArray[np.float64]:
     """Return what truncation makes of a row, (1, w_dim), that stands everywhere: one row still, if it is in all."""
-    psi, cutoff, average = truncation.psi, truncation.cutoff, space.wide_average
+    psi, cutoff = truncation.psi, truncation.cutoff
     check_truncation(psi, cutoff, space.num_ws)
     if psi == 1.0 or cutoff == 0:
         return row
-    if not space.is_average_finite:
-        refuse_average()
+    average = space.average_of(classes)
     moved = row - average
     moved *= psi
     moved += average

@@ -1,4 +1,4 @@
-"""Truncation: rows of w move towards the average."""
+"""Truncation: rows of w move towards the average, or in networks with one of each class, towards that class's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def truncate(
     ws
         (..., num_ws, w_dim).
     w_avg
-        (w_dim,).
+        (w_dim,), or with as many axes as ws, such as (batch, 1, w_dim).
     psi
         1 changes nothing, bit for bit; 0 gives the average.
     cutoff
@@ -46,6 +46,28 @@ def truncate(
         refuse_average()
     rows[..., :count, :] = w_avg + psi * (rows[..., :count, :] - w_avg)
     return rows
+
+
+def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return where truncation goes to with labels (n, c_dim), (n, w_dim).
+
+    Parameters
+    ----------
+    w_avg
+        (w_dim,) for all, or (c_dim, w_dim), one of each class. Where a label is of several classes, theirs are averaged
+        by the size of their weights; one of none is taken for class 0's.
+    """
+    if w_avg.ndim == 1:
+        return np.repeat(w_avg.astype(np.float64)[None], len(labels), axis=0)
+    averages = np.empty((len(labels), w_avg.shape[1]))
+    for average, label in zip(averages, labels, strict=True):
+        (classes,) = np.nonzero(label)
+        if len(classes) > 1:
+            weights = np.abs(label[classes]).astype(np.float64)
+            average[:] = weights @ w_avg[classes].astype(np.float64) / weights.sum()
+        else:
+            average[:] = w_avg[classes[0] if len(classes) else 0]
+    return averages
 
 
 def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:

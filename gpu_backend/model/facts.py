@@ -11,7 +11,12 @@ from gpu_backend.model.class_names import ClassNames
 from gpu_backend.model.model import LayerFacts, ModelFacts
 from gpu_backend.model.spec import NetworkSpec
 
-FAMILY_NAMES = {"stylegan1": "StyleGAN1", "stylegan2": "StyleGAN2", "stylegan3": "StyleGAN3"}
+FAMILY_NAMES = {
+    "stylegan1": "StyleGAN1",
+    "stylegan2": "StyleGAN2",
+    "stylegan3": "StyleGAN3",
+    "stylegan_xl": "StyleGAN-XL",
+}
 """Families as people write them."""
 
 

@@ -36,8 +36,8 @@ class ModelFacts:
         ``"NVIDIA PyTorch pickle"``, ``"TensorFlow pickle"``, ``"torch file (zip)"``, ``"torch file (older form)"`` or
         ``"safetensors"``; ``"pickle"`` for tensors pickled by Python alone.
     family, flavour
-        ``"StyleGAN1"``, ``"StyleGAN2"`` or ``"StyleGAN3"``, and the tool or repository whose conventions the file
-        follows: ``"TensorFlow"``, ``"StyleGAN2-ADA"`` or ``"StyleGAN3 repository"``.
+        ``"StyleGAN1"``, ``"StyleGAN2"``, ``"StyleGAN3"`` or ``"StyleGAN-XL"``, and the tool or repository whose
+        conventions the file follows: ``"TensorFlow"``, ``"StyleGAN2-ADA"`` or ``"StyleGAN3 repository"``.
     row_resolutions
         Side in pixels of the first layer that each row of w styles; samples across the picture for StyleGAN3.
     fp16_layers
@@ -100,3 +100,9 @@ class Model:
     weights: Weights
     facts: ModelFacts
     directions: NamedDirections | None = None
+
+    @property
+    def mean_w(self) -> NDArray[np.float32]:
+        """The average of w, (w_dim,): over all classes where the model has one of each."""
+        average = self.weights["mapping.w_avg"]
+        return average if average.ndim == 1 else average.mean(axis=0)

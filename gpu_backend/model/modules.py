@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpu_backend.model.pickle_values import kind_of
-from gpu_backend.model.recognised import not_run
+from gpu_backend.model.recognised import PROJECTED, not_run
 from gpu_backend.model.records import Foreign, Persistent, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.shapes import GENERATOR
@@ -17,6 +17,10 @@ _MAX_TENSORS = 5000
 _MAX_DEPTH = 8
 _MAX_CHILDREN = 256
 """Longest table of a module. Tables may be shared, so what one module holds counts for each."""
+CLASS_TABLE = "mapping.embed"
+"""Where a StyleGAN-XL has a module of torch's own; no other network that runs has any."""
+SUPER_RESOLUTION = "SuperresGenerator"
+"""Class of a StyleGAN-XL that was grown from a smaller one."""
 _PART = re.compile(r"[A-Za-z0-9_]{1,64}", re.ASCII)
 
 
@@ -95,7 +99,7 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3"]:
+def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3", "stylegan_xl"]:
     """Tell which network this is.
 
     Raises
@@ -106,18 +110,18 @@ def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3"]:
         If it is no generator.
     """
     class_name = modules.records[""].class_name
-    if (
-        class_name == "SuperresGenerator"
-        or "mapping.embed" in modules.foreign
-        or "mapping.embed_proj" in modules.records
-    ):
-        raise not_run("StyleGAN-XL")
     if "synthesis.init" in modules.records or "synthesis.init" in modules.foreign:
-        raise not_run("FastGAN or ProjectedGAN")
-    if class_name != "Generator":
+        raise not_run(PROJECTED)
+    if class_name not in ("Generator", SUPER_RESOLUTION):
         raise Refusal(GENERATOR, f"its network is of class {shown(class_name)}")
     for path, foreign in modules.foreign.items():
-        raise Unsupported(GENERATOR, f"its part {shown(path)} is of the foreign class {shown(str(foreign.name))}")
+        if path != CLASS_TABLE:
+            raise Unsupported(GENERATOR, f"its part {shown(path)} is of the foreign class {shown(str(foreign.name))}")
+    is_xl = CLASS_TABLE in modules.foreign or "mapping.embed_proj" in modules.records
+    if is_xl or class_name == SUPER_RESOLUTION:
+        if "synthesis.input.freqs" not in modules.tensors:
+            raise not_run("the mapping network of a StyleGAN-XL with another synthesis network")
+        return "stylegan_xl"
     if "synthesis.input.freqs" in modules.tensors:
         return "stylegan3"
     if "synthesis.b4.const" not in modules.tensors:

@@ -50,6 +50,8 @@ def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
     data["mapping"]["widths"] = list(spec.mapping.widths)
     if not spec.mapping.joins_label:
         del data["mapping"]["joins_label"]  # as files say that were written before there was a choice
+    if spec.mapping.class_table is None:
+        del data["mapping"]["class_table"]  # likewise
     data["layers"] = list(data["layers"])
     if isinstance(spec, StyleGAN2Spec):
         data["resample_filter"] = list(spec.resample_filter)

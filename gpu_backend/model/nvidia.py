@@ -1,9 +1,10 @@
-"""StyleGAN2 and StyleGAN3 generators as NVIDIA's PyTorch tools store them, in any of the pickle containers."""
+"""Generators as NVIDIA's PyTorch tools and StyleGAN-XL's store them, in any of the pickle containers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from gpu_backend.model.assembly import assemble
 from gpu_backend.model.attributes import (
@@ -18,8 +19,9 @@ from gpu_backend.model.ignored import describe_ignored
 from gpu_backend.model.modules import Modules, family_of, take_apart
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.pickled import PLAIN, Pickled
-from gpu_backend.model.records import Persistent, TensorRecord
-from gpu_backend.model.refusal import Refusal, shown
+from gpu_backend.model.recognised import PROJECTED, not_run
+from gpu_backend.model.records import Foreign, Persistent, TensorRecord
+from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.resample_filters import common_taps
 from gpu_backend.model.shapes import GENERATOR
 from gpu_backend.model.source import Source
@@ -31,13 +33,25 @@ from gpu_backend.model.stylegan3_attributes import (
     decode_small_arrays,
     read_stylegan3_settings,
 )
+from gpu_backend.model.stylegan_xl import (
+    check_stylegan_xl_attributes,
+    check_stylegan_xl_classes,
+    stylegan_xl_flavour,
+    stylegan_xl_tensors,
+)
 from gpu_backend.model.tensors import check_wrapped, load_tensors, small_values
 
 _SNAPSHOT = "a snapshot with a generator G_ema"
 
 
-_Read = tuple[NetworkSpec, Mapping[str, TensorRecord], str, tuple[str, ...]]
-"""Spec, tensors to decode, flavour, warnings."""
+class _Read(NamedTuple):
+    """What is found of a generator. `tensors` are those to decode."""
+
+    spec: NetworkSpec
+    tensors: Mapping[str, TensorRecord]
+    flavour: str
+    warnings: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
 
 
 def find_network(source: Source, pickled: Pickled) -> Found:
@@ -52,16 +66,15 @@ def find_network(source: Source, pickled: Pickled) -> Found:
     """
     generator, ignored = _choose(pickled.value)
     modules = take_apart(generator)
-    family = family_of(modules)
-    spec, tensors, flavour, warnings = (_stylegan2 if family == "stylegan2" else _stylegan3)(source, modules)
+    read = _READERS[family_of(modules)](source, modules)
     return Found(
-        spec=spec,
-        load=partial(load_tensors, source, tensors),
+        spec=read.spec,
+        load=partial(load_tensors, source, read.tensors),
         container="NVIDIA PyTorch pickle" if pickled.container == PLAIN else pickled.container,
-        flavour=flavour,
+        flavour=read.flavour,
         requested=frozenset(pickled.requested),
-        ignored=(*ignored, "program source inside the file: never run"),
-        warnings=warnings,
+        ignored=(*ignored, *read.ignored, "program source inside the file: never run"),
+        warnings=read.warnings,
     )
 
 
@@ -72,7 +85,7 @@ def _stylegan2(source: Source, modules: Modules) -> _Read:
     tensors = {name: record for name, record in modules.tensors.items() if not name.endswith(".resample_filter")}
     spec = assemble({name: record.shape for name, record in tensors.items()}, settings)
     check_attributes(modules, spec)
-    return spec, tensors, flavour, warnings
+    return _Read(spec, tensors, flavour, warnings)
 
 
 def _stylegan3(source: Source, modules: Modules) -> _Read:
@@ -81,22 +94,51 @@ def _stylegan3(source: Source, modules: Modules) -> _Read:
     settings = read_stylegan3_settings(modules)
     spec = assemble_stylegan3({name: record.shape for name, record in modules.tensors.items()}, settings)
     check_stylegan3_attributes(modules, spec)
-    return spec, modules.tensors, STYLEGAN3_REPOSITORY, warnings
+    return _Read(spec, modules.tensors, STYLEGAN3_REPOSITORY, warnings)
+
+
+def _stylegan_xl(source: Source, modules: Modules) -> _Read:
+    warnings = check_stylegan_xl_classes(modules)
+    decode_small_arrays(source, modules)
+    settings = read_stylegan3_settings(modules)
+    tensors, ignored = stylegan_xl_tensors(modules)
+    spec = assemble_stylegan3({name: record.shape for name, record in tensors.items()}, settings, "stylegan_xl")
+    check_stylegan_xl_attributes(modules, spec)
+    return _Read(spec, tensors, stylegan_xl_flavour(modules), warnings, ignored)
+
+
+_READERS: Mapping[str, Callable[[Source, Modules], _Read]] = {
+    "stylegan2": _stylegan2,
+    "stylegan3": _stylegan3,
+    "stylegan_xl": _stylegan_xl,
+}
 
 
 def _choose(value: object) -> tuple[Persistent, tuple[str, ...]]:
     """Pick the generator to use, and describe what is left alone."""
     if isinstance(value, Persistent):
         return value, ()
+    if isinstance(value, Foreign):
+        raise _foreign(value)
     if not isinstance(value, dict):
         raise Refusal(_SNAPSHOT, f"it holds {kind_of(value)}")
     if "G_ema" not in value:
         keys = ", ".join(shown(str(key)) for key in list(value)[:4] if isinstance(key, str))
         raise Refusal(_SNAPSHOT, f"it holds {keys or 'nothing'} instead")
     generator = value["G_ema"]
+    if isinstance(generator, Foreign):
+        raise _foreign(generator)
     if not isinstance(generator, Persistent):
         raise Refusal(_SNAPSHOT, f"its G_ema is {kind_of(generator)}")
     return generator, describe_ignored(value, {"G_ema"})
+
+
+def _foreign(generator: Foreign) -> Refusal:
+    """Say what a generator of another library's class is: those of FastGAN and ProjectedGAN are stored so."""
+    name = f"{generator.name.module}.{generator.name.name}"
+    if name.startswith(("pg_modules.", "training.")):
+        return not_run(f"{PROJECTED} (class {shown(name)})")
+    return Unsupported(GENERATOR, f"its network is of the foreign class {shown(name)}")
 
 
 def _taps(source: Source, modules: Modules) -> tuple[float, ...]:

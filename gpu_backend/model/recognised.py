@@ -8,12 +8,15 @@ from gpu_backend.model.refusal import Unsupported
 from gpu_backend.model.shapes import GENERATOR
 
 _MARKS = (
+    ("mapping.embed_proj.weight", "the tensors of a StyleGAN-XL generator without its settings"),
     ("synthesis.input.freqs", "the tensors of a StyleGAN3 generator without its settings"),
     ("style_conv1.modulated_conv.weight", "StyleGAN2 (BasicSR)"),
     ("initial_block", "lucidrains' network, which is not StyleGAN2"),
     ("backbone.synthesis.b4.const", "a three-dimensional network (EG3D)"),
 )
 """A tensor's name without what tools put before it, and what it tells."""
+
+PROJECTED = "FastGAN or ProjectedGAN"
 
 _FAST = ("feat_8.", "synthesis.feat_8.")
 
@@ -29,7 +32,7 @@ def network_named(names: Collection[str]) -> str:
         if any(name == mark or name.endswith(f".{mark}") for name in names):
             return network
     if any(name.startswith(_FAST) for name in names):
-        return "FastGAN or ProjectedGAN"
+        return PROJECTED
     if any(".iwt." in name for name in names):
         return "SWAGAN"
     return ""

@@ -80,8 +80,8 @@ def _assembled(shapes: Shapes, network: Mapping[str, object]) -> NetworkSpec:
             return assemble(shapes, settings_from_json(network))
         case "stylegan1":
             return assemble_stylegan1(shapes, stylegan1_settings_from_json(network))
-        case "stylegan3":
-            return assemble_stylegan3(shapes, stylegan3_settings_from_json(network))
+        case "stylegan3" | "stylegan_xl" as family:
+            return assemble_stylegan3(shapes, stylegan3_settings_from_json(network), family)
         case _:
             raise Unsupported(GENERATOR, "the header names another family")
 

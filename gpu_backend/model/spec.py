@@ -27,11 +27,20 @@ ACTIVATION_GAINS: dict[Activation, float] = {
 
 
 @dataclass(frozen=True, slots=True)
+class ClassTable:
+    """What a StyleGAN-XL knows of its classes: `width` numbers each, in `rows` rows, of which the first c_dim count."""
+
+    rows: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class MappingSpec:
     """The mapping network. `widths` are the rows of each fully connected layer; the last equals w_dim.
 
     `c_dim` 0 means unconditional; otherwise a label is embedded into `embed_dim` features and concatenated to z: each
-    normalised on its own, or with `joins_label` both together, the embedding then without gain and bias.
+    normalised on its own, or with `joins_label` both together, the embedding then without gain and bias. With a
+    `class_table` the label picks a row of it, which a layer with a leaky ReLU embeds, and w_avg is one of each class.
     """
 
     z_dim: int
@@ -41,6 +50,7 @@ class MappingSpec:
     activation: Activation = "lrelu"
     lr_multiplier: float = 0.01
     joins_label: bool = False
+    class_table: ClassTable | None = None
 
     @property
     def w_dim(self) -> int:
@@ -311,9 +321,12 @@ class FilteredLayerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StyleGAN3Spec:
-    """A StyleGAN3 generator. `output_scale` multiplies the picture."""
+    """A StyleGAN3 generator, or a StyleGAN-XL's, whose mapping network alone is another one.
 
-    family: Literal["stylegan3"]
+    `output_scale` multiplies the picture.
+    """
+
+    family: Literal["stylegan3", "stylegan_xl"]
     resolution: int
     img_channels: int
     num_ws: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from gpu_backend.model.mapping_network import find_mapping
 from gpu_backend.model.refusal import Refusal, shown
@@ -44,8 +45,10 @@ class StyleGAN3Settings:
     layers: Mapping[str, FilteredLayerSettings]
 
 
-def assemble_stylegan3(shapes: Shapes, settings: StyleGAN3Settings) -> StyleGAN3Spec:
-    """Work out the spec of a StyleGAN3 generator, and check every tensor's shape against it.
+def assemble_stylegan3(
+    shapes: Shapes, settings: StyleGAN3Settings, family: Literal["stylegan3", "stylegan_xl"] = "stylegan3"
+) -> StyleGAN3Spec:
+    """Work out the spec of a StyleGAN3 or StyleGAN-XL generator, and check every tensor's shape against it.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def assemble_stylegan3(shapes: Shapes, settings: StyleGAN3Settings) -> StyleGAN3
     if largest > 2 * size + _MAX_MARGINS:
         raise Refusal(f"layers not much larger than the picture of {size} pixels", f"one of {largest} came")
     spec = StyleGAN3Spec(
-        family="stylegan3",
+        family=family,
         resolution=size,
         img_channels=channels,
         num_ws=len(layers) + 1,

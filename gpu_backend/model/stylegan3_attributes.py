@@ -48,7 +48,7 @@ _DESIGN = {
 }
 """What the filters and sizes, which are stored, were made from."""
 
-_KNOWN_ATTRIBUTES = {
+STYLEGAN3_ATTRIBUTES = {
     **MAPPING_ATTRIBUTES,
     "SynthesisNetwork": _DESIGN
     | {
@@ -94,8 +94,9 @@ _KNOWN_ATTRIBUTES = {
         "lrelu_upsampling",
     },
 }
+"""Class -> attributes that its pictures depend on, or that say what is known anyway."""
 
-_ROLES = (
+STYLEGAN3_ROLES = (
     *MAPPING_ROLES,
     (re.compile(r"synthesis"), "SynthesisNetwork"),
     (re.compile(r"synthesis\.input"), "SynthesisInput"),
@@ -112,7 +113,7 @@ def check_stylegan3_classes(modules: Modules) -> tuple[str, ...]:
     Unsupported
         If a module stands where StyleGAN3 has none, or is of another class.
     """
-    return check_roles(modules, _ROLES, _KNOWN_ATTRIBUTES)
+    return check_roles(modules, STYLEGAN3_ROLES, STYLEGAN3_ATTRIBUTES)
 
 
 def decode_small_arrays(source: Source, modules: Modules) -> None:
@@ -166,7 +167,7 @@ def check_stylegan3_attributes(modules: Modules, spec: StyleGAN3Spec) -> None:
     Refusal
         If an attribute contradicts a shape, a name or another attribute.
     """
-    check_expected(modules, _expected(spec))
+    check_expected(modules, expected_of_stylegan3(spec))
 
 
 def _small_array(source: Source, record: ArrayRecord) -> list[bool | int | float]:
@@ -179,7 +180,8 @@ def _small_array(source: Source, record: ArrayRecord) -> list[bool | int | float
     return values
 
 
-def _expected(spec: StyleGAN3Spec) -> Iterator[tuple[str, str, object]]:
+def expected_of_stylegan3(spec: StyleGAN3Spec) -> Iterator[tuple[str, str, object]]:
+    """Yield (module path, attribute, value) for every attribute that follows from the spec."""
     yield from expected_of_mapping(spec)
     yield "synthesis", "num_layers", len(spec.layers) - 1
     yield "synthesis.input", "w_dim", spec.w_dim

@@ -16,7 +16,9 @@ A layer works between the sides i - 1 and i, at twice the higher of their rates.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,26 @@ from gpu_backend.model.stylegan3_filters import low_pass, radial_low_pass
 
 _NEARLY = 1e-9
 """An exponent this little above a whole number is that number, rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where one layer ends and the next one begins. Cutoff and width are in cycles across the picture."""
+
+    cutoff: float
+    width: float
+    rate: int
+    size: int
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class SidedLayer:
+    """A layer, and the sides that its filters are for."""
+
+    spec: FilteredLayerSpec
+    before: Side
+    after: Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +90,7 @@ class StyleGAN3Design:
 
     def layers(self) -> tuple[FilteredLayerSpec, ...]:
         """List the layers in execution order."""
-        sides = [self._side(index) for index in range(self.num_layers + 1)]
-        made = []
-        for index, (before, after) in enumerate(zip([sides[0], *sides], sides, strict=False)):
-            is_picture = index == self.num_layers
-            rate = max(before.rate, after.rate) * (1 if is_picture else 2)
-            taps = [
-                self.filter_size * factor if factor > 1 else 1 for factor in (rate // before.rate, rate // after.rate)
-            ]
-            made.append(
-                FilteredLayerSpec(
-                    name=f"L{index}_{after.size}_{after.channels}",
-                    kind="to_rgb" if is_picture else "conv",
-                    w_index=index + 1,
-                    in_channels=before.channels,
-                    out_channels=after.channels,
-                    kernel=1 if is_picture else self.kernel,
-                    in_size=before.size,
-                    out_size=after.size,
-                    in_rate=before.rate,
-                    out_rate=after.rate,
-                    rate=rate,
-                    up_taps=1 if is_picture else taps[0],
-                    down_taps=1 if is_picture else taps[1],
-                    is_radial=self.is_radial and not self._is_critical(index),
-                    conv_clamp=self.conv_clamp,
-                    use_fp16=after.rate * 2**self.num_fp16_res > self.resolution,
-                )
-            )
-        return tuple(made)
+        return tuple(layer.spec for layer in self.sided_layers())
 
     def input(self) -> FourierSpec:
         """Return the input's grid and band."""
@@ -105,21 +99,47 @@ class StyleGAN3Design:
 
     def filters(self) -> dict[str, NDArray[np.float32]]:
         """Return every filter of the layers, by tensor name."""
-        found: dict[str, NDArray[np.float64]] = {}
-        for index, layer in enumerate(self.layers()):
-            before, after = self._side(max(index - 1, 0)), self._side(index)
-            prefix = f"synthesis.{layer.name}"
-            if layer.up_taps > 1:
-                found[f"{prefix}.up_filter"] = low_pass(layer.up_taps, before.cutoff, before.width, layer.rate)
-            if layer.down_taps > 1:
-                design = radial_low_pass if layer.is_radial else low_pass
-                found[f"{prefix}.down_filter"] = design(layer.down_taps, after.cutoff, after.width, layer.rate)
-        return {name: taps.astype(np.float32) for name, taps in found.items()}
+        return filters_of(self.sided_layers())
+
+    def sided_layers(self) -> list[SidedLayer]:
+        """List the layers with what they lie between."""
+        first = self._side(0)
+        return [self._layer(0, 0, 0, first, first), *self.layers_after(first, 0, 0)]
+
+    def layers_after(self, first: Side, number: int, row: int) -> list[SidedLayer]:
+        """List the layers from the second on, after a first one of this side, number and row of w."""
+        sides = [first, *(self._side(index) for index in range(1, self.num_layers + 1))]
+        pairs = enumerate(pairwise(sides), 1)
+        return [self._layer(index, number + index, row + index, *pair) for index, pair in pairs]
+
+    def _layer(self, index: int, number: int, row: int, before: Side, after: Side) -> SidedLayer:
+        is_picture = index == self.num_layers
+        rate = max(before.rate, after.rate) * (1 if is_picture else 2)
+        taps = [self.filter_size * factor if factor > 1 else 1 for factor in (rate // before.rate, rate // after.rate)]
+        spec = FilteredLayerSpec(
+            name=f"L{number}_{after.size}_{after.channels}",
+            kind="to_rgb" if is_picture else "conv",
+            w_index=row + 1,
+            in_channels=before.channels,
+            out_channels=after.channels,
+            kernel=1 if is_picture else self.kernel,
+            in_size=before.size,
+            out_size=after.size,
+            in_rate=before.rate,
+            out_rate=after.rate,
+            rate=rate,
+            up_taps=1 if is_picture else taps[0],
+            down_taps=1 if is_picture else taps[1],
+            is_radial=self.is_radial and not self._is_critical(index),
+            conv_clamp=self.conv_clamp,
+            use_fp16=after.rate * 2**self.num_fp16_res > self.resolution,
+        )
+        return SidedLayer(spec, before, after)
 
     def _is_critical(self, index: int) -> bool:
         return index >= self.num_layers - self.num_critical
 
-    def _side(self, index: int) -> _Side:
+    def _side(self, index: int) -> Side:
         exponent = min(index / (self.num_layers - self.num_critical), 1.0)
         last = self.resolution / 2
         cutoff = self.first_cutoff * (last / self.first_cutoff) ** exponent
@@ -127,7 +147,7 @@ class StyleGAN3Design:
         rate = 2 ** math.ceil(math.log2(min(2 * stopband, self.resolution)) - _NEARLY)
         channels = round(min(self.channel_base / 2 / cutoff, self.channel_max))
         is_last = index >= self.num_layers - 1
-        return _Side(
+        return Side(
             cutoff=cutoff,
             width=2 * (max(stopband, rate / 2) - cutoff),
             rate=rate,
@@ -136,12 +156,15 @@ class StyleGAN3Design:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Where one layer ends and the next one begins."""
-
-    cutoff: float
-    width: float
-    rate: int
-    size: int
-    channels: int
+def filters_of(layers: Iterable[SidedLayer]) -> dict[str, NDArray[np.float32]]:
+    """Return every filter of some layers, by tensor name."""
+    found: dict[str, NDArray[np.float64]] = {}
+    for layer in layers:
+        spec, before, after = layer.spec, layer.before, layer.after
+        prefix = f"synthesis.{spec.name}"
+        if spec.up_taps > 1:
+            found[f"{prefix}.up_filter"] = low_pass(spec.up_taps, before.cutoff, before.width, spec.rate)
+        if spec.down_taps > 1:
+            design = radial_low_pass if spec.is_radial else low_pass
+            found[f"{prefix}.down_filter"] = design(spec.down_taps, after.cutoff, after.width, spec.rate)
+    return {name: taps.astype(np.float32) for name, taps in found.items()}

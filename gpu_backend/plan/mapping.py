@@ -1,5 +1,7 @@
 """The plan of a mapping network: z and a label become one row of w (Karras et al. 2019, section 2).
 
+A StyleGAN-XL's takes what it embeds from a table of classes (Sauer et al. 2022).
+
 Inputs
     ``z`` (batch, z_dim); ``c`` (batch, c_dim), only where the network is conditional.
 Output
@@ -12,6 +14,7 @@ from gpu_backend.model.mapping_network import label_multiplier
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.concat import Concat
+from gpu_backend.ops.embedding import Embedding
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
 from gpu_backend.plan.builder import PlanBuilder
@@ -28,9 +31,13 @@ def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, prec
         x = _normalized(plan, "mapping.normalize", x, "z/normal", features, batch)
     if mapping.c_dim > 0:
         label = plan.buffer("c", (batch, mapping.c_dim), "input")
-        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, label_multiplier(mapping), BiasAct())
+        layer, inputs, act = "mapping.embed", mapping.c_dim, BiasAct()
+        if mapping.class_table is not None:
+            inputs, act = mapping.class_table.width, BiasAct.of_layer("lrelu")
+            label, layer = _picked(plan, label, Embedding(mapping.c_dim, inputs), batch), "mapping.embed_proj"
+        embed = FullyConnected(inputs, mapping.embed_dim, label_multiplier(mapping), act)
         embedded = plan.buffer("c/embedded", embed.output_shape(batch), "intermediate")
-        plan.step("mapping.embed", "fully_connected", embed, (label,), (embedded,), _weights("mapping.embed"))
+        plan.step(layer, "fully_connected", embed, (label,), (embedded,), _weights(layer))
         y = embedded
         if not mapping.joins_label:
             y = _normalized(plan, "mapping.embed.normalize", embedded, "c/normal", mapping.embed_dim, batch)
@@ -48,6 +55,12 @@ def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, prec
         plan.step(layer, "fully_connected", attributes, (x,), (out,), _weights(layer))
         x, features = out, width
     return plan.freeze()
+
+
+def _picked(plan: PlanBuilder, label: str, attributes: Embedding, batch: int) -> str:
+    out = plan.buffer("c/picked", attributes.output_shape(batch), "intermediate")
+    plan.step("mapping.embed", "embedding", attributes, (label,), (out,), {"table": "mapping.embed.weight"})
+    return out
 
 
 def _normalized(plan: PlanBuilder, layer: str, source: str, name: str, features: int, batch: int) -> str:

@@ -1,4 +1,4 @@
-"""A whole mapping network (Karras et al. 2019, section 2; the label embedding of Karras et al. 2020a)."""
+"""A whole mapping network (Karras et al. 2019, section 2; labels: Karras et al. 2020a, Sauer et al. 2022)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.reference.concat import concat
+from gpu_backend.reference.embedding import embedding
 from gpu_backend.reference.fully_connected import fully_connected
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 
@@ -22,8 +23,12 @@ def run_mapping(spec: NetworkSpec, weights: Mapping[str, Tensor], z: Tensor, c: 
     if mapping.c_dim > 0:
         if c is None:
             raise ValueError("a conditional network needs labels")
-        embed = FullyConnected(mapping.c_dim, mapping.embed_dim, label_multiplier(mapping), BiasAct())
-        y = fully_connected(c, weights["mapping.embed.weight"], weights["mapping.embed.bias"], embed)
+        layer, label, act = "mapping.embed", c, BiasAct()
+        if mapping.class_table is not None:
+            layer, label = "mapping.embed_proj", embedding(c, weights["mapping.embed.weight"])
+            act = BiasAct.of_layer("lrelu")
+        embed = FullyConnected(label.shape[1], mapping.embed_dim, label_multiplier(mapping), act)
+        y = fully_connected(label, weights[f"{layer}.weight"], weights[f"{layer}.bias"], embed)
         x = normalize_2nd_moment(concat(x, y)) if mapping.joins_label else concat(x, normalize_2nd_moment(y))
     act = BiasAct.of_layer(mapping.activation)
     for index, width in enumerate(mapping.widths):

@@ -15,7 +15,7 @@ def model_directions(model: Model) -> Directions:
     found = sefa_directions(
         [model.weights[f"{name}.weight"] for name in styled],
         [model.weights[f"{name}.bias"] for name in styled],
-        model.weights["mapping.w_avg"],
+        model.mean_w,
     )
     named = model.directions
     if named is None:

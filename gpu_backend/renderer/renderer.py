@@ -141,7 +141,7 @@ class Renderer:
 
     @property
     def w_avg(self) -> NDArray[np.float32]:
-        """Average of w, (w_dim,) float32: the place that truncation goes towards; (c_dim, w_dim) if classes have theirs."""
+        """Average of w, where truncation goes to: (w_dim,) float32, or (c_dim, w_dim) where each class has its own."""
         return self._space.w_avg.copy()
 
     @property

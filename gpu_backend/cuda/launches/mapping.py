@@ -17,6 +17,7 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.concat import Concat
+from gpu_backend.ops.embedding import Embedding
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
@@ -47,6 +48,7 @@ def mapping_launches(plan: Plan, weights: Weights) -> Built:
         "fully_connected": fully_connected_launch,
         "normalize_2nd_moment": normalize_launch,
         "concat": concat_launch,
+        "embedding": embedding_launch,
     }
     steps = (builders[step.op](step, weights, batch) for step in plan.steps)
     return Built.joined((*steps, Built((), (), regions)))
@@ -133,6 +135,30 @@ def concat_launch(step: Step, weights: Weights, batch: int) -> Built:
         nbytes=step.nbytes,
     )
     return Built((launch,))
+
+
+def embedding_launch(step: Step, weights: Weights, batch: int) -> Built:
+    """Build the picking of a table's rows: reads labels (batch, c_dim), writes the step's output (batch, width)."""
+    attributes: Embedding = step.attributes
+    name = step.weights["table"]
+    launch = Launch(
+        step.layer,
+        "embedding",
+        KernelRecipe("embedding"),
+        (-(-attributes.width // _THREADS), batch, 1),
+        (_THREADS, 1, 1),
+        0,
+        (
+            Address(step.inputs[0], "region"),
+            Address(name, "constant"),
+            Address(step.outputs[0], "region"),
+            np.int32(attributes.c_dim),
+            np.int32(attributes.width),
+        ),
+        flops=step.flops,
+        nbytes=step.nbytes,
+    )
+    return Built((launch,), (Constant(name, partial(weights.__getitem__, name)),))
 
 
 def _table(weights: Weights, name: str, attributes: FullyConnected) -> NDArray[np.float32]:

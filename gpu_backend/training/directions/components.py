@@ -50,7 +50,7 @@ def sefa_by_rows(model: Model, count: int) -> NamedDirections:
         found = sefa_directions(
             [model.weights[f"{name}.weight"] for name in styled],
             [model.weights[f"{name}.bias"] for name in styled],
-            model.weights["mapping.w_avg"],
+            model.mean_w,
             count,
         )
         names += [f"{group}/{index}" for index in range(len(found))]
