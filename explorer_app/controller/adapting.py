@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider, Source
+from explorer_app.session.taps import fit_tap
 from gpu_backend import Latent, ModelFacts, Recipe, RowRange, Transform, Truncation
 
 
@@ -20,7 +21,8 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
     """Return the session with everything that the model does not have cut, padded or reset.
 
     Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
-    way to its first one, axes of w, noise layers and a transform that it does not have go.
+    way to its first one, axes of w, noise layers, a transform and a layer on show that it does not have go; for channels
+    that the layer does not have come its first ones.
 
     Parameters
     ----------
@@ -38,6 +40,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
         mix=tuple(_fit_source(source, facts) for source in session.mix),
         transform=session.transform if facts.has_transform else Transform(),
+        tap=None if session.tap is None else fit_tap(session.tap, facts),
     )
     was_something = bool(session.model.model_id)
     is_lowered = session.truncation.cutoff is not None and session.truncation.cutoff > facts.num_ws
@@ -50,6 +53,8 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
         ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
         ("the transform, which it does not take, was reset", fitted.transform != session.transform),
+        ("the picture is shown, since it has no such layer", fitted.tap is None and session.tap is not None),
+        ("the layer is shown by channels that it has", fitted.tap is not None and fitted.tap != session.tap),
     )
     return Fitted(fitted, tuple(phrase for phrase, is_so in changes if is_so))
 

@@ -13,6 +13,7 @@ from explorer_app.session.edits import (
     SetSlider,
     SetSource,
     SetStrengths,
+    SetTap,
     SetTransform,
     SetTruncation,
 )
@@ -172,4 +173,6 @@ def _is_nudge(edit: Edit, session: Session) -> bool:
     """Return whether an edit is a small step of a value, of which several in a row are one."""
     if isinstance(edit, SetSlider):
         return replace(edit.slider, amount=0.0) == replace(session.slider(edit.slider.direction), amount=0.0)
+    if isinstance(edit, SetTap):
+        return edit.tap is not None  # going through layers or channels; back to the picture is a step of its own
     return isinstance(edit, SetTruncation | SetTransform | MoveTo)

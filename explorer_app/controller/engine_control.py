@@ -92,6 +92,11 @@ class EngineControl(ControllerState):
         self._settings.change(performance_visible=on)
         self._preview.set_measuring(on)
 
+    @Slot(bool)
+    def set_reading_values(self, on: bool) -> None:
+        """Have the numbers of a layer that is shown brought along with its frames: its spectrum is visible."""
+        self._preview.set_reading_values(on)
+
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _take_engine_news(self, news: News) -> None:

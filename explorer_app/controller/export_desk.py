@@ -17,6 +17,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.news import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.resolve import unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
@@ -49,7 +50,10 @@ class ExportDesk(QObject):
         return self._progress
 
     def save_picture(self, path: Path, request: RenderRequest, session: Session, shown: Frame | None) -> None:
-        """Write a picture in full; `shown` is the newest frame, which saves rendering if it is just that picture."""
+        """Write a picture in full, or the layer that stands in for it.
+
+        `shown` is the newest frame, which saves rendering if it is just that picture.
+        """
 
         def write(frame: Frame) -> None:
             self._worker.submit(
@@ -58,7 +62,7 @@ class ExportDesk(QObject):
                 failed=f"{path.name} could not be saved",
             )
 
-        if shown is not None and replace(shown.request, measure_steps=False) == request:
+        if shown is not None and unobserved(shown.request) == request:
             write(shown)
         else:
             self._renders.export(PictureJob(request, write), urgent=True)

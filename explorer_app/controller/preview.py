@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from explorer_app.controller.drafts import DraftPolicy, shows_something
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
@@ -43,6 +43,7 @@ class Preview(QObject):
         self._asked: RenderRequest | None = None
         self._measured: RenderRequest | None = None
         self._measure_next = False
+        self._wants_values = False
         self._asked_s: float | None = None
         self._input: tuple[float, float] | None = None
         """When the newest input event was made, and when it was told of."""
@@ -100,7 +101,7 @@ class Preview(QObject):
             return
         resolution = self._policy.resolution(self._facts) if live else None
         request = resolve(session, resolution=resolution)
-        if resolution is None:
+        if request.resolution is None:
             self._rest.stop()
         else:
             self._rest.start()
@@ -111,6 +112,8 @@ class Preview(QObject):
         if self._measure_next:  # until a measured frame is there: this one may give way to another
             self._measured = request
             request = replace(request, measure_steps=True)
+        if request.tap is not None and self._wants_values:
+            request = replace(request, wants_tap_values=True)
         self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=not live)
 
     def _ask_again(self) -> None:
@@ -143,6 +146,14 @@ class Preview(QObject):
             self._measure.stop()
             self._measure_next = False
 
+    def set_reading_values(self, on: bool) -> None:
+        """Have the numbers of a layer that is shown brought along, of the one on the screen too."""
+        self._wants_values = on
+        shown = self._frame.tap if self._frame is not None else None
+        if on and shown is not None and shown.values is None:
+            self._asked = None
+            self._ask_again()
+
     def close(self) -> None:
         """Ask for nothing more."""
         for timer in (self._rest, self._measure, self._tell):
@@ -154,7 +165,8 @@ class Preview(QObject):
         shown = self._renders.take_frame()
         if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
             return
-        self._policy.frame_arrived(shown.frame, self._facts)
+        if shown.frame.request.tap is None:  # layers have costs of their own
+            self._policy.frame_arrived(shown.frame, self._facts)
         if shown.frame.request.measure_steps:
             self._measure_next = False
         if not shows_something(shown.frame):
@@ -173,7 +185,7 @@ class Preview(QObject):
 
     def _frame_answers(self, request: RenderRequest) -> bool:
         """Return whether the picture of a request is on the screen."""
-        return self._frame is not None and replace(self._frame.request, measure_steps=False) == request
+        return self._frame is not None and unobserved(self._frame.request) == request
 
     def _measure_soon(self) -> None:
         """Measure the next picture; the one on the screen if none comes and its steps are not known.

@@ -32,6 +32,7 @@ def picture_session(document: PictureDocument) -> Session:
         truncation=first.truncation,
         noise=document.request.noise,
         transform=(Transform.of_matrix(matrix) if matrix is not None else None) or Transform(),
+        tap=document.request.tap,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import Frame, ModelFacts
@@ -215,7 +214,7 @@ class ControllerState(QObject):
     def _shown(self) -> tuple[Session, Frame] | None:
         """Return the session and its full picture, if that is what is on the screen."""
         frame = self.frame
-        if frame is None or replace(frame.request, measure_steps=False) != resolve(self.session):
+        if frame is None or self.session.tap is not None or unobserved(frame.request) != resolve(self.session):
             return None
         return self.session, frame
 

@@ -99,6 +99,7 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
         request = resolve(adapt(what, facts).session)
     else:
         transform = what.transform if facts.has_transform else None
-        request = replace(what, model_id=facts.model_id, transform=transform, tap=None)
+        request = replace(what, model_id=facts.model_id, transform=transform)
     large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
-    return replace(request, resolution=min(large_enough, default=None), measure_steps=False)
+    # Always the picture: by a layer nobody knows a latent again.
+    return replace(request, resolution=min(large_enough, default=None), measure_steps=False, tap=None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, Noise, RowRange, Transform, Truncation
+from gpu_backend import SEED_COUNT, Noise, RowRange, Tap, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
@@ -89,6 +89,18 @@ class SetTransform:
     def apply(self, session: Session) -> Session:
         """Return the session with the new transform."""
         return replace(session, transform=self.transform)
+
+
+@dataclass(frozen=True, slots=True)
+class SetTap:
+    """Show a layer instead of the picture, another way or another one; None for the picture again."""
+
+    tap: Tap | None
+    label: str = "Layer"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the layer on show."""
+        return replace(session, tap=self.tap)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,18 +17,25 @@ from gpu_backend import (
 
 
 def resolve(session: Session, *, resolution: int | None = None, measure_steps: bool = False) -> RenderRequest:
-    """Return the request for the picture that a session describes.
+    """Return the request for the picture that a session describes, or for the layer that it shows instead.
 
-    A held latent (`Session.held`) gets the session's mix and directions on top, as the plane's point does.
+    A held latent (`Session.held`) gets the session's mix and directions on top, as the plane's point does. A layer
+    comes at its own resolution, whatever is asked for.
     """
     return RenderRequest(
         model_id=session.model.model_id,
         blend=resolve_blend(session),
         noise=session.noise,
         transform=resolve_transform(session),
-        resolution=resolution,
+        resolution=resolution if session.tap is None else None,
         measure_steps=measure_steps,
+        tap=session.tap,
     )
+
+
+def unobserved(request: RenderRequest) -> RenderRequest:
+    """Return a request without what is only looked at beside the picture: as `resolve` makes it for a resolution."""
+    return replace(request, measure_steps=False, wants_tap_values=False)
 
 
 def resolve_transform(session: Session) -> tuple[float, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_backend import Latent, Noise, Recipe, RowRange, Transform, Truncation
+from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
 SLIDER_COUNT = 24
 """How many SeFa directions the sliders panel shows, after all named ones."""
@@ -73,6 +73,8 @@ class Session:
     transform
         How the picture is moved, turned and scaled inside a network that has such an input; at rest the network's own
         counts.
+    tap
+        The layer that is shown instead of the picture; None for the picture.
     """
 
     model: ModelReference = ModelReference()
@@ -84,6 +86,7 @@ class Session:
     sliders: tuple[Slider, ...] = ()
     mix: tuple[Source, ...] = ()
     transform: Transform = Transform()
+    tap: Tap | None = None
 
     def slider(self, direction: str) -> Slider:
         """Return the slider of a direction, the default one if it was never touched."""

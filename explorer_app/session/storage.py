@@ -27,6 +27,8 @@ from gpu_backend import (
     noise_to_json,
     recipe_from_json,
     recipe_to_json,
+    tap_from_json,
+    tap_to_json,
     write_whole,
 )
 
@@ -134,6 +136,8 @@ def session_to_json(session: Session) -> dict[str, Any]:
         ]
     if session.transform != Transform():
         data["transform"] = asdict(session.transform)
+    if session.tap is not None:
+        data["tap"] = tap_to_json(session.tap)
     return data
 
 
@@ -172,6 +176,7 @@ def session_from_json(data: object) -> Session:
             sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
             mix=tuple(_source(item) for item in _list(data.get("mix", []), "mix")),
             transform=_transform(data.get("transform", {})),
+            tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
         )
     except SessionFileError:
         raise

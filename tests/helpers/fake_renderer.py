@@ -23,6 +23,7 @@ from gpu_backend import (
     StepTime,
 )
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.taps import layer_pixels, tapped_layer
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,9 @@ class FakeRenderer:
         total_ms = engine.full_ms * (side / self.facts.resolution) ** 2
         steps = (StepTime("synthesis.b4.conv1", "modulated_conv", 750.0, 10, 10),) if request.measure_steps else ()
         timings = FrameTimings(total_ms, 0.1, total_ms - 0.1, steps)
+        if request.tap is not None:
+            shown = tapped_layer(request, self.facts)
+            return Frame(request, layer_pixels(request, self.facts), timings, tap=shown)
         return Frame(request, pixels, timings, is_draft=request.resolution is not None)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.session.session import ModelReference, Session, Slider, Source
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Transform, Truncation
+from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
@@ -102,6 +102,26 @@ def test_a_transform_goes_where_the_network_takes_none():
     assert fitted.session.transform == Transform()
     assert "the transform, which it does not take, was reset" in fitted.changes
     assert adapt(session, make_stylegan3().facts).session.transform == Transform(degrees=10.0)
+
+
+def test_a_layer_stays_on_show_where_the_network_has_it_and_gives_way_to_the_picture_where_not():
+    session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", (1,), 6.0, is_normalized=False))
+    kept = adapt(session, FACTS)
+    assert kept.session.tap == session.tap
+    assert not any("layer" in change for change in kept.changes)
+    gone = adapt(session, make_stylegan3().facts)
+    assert gone.session.tap is None
+    assert "the picture is shown, since it has no such layer" in gone.changes
+
+
+def test_a_layer_is_shown_by_channels_that_it_has():
+    count = next(layer.channels for layer in FACTS.layers if layer.name == "b8.conv1")
+    for channels, fitted in (((count,), (0,)), ((0, count, 1), (0, 1, 2)), ((0, 1), (0,)), ((), (0,))):
+        session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", channels))
+        assert adapt(session, FACTS).session.tap == Tap("b8.conv1", fitted)
+        assert "the layer is shown by channels that it has" in adapt(session, FACTS).changes
+    loud = adapt(Session(model=HERE, tap=Tap("b8.conv1", gain_db=-1e6)), FACTS).session.tap
+    assert loud == Tap("b8.conv1", gain_db=-100.0)
 
 
 def test_what_lies_inside_a_held_latent_is_fitted_too():

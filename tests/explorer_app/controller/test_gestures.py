@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer_app.session.edits import AddSource, GoToSeed, SetNoise, SetSlider, SetTransform, SetTruncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetNoise, SetSlider, SetTap, SetTransform, SetTruncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
-from gpu_backend import Latent, Noise, Transform, Truncation
+from gpu_backend import Latent, Noise, Tap, Transform, Truncation
 from tests.helpers.desk import Desk
 
 
@@ -140,6 +140,21 @@ def test_a_drag_of_the_transform_is_one_step(desk: Desk):
     assert desk.frames[-1].request.transform is None
     desk.controller.redo()
     assert desk.controller.session.transform == Transform(degrees=4.0)
+
+
+def test_layers_that_are_gone_through_quickly_are_one_step_and_the_picture_again_is_another(open_desk: Desk):
+    desk = open_desk
+    for layer in ("b4.conv1", "b8.conv0", "b8.conv1"):
+        desk.controller.edit(SetTap(Tap(layer)))
+        desk.now_s += 0.2
+    desk.controller.edit(SetTap(None))
+    assert desk.labels == ["Start", "Layer", "Layer"]
+    desk.rest()
+    desk.controller.undo()
+    desk.rest()
+    assert desk.frames[-1].request.tap == Tap("b8.conv1")
+    desk.controller.undo()
+    assert desk.controller.session.tap is None
 
 
 def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_desk: Desk):

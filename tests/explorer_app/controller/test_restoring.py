@@ -1,7 +1,7 @@
 from explorer_app.controller.restoring import picture_session
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.resolve import resolve
-from gpu_backend import Noise, RenderRequest, Transform
+from gpu_backend import Noise, RenderRequest, Tap, Transform
 
 
 def test_a_frame_of_a_sequence_comes_back_with_its_noise_and_its_transform():
@@ -16,3 +16,8 @@ def test_a_frame_of_a_sequence_comes_back_with_its_noise_and_its_transform():
 def test_a_transform_that_no_handles_make_is_left_out():
     sheared = RenderRequest("id", transform=(1.0, 0.5, 0, 0, 1.0, 0, 0, 0, 1.0))
     assert picture_session(PictureDocument(sheared, "m")).transform == Transform()
+
+
+def test_a_picture_of_a_layer_comes_back_with_the_layer():
+    tap = Tap("b8.conv1", (2,), 6.0)
+    assert picture_session(PictureDocument(RenderRequest("id", tap=tap), "m")).tap == tap

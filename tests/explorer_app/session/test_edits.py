@@ -12,13 +12,14 @@ from explorer_app.session.edits import (
     SetSlider,
     SetSource,
     SetStrengths,
+    SetTap,
     SetTransform,
     SetTruncation,
     ZeroSliders,
 )
-from explorer_app.session.resolve import kept_latent, resolve
+from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Transform, Truncation, plane_point
+from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point
 
 PLAIN = Session(model=ModelReference("/m", "m", "id"))
 HELD = replace(PLAIN, held=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75)))
@@ -92,6 +93,18 @@ def test_a_transform_reaches_the_request_and_none_leaves_the_network_its_own():
     assert resolve(SetTransform(turned).apply(PLAIN)).transform == turned.matrix
     assert resolve(SetTransform(Transform()).apply(SetTransform(turned).apply(PLAIN))).transform is None
     assert resolve(PLAIN).transform is None
+
+
+def test_a_layer_on_show_is_asked_for_at_its_own_resolution():
+    tap = Tap("b8.conv1", (2, 0, 1), 6.0, is_normalized=False)
+    session = SetTap(tap).apply(PLAIN)
+    assert resolve(session, resolution=64) == replace(resolve(PLAIN), tap=tap)
+    assert SetTap(None).apply(session) == PLAIN
+
+
+def test_requests_that_differ_in_what_is_looked_at_beside_the_picture_ask_for_the_same():
+    request = RenderRequest("id", tap=Tap("b4.conv1"))
+    assert unobserved(replace(request, measure_steps=True, wants_tap_values=True)) == request
 
 
 def test_what_is_kept_of_a_held_latent_is_its_heaviest_part():

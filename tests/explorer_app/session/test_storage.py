@@ -17,7 +17,7 @@ from explorer_app.session.storage import (
     session_from_json,
     session_to_json,
 )
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Transform, Truncation
+from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
 
 NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
 FULL = Session(
@@ -34,6 +34,7 @@ FULL = Session(
         ),
     ),
     transform=Transform(0.25, -0.5, -30.0, 1.25),
+    tap=Tap("b64.conv1", (3, 0, 7), -6.5, is_normalized=False),
 )
 
 
@@ -66,6 +67,9 @@ def test_a_part_that_is_missing_gets_its_default():
         ({"position": [1, 10**400]}, "too large"),
         ({"psi": "much"}, "psi"),
         ({"transform": [1, 0, 0]}, "transform"),
+        ({"tap": "b64.conv1"}, "tap"),
+        ({"tap": {"channels": [0]}}, "name a layer"),
+        ({"tap": {"layer": "b64.conv1", "channels": [-1]}}, "channel"),
         ({"transform": {"degrees": "much"}}, "transform's degrees"),
         ({"transform": {"scale": 0}}, "scale must be in 0.001..1000"),
         ({"transform": {"scale": -1.0}}, "scale must be in"),
