@@ -1,11 +1,13 @@
-"""The class list: one class, or several with weights."""
+"""The class list: one class, or several with weights; by name where a file beside the model has names."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QEvent,
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
@@ -14,8 +16,9 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QFrame,
     QLabel,
     QLineEdit,
@@ -23,10 +26,12 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolTip,
     QVBoxLayout,
     QWidget,
 )
 
+from explorer_app.session.class_names import class_words, classes_like
 from explorer_app.session.edits import SetClasses
 from explorer_app.session.session import Session
 from explorer_app.window import theme
@@ -42,23 +47,37 @@ _Index = QModelIndex | QPersistentModelIndex
 MAX_WEIGHED = 8
 """Classes that can be weighed against each other at once."""
 
+NAMES_TIP = "a text file MODEL.labels.txt beside the model, a name a line, or labels.txt for all models of the folder"
+"""Where names of classes come from; `gpu_backend.model.class_names` lists all that is looked for."""
+
 _CLASS = Qt.ItemDataRole.UserRole
 _WEIGHT = Qt.ItemDataRole.UserRole + 1
+_NAME = Qt.ItemDataRole.UserRole + 2
+_COLUMN = Qt.ItemDataRole.UserRole + 3
+"""The longest number beside names; empty where there are no names."""
+
+_CUT = Qt.TextElideMode.ElideRight
+_BEFORE, _BETWEEN, _AFTER = 22, 10, 8
+"""px before a number, between it and a name, and at the end of a line."""
+
+_WIDTH = 300
+_NAMED_WIDTH = 380
 
 
-def classes_label(classes: Classes) -> str:
-    """Return the words on the button: ``"Class"``, ``"Class 17"``, ``"3 classes"``."""
+def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
+    """Return the words on the button: ``"Class"``, ``"Class 17"``, ``"17 jay"``, ``"3 classes"``."""
     if not classes:
         return "Class"
-    return f"Class {classes[0][0]}" if len(classes) == 1 else f"{len(classes)} classes"
+    return class_words(classes[0][0], names) if len(classes) == 1 else f"{len(classes)} classes"
 
 
 class ClassListModel(QAbstractListModel):
-    """All classes whose number holds the filter; the first entry is "No class" while nothing is filtered."""
+    """All classes whose number or name holds the filter; the first entry is "No class" while nothing is filtered."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._count = 0
+        self._names: Sequence[str] = ()
         self._filter = ""
         self._shown: list[int] = []
         self._weights: dict[int, float] = {}
@@ -68,24 +87,30 @@ class ClassListModel(QAbstractListModel):
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return a class's words, number or weight."""
+        """Return a class's words, number, name or weight."""
         number = self._shown[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return "No class" if number < 0 else f"Class {number}"
+            return "No class" if number < 0 else class_words(number, self._names)
+        if role == _NAME:
+            return self._names[number] if 0 <= number < len(self._names) else ""
+        if role == Qt.ItemDataRole.ToolTipRole and self._names and number >= 0:
+            return class_words(number, self._names)
         if role == _CLASS:
             return number
+        if role == _COLUMN:
+            return str(self._count - 1) if self._names else ""
         if role == _WEIGHT:
             return self._weights.get(number, 0.0) if number >= 0 else float(not self._weights)
         return None
 
-    def show_classes(self, count: int) -> None:
-        """Take on the classes of a model."""
-        self._count = count
+    def show_classes(self, count: int, names: Sequence[str] = ()) -> None:
+        """Take on the classes of a model, and their names where they have some."""
+        self._count, self._names = count, names
         self._rebuild()
 
     def show_filter(self, text: str) -> None:
-        """Show only classes whose number holds the digits of a text."""
-        self._filter = "".join(letter for letter in text if letter.isdigit())
+        """Show only classes whose number or name holds the words of a text."""
+        self._filter = text.strip()
         self._rebuild()
 
     def show_weights(self, classes: Classes) -> None:
@@ -96,7 +121,7 @@ class ClassListModel(QAbstractListModel):
 
     def _rebuild(self) -> None:
         self.beginResetModel()
-        numbers = [number for number in range(self._count) if self._filter in str(number)]
+        numbers = classes_like(self._filter, self._count, self._names)
         self._shown = numbers if self._filter else [-1, *numbers]
         self.endResetModel()
 
@@ -119,13 +144,69 @@ class _ClassDelegate(QStyledItemDelegate):
         if weight:
             painter.setBrush(QColor(tokens.accent))
             painter.drawEllipse(QRectF(rect.left() + 8, rect.center().y() - 3, 6, 6))
-        painter.setPen(QColor(tokens.strong if weight else tokens.text))
-        inner = rect.adjusted(22, 0, -8, 0)
-        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, str(index.data()))
+        colour = QColor(tokens.strong if weight else tokens.text)
+        painter.setPen(colour)
+        metrics = painter.fontMetrics()
+        flags = Qt.AlignmentFlag.AlignVCenter
+        inner = rect.adjusted(_BEFORE, 0, -_AFTER, 0)
         if weight and int(index.data(_CLASS)) >= 0:
             painter.setPen(QColor(tokens.dim))
-            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, f"{weight:.2f}")
+            painter.drawText(inner, flags | Qt.AlignmentFlag.AlignRight, f"{weight:.2f}")
+            painter.setPen(colour)
+        name = str(index.data(_NAME))
+        if name:
+            painter.setPen(QColor(tokens.dim))
+            column = metrics.horizontalAdvance(index.data(_COLUMN))
+            number = QRectF(inner.left(), inner.top(), column, inner.height())
+            painter.drawText(number, flags | Qt.AlignmentFlag.AlignRight, str(index.data(_CLASS)))
+            painter.setPen(colour)
+        words = name or str(index.data())
+        place = inner.adjusted(self._indent(metrics, index), 0, 0, 0)
+        room = self._room(metrics, option, index)
+        painter.drawText(place, flags | Qt.AlignmentFlag.AlignLeft, metrics.elidedText(words, _CUT, room))
         painter.restore()
+
+    def helpEvent(  # noqa: N802
+        self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: _Index
+    ) -> bool:
+        """Tell a name that is cut."""
+        metrics, name = view.fontMetrics(), str(index.data(_NAME) or "")
+        if event.type() == QEvent.Type.ToolTip and metrics.horizontalAdvance(name) <= self._room(
+            metrics, option, index
+        ):
+            QToolTip.hideText()
+            return True
+        return super().helpEvent(event, view, option, index)
+
+    @staticmethod
+    def _indent(metrics: QFontMetrics, index: _Index) -> int:
+        """Return where words begin, right of the column of numbers."""
+        column = str(index.data(_COLUMN))
+        return metrics.horizontalAdvance(column) + _BETWEEN if column else 0
+
+    def _room(self, metrics: QFontMetrics, option: QStyleOptionViewItem, index: _Index) -> int:
+        """Return the px that a name has, which ends before the weight."""
+        weight = metrics.horizontalAdvance("0.00") + _BETWEEN if index.data(_WEIGHT) else 0
+        return int(option.rect.width()) - _BEFORE - _AFTER - self._indent(metrics, index) - weight
+
+
+class ClassFilter(QLineEdit):
+    """The field to search in; the arrow down leaves it for the list.
+
+    Signals
+    -------
+    left()
+        The arrow down was pressed.
+    """
+
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Go down into the list."""
+        if event.key() == Qt.Key.Key_Down:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
 
 
 class ClassList(QListView):
@@ -149,6 +230,14 @@ class ClassList(QListView):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Classes")
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Say so where no class is found."""
+        super().paintEvent(event)
+        if self.model().rowCount() == 0:
+            painter = QPainter(self.viewport())
+            painter.setPen(QColor(theme.current().dim))
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, "No class is like that")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Choose."""
@@ -184,11 +273,11 @@ class ClassPicker(Popup):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._classes: Classes = ()
+        self._names: Sequence[str] = ()
         self.setAccessibleName("Choose a class")
-        self.filter = QLineEdit()
+        self.filter = ClassFilter()
         self.filter.setClearButtonEnabled(False)
         self.filter.setAccessibleName("Filter classes")
-        self.filter.setToolTip("Show only classes whose number holds these digits.")
         self.model = ClassListModel(self)
         self.list = ClassList(self)
         self.list.setModel(self.model)
@@ -205,16 +294,27 @@ class ClassPicker(Popup):
         layout.addWidget(self.list)
         layout.addLayout(self._weights)
         layout.addWidget(self.hint)
-        self.setFixedWidth(theme.px(300))
-        self.filter.textChanged.connect(self.model.show_filter)
+        self.setFixedWidth(theme.px(_WIDTH))
+        self.filter.textChanged.connect(self._filter)
+        self.filter.left.connect(self._enter_list)
         self.filter.returnPressed.connect(self._choose_first)
         self.list.chosen.connect(self._choose)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Take on a model's classes."""
-        count = facts.c_dim if facts is not None else 0
-        self.model.show_classes(count)
-        self.filter.setPlaceholderText(f"Filter {count} classes")
+        count, file = (facts.c_dim, facts.class_file) if facts is not None else (0, "")
+        self._names = facts.class_names if facts is not None else ()
+        self.model.show_classes(count, self._names)
+        self.setFixedWidth(theme.px(_NAMED_WIDTH if self._names else _WIDTH))
+        self.filter.setPlaceholderText(
+            f"Search {count} classes by name or number" if self._names else f"Filter {count} classes"
+        )
+        self.filter.setToolTip(
+            f"Show only classes whose number or name holds these words; the names are from {file}."
+            if self._names
+            else f"Show only classes whose number holds these digits; {NAMES_TIP}, gives them names."
+        )
+        self._show_rows()
 
     def show_session(self, session: Session) -> None:
         """Mark the session's classes."""
@@ -229,6 +329,15 @@ class ClassPicker(Popup):
         self.list.setCurrentIndex(self.model.index(row))
         self.list.scrollTo(self.model.index(row), QListView.ScrollHint.PositionAtCenter)
         self.filter.setFocus()
+
+    def _filter(self, text: str) -> None:
+        self.model.show_filter(text)
+        self.list.scrollToTop()
+
+    def _enter_list(self) -> None:
+        if not self.list.currentIndex().isValid():
+            self.list.setCurrentIndex(self.model.index(0))
+        self.list.setFocus()
 
     def _choose_first(self) -> None:
         if self.model.rowCount():
@@ -262,19 +371,27 @@ class ClassPicker(Popup):
         self.model.show_weights(classes)
         self.hint.setText("Click for one class, Ctrl-click to weigh several")
         if not same:
-            for row in self.rows:
-                row.hide()
-                row.deleteLater()
-            self.rows = [self._weight_row(number) for number, _ in classes]
-            for row in self.rows:
-                self._weights.addWidget(row)
-            if self.isVisible():
-                self.adjustSize()
+            self._show_rows()
         for row, (_, weight) in zip(self.rows, classes, strict=True):
             row.show_amount(weight)
 
-    def _weight_row(self, number: int) -> SliderRow:
-        row = SliderRow(f"Class {number}", 0.0, 1.0, reset=1.0, beyond=10.0, tip="weight of this class.")
+    def _show_rows(self) -> None:
+        """Show a slider for each class that is weighed."""
+        for row in self.rows:
+            row.hide()
+            row.deleteLater()
+        self.rows = [self._weight_row(number, weight) for number, weight in self._classes]
+        for row in self.rows:
+            self._weights.addWidget(row)
+            row.show()  # a layout would do so later, when the size is settled
+        if self.isVisible():
+            super().open_at(self.pos())  # of its new size, and all of it seen
+
+    def _weight_row(self, number: int, weight: float) -> SliderRow:
+        words = class_words(number, self._names)
+        wide = 170 if self._names else 98
+        row = SliderRow(words, 0.0, 1.0, reset=1.0, beyond=10.0, label_px=wide, tip="weight of this class.")
+        row.show_amount(weight)
         row.moved.connect(lambda weight, final: self._weigh(number, weight, final))
         row.cancelled.connect(self.gesture_cancelled)
         return row

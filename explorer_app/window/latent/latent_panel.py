@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPoint, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QImage, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -26,7 +26,7 @@ from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_row import SliderRow, below
-from explorer_app.window.latent.class_picker import ClassPicker, classes_label
+from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, classes_label
 from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
 from explorer_app.window.latent.transform_section import TransformSection
@@ -41,6 +41,9 @@ START_PSI = 0.7
 _NEAR = 10
 """A seed so near by number is walked to on the plane instead of jumped to."""
 
+
+_CLASS_WIDTH = 100
+"""Px that the name of a class may take on its button."""
 
 _LOW = 2
 """What is left, in px, of the margin below when the dock is too low for all of it."""
@@ -75,6 +78,8 @@ class LatentPanel(QWidget):
         self._session = Session()
         self._num_ws = 14
         self._classes = 0
+        self._class_names: tuple[str, ...] = ()
+        self._class_tip = ""
         self.plane = SeedPlane()
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Seed")
@@ -222,10 +227,12 @@ class LatentPanel(QWidget):
             widget.setEnabled(facts is not None)
         self._num_ws = facts.num_ws if facts is not None else 14
         self._classes = facts.c_dim if facts is not None else 0
+        self._class_names = facts.class_names if facts is not None else ()
         self.class_button.setEnabled(self._classes > 0)
-        self.class_button.setToolTip(
-            f"Choose one of {self._classes} classes, or weigh several."
-            if self._classes
+        self._class_tip = (
+            f"Choose one of {self._classes} classes, or weigh several; "
+            + (f"their names are from {facts.class_file}." if facts.class_names else f"{NAMES_TIP}, gives them names.")
+            if facts is not None and facts.c_dim
             else "This network has no classes."
         )
         usual = facts.usual_cutoff if facts is not None else None
@@ -248,8 +255,15 @@ class LatentPanel(QWidget):
         cutoff = session.truncation.cutoff
         self.psi.show_amount(session.truncation.psi)
         self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
-        self.class_button.setText(f"{classes_label(session.classes)} ▾")
+        self._show_classes(session)
         self.hint.show_words(*(("holding a picture", "held") if session.held else ("drag to walk",)))
+
+    def _show_classes(self, session: Session) -> None:
+        words = classes_label(session.classes, self._class_names)
+        cut = self.class_button.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, theme.px(_CLASS_WIDTH))
+        self.class_button.setText(f"{cut.replace('&', '&&')} ▾")
+        is_named = len(session.classes) == 1 and bool(self._class_names)
+        self.class_button.setToolTip(f"{words}. {self._class_tip}" if is_named else self._class_tip)
 
     def show_drift(self, speed: float) -> None:
         """Show the speed of drifting."""

@@ -74,7 +74,7 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Resolution", f"{facts.resolution} × {facts.resolution}, {plural(facts.img_channels, 'channel')}"),
         ("Rows of w", f"{facts.num_ws} of {facts.w_dim}"),
         ("z", str(facts.z_dim)),
-        ("Classes", str(facts.c_dim) if facts.c_dim else "none"),
+        ("Classes", _classes(facts)),
         ("Mapping layers", str(facts.mapping_layers)),
         ("Parameters", f"{facts.parameters:,}"),
         ("Clamp", clamp),
@@ -87,6 +87,11 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Ignored", "\n".join(facts.ignored) or "nothing"),
         ("Warnings", "\n".join(facts.warnings) or "none"),
     ]
+
+
+def _classes(facts: ModelFacts) -> str:
+    count = str(facts.c_dim) if facts.c_dim else "none"
+    return f"{count}, with names from {facts.class_file}" if facts.class_file else count
 
 
 def loading_text(stage: str, share: float) -> str:

@@ -117,3 +117,9 @@ def test_counts_agree_with_their_nouns() -> None:
 def test_a_file_that_asked_for_nothing_says_so() -> None:
     assert model_words.safety_summary(facts(names_requested=(), ignored=())) == "it asked to import nothing"
     assert model_words.safety_details(facts(names_requested=(), ignored=())) == ""
+
+
+def test_the_details_say_where_the_names_of_classes_come_from() -> None:
+    assert dict(model_words.all_facts(facts(c_dim=10)))["Classes"] == "10"
+    named = facts(c_dim=1, class_names=("jay",), class_file="labels.txt")
+    assert dict(model_words.all_facts(named))["Classes"] == "1, with names from labels.txt"

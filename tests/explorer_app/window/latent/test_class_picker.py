@@ -1,0 +1,143 @@
+"""The class list of a network whose classes have names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QToolTip
+
+from explorer_app.session.session import Session
+from explorer_app.window import theme
+from explorer_app.window.latent.latent_panel import LatentPanel
+from tests.helpers.panels import CTRL, Edits, model_facts, mouse
+
+LONG = "great white shark, white shark, man-eater, man-eating shark, Carcharodon carcharias"
+NAMES = ("tench, Tinca tinca", "goldfish", LONG, "needle & compass", *(f"finch {index}" for index in range(196)))
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = LatentPanel()
+    qtbot.addWidget(panel)
+    panel.show_model(replace(model_facts(classes=200), class_names=NAMES, class_file="zoo.labels.txt"), None)
+    panel.edits = Edits(panel)
+    panel.resize(322, 520)
+    panel.show()
+    return panel
+
+
+@pytest.fixture
+def picker(panel, qtbot):
+    qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
+    picker = panel.picker
+    yield picker
+    picker.hide()
+
+
+def shown(picker):
+    return [picker.model.index(row).data() for row in range(picker.model.rowCount())]
+
+
+def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
+    picker.list.scrollTo(picker.model.index(row))
+    place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
+    view = picker.list.viewport()
+    mouse(view, QEvent.Type.MouseButtonPress, place, keys=keys)
+    mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
+
+
+def test_classes_are_listed_by_number_and_name(picker):
+    assert shown(picker)[:3] == ["No class", "0 tench, Tinca tinca", "1 goldfish"]
+    assert picker.model.rowCount() == 201
+
+
+def test_a_class_is_searched_by_words_of_its_name_or_by_its_number(panel, picker, qtbot):
+    qtbot.keyClicks(picker.filter, "Fish")
+    assert shown(picker) == ["1 goldfish"]
+    picker.filter.clear()
+    qtbot.keyClicks(picker.filter, "shark man")
+    assert shown(picker) == [f"2 {LONG}"]
+    picker.filter.clear()
+    qtbot.keyClicks(picker.filter, "104")
+    assert shown(picker) == ["104 finch 100", "108 finch 104"]
+    qtbot.keyClick(picker.filter, Qt.Key.Key_Return)
+    assert panel.edits.session.classes == ((104, 1.0),)
+    assert panel.class_button.text() == "104 finch 100 ▾"
+
+
+def test_the_arrow_down_goes_from_the_search_into_the_list(panel, picker, qtbot):
+    qtbot.keyClicks(picker.filter, "gold")
+    qtbot.keyClick(picker.filter, Qt.Key.Key_Down)
+    assert picker.list.hasFocus() or QApplication.focusWidget() is None
+    qtbot.keyClick(picker.list, Qt.Key.Key_Return)
+    assert panel.edits.session.classes == ((1, 1.0),)
+
+
+def test_a_search_that_finds_nothing_says_so(picker, qtbot):
+    qtbot.keyClicks(picker.filter, "finch")
+    before = picker.list.viewport().grab().toImage()
+    picker.filter.clear()
+    qtbot.keyClicks(picker.filter, "unicorn")
+    empty = picker.list.viewport().grab().toImage()
+    assert picker.model.rowCount() == 0
+    assert empty != before
+    colours = {empty.pixel(x, empty.height() // 2 + y) for x in range(empty.width()) for y in range(-6, 6)}
+    assert len(colours) > 2, "words stand in the middle"
+    qtbot.keyClick(picker.filter, Qt.Key.Key_Return)
+
+
+def test_a_long_name_is_cut_on_the_button_and_told_whole_in_its_tooltip(panel):
+    panel.edits.show(Session(classes=((2, 1.0),)))
+    button = panel.class_button
+    assert button.text().startswith("2 great")
+    assert "…" in button.text()
+    assert button.geometry().right() <= panel.width() - theme.MARGIN
+    assert button.toolTip().startswith(f"2 {LONG}. ")
+    assert "zoo.labels.txt" in button.toolTip()
+    panel.edits.show(Session(classes=((3, 1.0),)))
+    assert "&&" in button.text(), "an ampersand is part of the name, not a key to press"
+
+
+def test_a_name_that_is_cut_in_the_list_is_told_whole_where_one_points(picker, qtbot):
+    def pointed_at(row):
+        index = picker.model.index(row)
+        option = QStyleOptionViewItem()
+        option.rect = picker.list.visualRect(index)
+        place = option.rect.center()
+        event = QHelpEvent(QEvent.Type.ToolTip, place, picker.list.viewport().mapToGlobal(place))
+        picker.list.itemDelegate().helpEvent(event, picker.list, option, index)
+        return QToolTip.text()
+
+    assert pointed_at(2) == "", "a name that is seen whole needs none"
+    assert LONG in pointed_at(3)
+    QToolTip.hideText()
+
+
+def test_weights_have_the_names_of_their_classes(panel, picker):
+    click_row(picker, 2)
+    click_row(picker, 4, CTRL)
+    assert [row.label.full_text for row in picker.rows] == ["1 goldfish", "3 needle & compass"]
+    panel.show_model(model_facts(classes=200), None)
+    assert [row.label.full_text for row in picker.rows] == ["Class 1", "Class 3"]
+
+
+def test_the_list_stays_on_the_screen_when_weights_come(panel, picker):
+    area = picker.screen().availableGeometry()
+    picker.hide()
+    picker.open_at(QPoint(area.left(), area.bottom() - picker.height()))
+    for number in range(8):
+        picker.list.chosen.emit(number, True)
+    assert len(picker.rows) == 8
+    assert area.contains(picker.geometry())
+    assert picker.height() >= picker.sizeHint().height()
+    assert all(row.isVisible() for row in picker.rows)
+
+
+def test_where_names_come_from_is_told(panel, picker):
+    assert "zoo.labels.txt" in picker.filter.toolTip()
+    panel.show_model(model_facts(classes=200), None)
+    for tip in (picker.filter.toolTip(), panel.class_button.toolTip()):
+        assert "MODEL.labels.txt" in tip
