@@ -3,8 +3,9 @@
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
 picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it; its toRGB stands
-alone. Plans for fp32, and kernels that failed on this GPU, run the plain kernels instead, which share the
-layout of every region, so that either can stand between two of the other.
+alone. A layer that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and
+kernels that failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either
+can stand between two of the other.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.filtered_lrelu import (
     FilterSite,
     filter_geometry,
@@ -31,6 +33,7 @@ from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fus
 from gpu_backend.cuda.launches.mapping import mapping_launches
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
 from gpu_backend.cuda.launches.styles import styles_launch
+from gpu_backend.cuda.launches.tap_display import tap_display
 from gpu_backend.cuda.launches.to_rgb import plain_to_rgb, to_rgb
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
@@ -38,7 +41,7 @@ from gpu_backend.cuda.style_layout import StyleLayout
 from gpu_backend.cuda.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.skip_conv import SkipConv
-from gpu_backend.ops.styles import StyleSlot
+from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.arena import ALIGNMENT, place
 from gpu_backend.plan.plan import Buffer, Plan, Step
@@ -82,9 +85,10 @@ class _Synthesis:
         self.half = plan.key.precision == "fp16"
         self.is_plain = everything_plain or not self.half
         self.readers = _readers(plan)
-        self.styles = next(step for step in plan.steps if step.op == "styles")
-        self.layout = StyleLayout(self.styles.attributes)
-        self.slots: dict[str, StyleSlot] = {slot.layer: slot for slot in self.styles.attributes.slots}
+        self.styles = next((step for step in plan.steps if step.op == "styles"), None)
+        styles = Styles(0, (), 0, 0) if self.styles is None else self.styles.attributes
+        self.layout = StyleLayout(styles)
+        self.slots: dict[str, StyleSlot] = {slot.layer: slot for slot in styles.slots}
         self.skips: dict[str, SkipPicture] = {}
         """Doubled picture's buffer in the plan -> the small one that is added instead."""
         self.part_counts: dict[str, int] = {}
@@ -96,7 +100,8 @@ class _Synthesis:
         """Build every step; the constant, resnet's sum and the display ride along with others."""
         batch = self.plan.key.batch
         parts = [Built((), (), (*self._inputs(), Region("flags", (batch,), "uint32", "output")))]
-        parts.append(self._styles(self.styles))
+        if self.styles is not None:
+            parts.append(self._styles(self.styles))
         for step in self.plan.steps:
             if step.op == "fourier_features":
                 parts.append(self._features(step))
@@ -108,6 +113,9 @@ class _Synthesis:
                 parts.append(self._skip(step))
             elif step.op == "to_rgb":
                 parts.append(self._to_rgb(step))
+            elif step.op == "tap_display":
+                shown = next(item for part in parts for item in part.regions if item.name == step.inputs[0])
+                parts.append(tap_display(step, shown, batch, self.target.multiprocessors))
         return Built.joined(parts)
 
     def _inputs(self) -> tuple[Region, ...]:
@@ -184,7 +192,13 @@ class _Synthesis:
         attributes: SkipConv = step.attributes
         small = f"{step.outputs[0]}/small"
         self.skips[step.outputs[0]] = SkipPicture(small, attributes.gain, attributes.taps)
-        return self._either(ConvWork.of_step(step), replace(self._site(_raw(step.inputs[0]), ""), y=small))
+        made = self._either(ConvWork.of_step(step), replace(self._site(_raw(step.inputs[0]), ""), y=small))
+        if not self._is_shown(step.outputs[0]):
+            return made
+        return Built.joined((made, doubled(step, small, step.outputs[0], self.plan.key.batch, half=self.half)))
+
+    def _is_shown(self, out: str) -> bool:
+        return any(reader.op == "tap_display" for reader in self.readers.get(out, []))
 
     def _site(self, x: str, out: str) -> ConvSite:
         """Return where a convolution stands whose output is the plan's buffer `out`."""
@@ -209,7 +223,7 @@ class _Synthesis:
             demod_offset=None,
             demod_stride=self.layout.demod_width,
             style_stride=self.layout.style_width,
-            y=out if is_filtered or next_conv is not None else None,
+            y=out if is_filtered or next_conv is not None or self._is_shown(out) else None,
             next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
             y_raw=_raw(out) if any(reader.op == "skip_conv" for reader in readers) else None,
             rgb=rgb,

@@ -115,7 +115,7 @@ class Renderer:
             executor, self._device = cpu_instead(model, error)
             self._network = Network(model, executor, plan_budget_nbytes)
         self._executor = executor
-        self._check = RequestCheck(model, self._network.noise_layer_count, has_taps=self._device.id == CPU_ID)
+        self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
         self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
 

@@ -18,20 +18,14 @@ class RequestCheck:
     """Checks all of a request but its blend, which is checked where it is computed.
 
     Noise that was fine the last time is not looked at again: during a drag it is the same for every frame.
-
-    Parameters
-    ----------
-    has_taps
-        Whether the device can show layers.
     """
 
-    def __init__(self, model: Model, noise_layer_count: int, *, has_taps: bool = True) -> None:
+    def __init__(self, model: Model, noise_layer_count: int) -> None:
         self._facts = model.facts
         self._full = model.spec.resolution
         self._resolutions = (*model.spec.draft_resolutions, self._full)
         self._noise_layer_count = noise_layer_count
         self._layers = {layer.name: layer for layer in model.facts.layers}
-        self._has_taps = has_taps
         self._good_noise = Noise()
 
     def check(self, request: RenderRequest) -> int:
@@ -88,8 +82,6 @@ class RequestCheck:
             raise RequestError(
                 f"The layer must be one of this network's, {first} to {last}, but {tap.layer[:40]!r} came."
             )
-        if not self._has_taps:
-            raise RequestError("Layers are shown by the processor in this version, but a GPU renders; choose the CPU.")
         if len(tap.channels) not in (1, 3):
             raise RequestError(f"A layer is shown by one channel or by three, but {len(tap.channels)} came.")
         for channel in tap.channels:

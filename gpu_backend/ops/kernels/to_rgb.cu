@@ -5,12 +5,7 @@
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
 // Grid: pixels of a sample, 256 a block; samples.
 // part: doubling
-
-__device__ __forceinline__ unsigned to_byte(float v) {
-    // Two roundings, as the official rule has; a number that is none becomes 0.
-    const float scaled = __fadd_rn(__fmul_rn(v, 127.5f), 128.0f);
-    return (unsigned)fminf(fmaxf(scaled, 0.0f), 255.0f);
-}
+// part: bytes
 
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,

@@ -103,6 +103,10 @@ def recipes_of(architecture: str) -> tuple[KernelRecipe, ...]:
             found.update(dict.fromkeys(lower(plan, weights, target).recipes))
         plain = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
         found.update(dict.fromkeys(lower(plain, weights, target, everything_plain=True).recipes))
+        for layer in (spec.layers[-1], next((one for one in spec.layers if one.kind == "skip"), spec.layers[1])):
+            for precision in ("fp16", "fp32"):
+                shown = build_plan(spec, PlanKey("model", "synthesis", 1, 0, precision, layer.name))
+                found.update(dict.fromkeys(lower(shown, weights, target).recipes))
         mapping = build_plan(spec, PlanKey("model", "mapping", 1))
         found.update(dict.fromkeys(lower(mapping, weights, target).recipes))
     # What no plan asks for: the kernel that timing is calibrated with.

@@ -20,10 +20,8 @@ from gpu_backend import (
     Renderer,
     RenderRequest,
     RequestError,
-    Tap,
     Truncation,
 )
-from gpu_backend.renderer.request_check import RequestCheck
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
 
@@ -83,11 +81,3 @@ def test_arrays_of_the_wrong_shape_are_refused_with_one_sentence(renderer: Rende
         renderer.synthesize(np.zeros((1, 8, 8)), transform=np.eye(3))
     with pytest.raises(RequestError, match="must be one of none, const, random"):
         renderer.layer_statistics(np.zeros((1, 8, 8)), noise="loud")  # type: ignore[arg-type]
-
-
-def test_on_a_gpu_a_layer_as_the_picture_is_refused_with_what_to_do(renderer: Renderer) -> None:
-    request = replace(request_for(renderer), tap=Tap("b8.conv0"))
-    model = renderer.model
-    assert RequestCheck(model, 7).check(request) == 8
-    with pytest.raises(RequestError, match=r"^Layers are shown by the processor .*; choose the CPU\.$"):
-        RequestCheck(model, 7, has_taps=False).check(request)

@@ -1,0 +1,88 @@
+"""Launches that show a layer instead of the picture: its figures, then its bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import region
+from gpu_backend.cuda.schedule import Launch, Region
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.tap_display import LEAST, MOST, TapDisplay
+from gpu_backend.plan.plan import Step
+
+_THREADS = 256
+_LANES = 32
+_WIDE = 8
+"""Channels of a thread, where whole groups of so many lie in memory."""
+_PIXELS = 8
+"""Of a thread, at least."""
+_MOST_STRETCHES = 256
+"""Every block that makes bytes looks at all of them."""
+
+FIGURES, SHARES = "tap/figures", "tap/shares"
+"""Regions between the two kernels."""
+
+
+def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Built:
+    """Build what shows a layer.
+
+    Reads `x` (batch, side, side, at least the layer's channels) and ``tap``; writes the step's outputs, of which it
+    declares all but ``flags``.
+
+    Parameters
+    ----------
+    multiprocessors
+        Of the GPU: so many blocks, a few times, share the work.
+    """
+    settings: TapDisplay = step.attributes
+    area, stride = settings.resolution**2, x.shape[-1]
+    wide = _WIDE if stride % _WIDE == 0 else 1
+    lanes = min(_LANES, 1 << (-(-stride // wide) - 1).bit_length())
+    slab = lanes * wide
+    slabs = -(-stride // slab)
+    most = min(_MOST_STRETCHES, -(-area * lanes // (_THREADS * _PIXELS)))
+    stretch = -(-area // max(1, min(most, -(-4 * multiprocessors // (slabs * batch)))))
+    stretches = -(-area // stretch)
+    half, itemsize = int(x.dtype == "float16"), np.dtype(x.dtype).itemsize
+    pixels, flags, statistics, values = step.outputs
+    sizes = np.int32(area), np.int32(stride), np.int32(settings.channels)
+    numbers = batch * area * settings.channels
+    measure = Launch(
+        layer=step.layer,
+        label="tap_statistics",
+        recipe=_recipe("tap_statistics", HALF=half, WIDE=wide, LANES=lanes),
+        grid=(stretches, slabs, batch),
+        block=(_THREADS, 1, 1),
+        shared_nbytes=0,
+        arguments=(region(x.name), region(FIGURES), region(SHARES), *sizes, np.int32(stretch)),
+        flops=6 * numbers,
+        nbytes=itemsize * numbers,
+    )
+    show = Launch(
+        layer=step.layer,
+        label="tap_display",
+        recipe=_recipe("tap_display", HALF=half, LEAST=f"{LEAST}f", MOST=f"{MOST}f"),
+        grid=(min(-(-area // _THREADS), 2 * multiprocessors), batch, 1),
+        block=(_THREADS, 1, 1),
+        shared_nbytes=0,
+        arguments=(
+            *(region(name) for name in (x.name, FIGURES, SHARES, "tap", pixels, values, statistics, flags)),
+            *sizes,
+            *(np.int32(number) for number in (stretches, stretch, slabs, slab)),
+        ),
+        flops=9 * batch * area,
+        nbytes=batch * area * (3 * itemsize + 8),
+    )
+    regions = (
+        Region(FIGURES, (batch, stretches, stride, 4), "float32", "scratch"),
+        Region(SHARES, (batch, stretches, slabs, 4), "float32", "scratch"),
+        Region(pixels, settings.output_shape(batch), "uint8", "output"),
+        Region(statistics, settings.statistics_shape(batch), "float32", "output"),
+        Region(values, settings.values_shape(batch), "float32", "output"),
+    )
+    return Built((measure, show), (), regions)
+
+
+def _recipe(stem: str, **defines: int | str) -> KernelRecipe:
+    return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))

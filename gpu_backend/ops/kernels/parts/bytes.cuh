@@ -1,0 +1,7 @@
+// The rule of gpu_backend/ops/to_display.py.
+
+__device__ __forceinline__ unsigned to_byte(float v) {
+    // Two roundings, as the official rule has; a number that is none becomes 0.
+    const float scaled = __fadd_rn(__fmul_rn(v, 127.5f), 128.0f);
+    return (unsigned)fminf(fmaxf(scaled, 0.0f), 255.0f);
+}
