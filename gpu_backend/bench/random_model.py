@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,14 @@ from gpu_backend.bench.shapes import Shape
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model
-from gpu_backend.model.spec import MappingSpec, NetworkSpec, StyleGAN1Spec, StyleGAN2Spec, StyleGAN3Spec
+from gpu_backend.model.spec import ClassTable, MappingSpec, NetworkSpec, StyleGAN1Spec, StyleGAN2Spec, StyleGAN3Spec
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
+from gpu_backend.model.stylegan_xl_design import STEM, StyleGANXLDesign
 
 _MAPPING_LAYERS, _MAPPING_LAYERS_3 = 8, 2
 _CLAMP = 256.0
+_Z_DIM_XL, _CLASSES, _CLASS_WIDTH = 64, 1000, 320
+"""Of the public StyleGAN-XL networks for ImageNet."""
 
 
 def random_model(shape: Shape, *, seed: int = 0) -> Model:
@@ -82,8 +86,8 @@ def _stylegan2(shape: Shape) -> StyleGAN2Spec:
 
 def _stylegan3(shape: Shape, generator: np.random.Generator) -> tuple[StyleGAN3Spec, dict[str, NDArray[np.float32]]]:
     """Return the spec, and the tensors that are not random, or not normal."""
-    is_r = shape.config == "R"
-    design = StyleGAN3Design(
+    is_r, is_xl = shape.config == "R", shape.config == "XL"
+    design: StyleGAN3Design | StyleGANXLDesign = StyleGAN3Design(
         shape.resolution,
         channel_base=shape.base,
         channel_max=shape.maximum,
@@ -91,13 +95,19 @@ def _stylegan3(shape: Shape, generator: np.random.Generator) -> tuple[StyleGAN3S
         is_radial=is_r,
         conv_clamp=_CLAMP,
     )
+    mapping = MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS_3)
+    if is_xl:
+        stem = replace(STEM, channel_base=shape.base, channel_max=shape.maximum, conv_clamp=_CLAMP)
+        design = StyleGANXLDesign(shape.resolution, stem)
+        table = ClassTable(_CLASSES, _CLASS_WIDTH)
+        mapping = MappingSpec(_Z_DIM_XL, _CLASSES, _Z_DIM_XL, mapping.widths, class_table=table)
     layers, grid = design.layers(), design.input()
     spec = StyleGAN3Spec(
-        family="stylegan3",
+        family="stylegan_xl" if is_xl else "stylegan3",
         resolution=shape.resolution,
         img_channels=3,
         num_ws=len(layers) + 1,
-        mapping=MappingSpec(shape.w_dim, 0, 0, (shape.w_dim,) * _MAPPING_LAYERS_3),
+        mapping=mapping,
         input=grid,
         layers=layers,
     )

@@ -17,10 +17,10 @@ class Shape:
     ----------
     base, maximum
         The block at R of a StyleGAN1 or StyleGAN2 has min(base / R, maximum) channels; for a StyleGAN3, see
-        `StyleGAN3Design`.
+        `StyleGAN3Design`, and for a StyleGAN-XL that of its stem.
     config
         ``"AdaIN"`` for a StyleGAN1, ``"skip"`` for a StyleGAN2 of that architecture, ``"T"`` or ``"R"`` for a
-        StyleGAN3.
+        StyleGAN3, ``"XL"`` for a StyleGAN-XL of a thousand classes, grown from 16 x 16 by doubling.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Shape:
     base: int
     maximum: int
     w_dim: int = 512
-    config: Literal["AdaIN", "skip", "T", "R"] = "skip"
+    config: Literal["AdaIN", "skip", "T", "R", "XL"] = "skip"
 
 
 SHAPES = {
@@ -44,10 +44,13 @@ SHAPES = {
         Shape("t256", 256, 16384, 512, config="T"),
         Shape("r1024", 1024, 65536, 1024, config="R"),
         Shape("r256", 256, 32768, 1024, config="R"),
+        Shape("xl1024", 1024, 65536, 1024, config="XL"),
+        Shape("xl256", 256, 65536, 1024, config="XL"),
     )
 }
 """The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones; of
-StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256."""
+StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256. Those of StyleGAN-XL are laid
+out with heads of seven layers; the public files say their layers themselves, and need not be so."""
 
 _OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
 

@@ -18,6 +18,8 @@ from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.spec import StyleGAN3Spec
 from gpu_backend.model.stylegan3_attributes import STYLEGAN3_ATTRIBUTES, STYLEGAN3_ROLES, expected_of_stylegan3
 
+STYLEGAN_XL = "StyleGAN-XL repository"
+
 _EMBEDDING = "torch.nn.modules.sparse Embedding"
 _TABLE = "a table of classes at mapping.embed"
 
@@ -32,8 +34,8 @@ _STALE = {("", "num_ws"), ("synthesis", "num_ws"), ("synthesis", "img_resolution
 
 
 def stylegan_xl_flavour(modules: Modules) -> str:
-    """Return which of the two kinds of networks this is."""
-    return "StyleGAN-XL super-resolution" if _is_grown(modules) else "StyleGAN-XL stem"
+    """Whose conventions the file follows, and whether the network was grown from a smaller one."""
+    return f"{STYLEGAN_XL}, super-resolution" if _is_grown(modules) else STYLEGAN_XL
 
 
 def check_stylegan_xl_classes(modules: Modules) -> tuple[str, ...]:

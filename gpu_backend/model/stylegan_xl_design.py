@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from gpu_backend.model.spec import FilteredLayerSpec, FourierSpec
 from gpu_backend.model.stylegan3_design import SidedLayer, StyleGAN3Design, filters_of
 
-_STEM = StyleGAN3Design(16, channel_base=65536, channel_max=1024, num_layers=10)
+STEM = StyleGAN3Design(16, channel_base=65536, channel_max=1024, num_layers=10)
+"""The usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class StyleGANXLDesign:
     """
 
     resolution: int
-    stem: StyleGAN3Design = field(default=_STEM)
+    stem: StyleGAN3Design = field(default=STEM)
     head_layers: int = 7
 
     def layers(self) -> tuple[FilteredLayerSpec, ...]:

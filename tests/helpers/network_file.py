@@ -18,6 +18,7 @@ import numpy as np
 from gpu_backend.model import LayerSpec, Model, StyleGAN2Spec, StyleGAN3Spec
 from tests.helpers.pickle_writer import Call, Global, PersistentId, PickleWriter
 from tests.helpers.stylegan3_file import stylegan3_synthesis
+from tests.helpers.stylegan_xl_file import class_modules, dill_set, is_grown
 
 Flavour = Literal["ada", "stylegan3"]
 Container = Literal["pickle", "zip", "stream"]
@@ -75,7 +76,9 @@ class NetworkWriter:
 
     def __init__(self, model: Model, tensors: _TensorWriter, flavour: Flavour, edits: Mapping[str, Any]) -> None:
         self._model = model
-        self._tensors = tensors
+        self.weights = model.weights
+        self.tensors = tensors
+        self._is_xl = isinstance(model.spec, StyleGAN3Spec) and model.spec.family == "stylegan_xl"
         self._flavour = flavour
         self._edits = edits
 
@@ -86,8 +89,18 @@ class NetworkWriter:
         picture = {"img_resolution": spec.resolution, "img_channels": spec.img_channels}
         synthesis = stylegan3_synthesis(self, spec) if isinstance(spec, StyleGAN3Spec) else self._synthesis(spec)
         children = {"synthesis": synthesis, "mapping": self._mapping()}
-        kwargs = Call(Global("dnnlib.util", "EasyDict"), (), is_new=True, items={**own, **picture})
-        return self.module("", "Generator", {**own, **picture, "num_ws": spec.num_ws}, modules=children, kwargs=kwargs)
+        given: dict[str, Any] = {**own, **picture}
+        class_name = "Generator"
+        if isinstance(spec, StyleGAN3Spec) and self._is_xl and is_grown(spec):
+            class_name = "SuperresGenerator"
+            given = {
+                "img_resolution": spec.resolution,
+                "path_stem": "/home/a/stem.pkl",
+                "head_layers": 7,
+                "up_factor": 2,
+            }
+        kwargs = Call(Global("dnnlib.util", "EasyDict"), (), is_new=True, items=given)
+        return self.module("", class_name, {**own, **picture, "num_ws": spec.num_ws}, modules=children, kwargs=kwargs)
 
     def _synthesis(self, spec: StyleGAN2Spec) -> Call:
         blocks: dict[str, list[LayerSpec]] = {}
@@ -105,7 +118,10 @@ class NetworkWriter:
         mapping = spec.mapping
         modules = {}
         inputs = mapping.z_dim
-        if mapping.c_dim:
+        if isinstance(spec, StyleGAN3Spec) and self._is_xl:
+            modules |= class_modules(self, spec)
+            inputs += mapping.embed_dim
+        elif mapping.c_dim:
             modules["embed"] = self.connected("mapping.embed", "linear", 1.0, mapping.c_dim)
             inputs += mapping.embed_dim
         for index, width in enumerate(mapping.widths):
@@ -185,10 +201,10 @@ class NetworkWriter:
     ) -> Call:
         """A module with its tensors, of which those that the model lacks are left out if they end in _filter."""
         state: dict[str, Any] = {
-            "training": False,
+            "training": self._is_xl,
             "_parameters": Call(_ORDERED, (), items={name: self._array(path, name, True) for name in parameters}),
             "_buffers": Call(_ORDERED, (), items={name: self._array(path, name, False) for name in buffers}),
-            "_non_persistent_buffers_set": set(),
+            "_non_persistent_buffers_set": dill_set() if self._is_xl else set(),
             "_forward_hooks": Call(_ORDERED, ()),
             "_modules": Call(_ORDERED, (), items=dict(modules or {})),
             "_init_args": (),
@@ -211,7 +227,7 @@ class NetworkWriter:
             assert isinstance(self._model.spec, StyleGAN2Spec)
             taps = np.array(self._model.spec.resample_filter)
             array = (taps if len(taps) >= 8 else np.outer(taps, taps)).astype(np.float32)
-        return self._tensors.parameter(array) if is_parameter else self._tensors.tensor(array)
+        return self.tensors.parameter(array) if is_parameter else self.tensors.tensor(array)
 
 
 def persistent(class_name: str, state: Any, version: int = 6, source: str = "# source\n") -> Call:

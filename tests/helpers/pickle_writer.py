@@ -19,7 +19,7 @@ class Global:
 class Call:
     """A call of a name, or with `is_new` the making of an object; `state` is handed over by BUILD."""
 
-    target: Global
+    target: Global | Call
     arguments: tuple[Any, ...]
     state: Any = None
     is_new: bool = False

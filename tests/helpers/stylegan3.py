@@ -73,12 +73,11 @@ def make_spec(options: StyleGAN3Options) -> StyleGAN3Spec:
     )
 
 
-def make_weights(options: StyleGAN3Options, seed: int = 0) -> Weights:
-    """Random weights of every shape, spread so that biases, pose and averages all show; the filters are designed."""
+def make_weights(spec: StyleGAN3Spec, filters: Weights, seed: int = 0) -> Weights:
+    """Random weights of every shape, spread so that biases, pose and averages all show; the filters are as given."""
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}
-    filters = options.design.filters()
-    for name, shape in tensor_shapes(make_spec(options)).items():
+    for name, shape in tensor_shapes(spec).items():
         values = generator.standard_normal(shape)
         if name in filters:
             values = filters[name]
@@ -105,12 +104,17 @@ def make_weights(options: StyleGAN3Options, seed: int = 0) -> Weights:
 def make_stylegan3(options: StyleGAN3Options | None = None, *, seed: int = 0, **changes: Any) -> Model:
     """Make a model from options; keywords change single ones: ``make_stylegan3(**R, seed=3)``."""
     options = replace(options or StyleGAN3Options(), **changes)
-    spec, weights = make_spec(options), make_weights(options, seed)
+    spec = make_spec(options)
+    return model_of(spec, make_weights(spec, options.design.filters(), seed))
+
+
+def model_of(spec: StyleGAN3Spec, weights: Weights) -> Model:
+    """A model without a file."""
     digest = hashlib.sha256(repr(spec).encode())
     for name in sorted(weights):
         digest.update(weights[name].tobytes())
     file = FileFacts(
-        path=Path(f"made-{spec.architecture}-{spec.resolution}-{seed}.safetensors"),
+        path=Path(f"made-{spec.architecture}-{spec.resolution}.safetensors"),
         nbytes=sum(array.nbytes for array in weights.values()),
         model_id=digest.hexdigest(),
     )
