@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu_backend import DeviceLostError, Latent, Noise, Renderer, RenderOptions, plane_point
+from gpu_backend import DeviceLostError, Latent, Noise, Renderer, RenderOptions, Tap, plane_point
 from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
@@ -148,3 +148,33 @@ def test_a_device_that_is_lost_in_a_frame_is_lost_for_good(after: int, renderer:
     renderer.close()
     renderer.close()
     assert driver.is_closed
+
+
+def test_a_layer_on_show_is_a_graph_of_its_own_and_its_channels_and_gain_capture_nothing(
+    renderer: Renderer, driver: FakeDriver
+) -> None:
+    renderer.render(request_for(renderer))
+    captures = driver.captures
+    for move in range(10):
+        for name in ("b16.conv0", "b32.torgb"):
+            tap = Tap(name, (move % 3,), gain_db=move - 5.0, is_normalized=bool(move % 2))
+            frame = renderer.render(request_for(renderer, tap=tap, wants_tap_values=True))
+            side = 16 if name == "b16.conv0" else 32
+            assert frame.pixels.shape == (side, side, 4)
+            assert frame.tap is not None
+            assert frame.tap.shape == (3 if name == "b32.torgb" else 40, side, side)
+            assert frame.tap.values is not None
+            assert frame.tap.values.shape == (side, side)
+    assert driver.captures == captures + 2
+
+
+def test_numbers_of_a_layer_stay_when_other_frames_come(driver: FakeDriver, renderer: Renderer) -> None:
+    def count_up(driver: FakeDriver, *arguments: int) -> None:
+        driver.view(arguments[5], (32, 32), "float32")[:] += 1
+
+    driver.kernels["tap_display"] = FakeKernel(count_up)  # type: ignore[index]
+    request = request_for(renderer, tap=Tap("b32.conv0"), wants_tap_values=True)
+    frames = [renderer.submit(request) for _ in range(5)]
+    found = [frame.wait().tap for frame in frames]
+    numbers = [None if tap is None or tap.values is None else float(tap.values[7, 9]) for tap in found]
+    assert numbers == [1, 2, 3, 4, 5]
