@@ -49,8 +49,8 @@ SHAPES = {
     )
 }
 """The sizes of the public models: config F at 1024 and 512, the 256 models with half the channels, and the 32 ones; of
-StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256. Those of StyleGAN-XL are laid
-out with heads of seven layers; the public files say their layers themselves, and need not be so."""
+StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256. Those of StyleGAN-XL have
+heads of seven layers; the public files say their layers themselves, and need not be so."""
 
 _OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.errors import RequestError
-from gpu_backend.latent.classes import class_label
+from gpu_backend.latent.classes import class_label, picking_labels
 
 
 def test_one_class_is_one_hot() -> None:
@@ -36,3 +36,11 @@ def test_a_class_for_a_network_without_classes_is_refused() -> None:
 def test_a_weight_that_is_not_finite_is_refused() -> None:
     with pytest.raises(RequestError, match="weight of class 1 must be a finite number"):
         class_label([(1, math.nan)], 5)
+
+
+def test_labels_that_pick_stay_as_they_are_and_empty_ones_pick_the_first_class() -> None:
+    labels = np.array([[0, 1, 0], [0, 0, 0], [0.5, 0, -1]], np.float32)
+    found = picking_labels(labels)
+    assert found.tolist() == [[0, 1, 0], [1, 0, 0], [0.5, 0, -1]]
+    assert labels[1].tolist() == [0, 0, 0], "the ones that came are left alone"
+    assert picking_labels(found) is found

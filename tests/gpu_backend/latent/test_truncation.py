@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.errors import RequestError
-from gpu_backend.latent.truncation import truncate
+from gpu_backend.latent.truncation import label_averages, truncate
 
 W_AVG = np.array([1.0, -2.0, 0.5], dtype=np.float32)
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
@@ -52,3 +52,23 @@ def test_an_average_that_is_not_finite_is_refused_only_where_it_matters() -> Non
     assert np.array_equal(truncate(ROWS, broken, 1.0), ROWS)
     with pytest.raises(RequestError, match="set psi to 1"):
         truncate(ROWS, broken, 0.7)
+
+
+def test_one_average_serves_every_label() -> None:
+    assert np.array_equal(label_averages(W_AVG, np.zeros((2, 0), np.float32)), np.tile(W_AVG, (2, 1)))
+    assert np.array_equal(label_averages(W_AVG, np.eye(3, dtype=np.float32)), np.tile(W_AVG, (3, 1)))
+
+
+def test_averages_of_classes_are_those_of_the_label_by_the_size_of_its_weights() -> None:
+    averages = np.arange(12, dtype=np.float32).reshape(4, 3)
+    labels = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 3], [-1, 1, 0, 0], [0, 0, 0, 0.2]], np.float32)
+    found = label_averages(averages, labels)
+    expected = [averages[2], averages[0], (averages[0] + 3 * averages[3]) / 4, averages[:2].mean(0), averages[3]]
+    assert found == pytest.approx(np.array(expected))
+
+
+def test_each_of_a_batch_may_move_towards_an_average_of_its_own() -> None:
+    batch, averages = np.stack([ROWS, -ROWS]), np.stack([W_AVG, 2 * W_AVG])
+    moved = truncate(batch, averages[:, None], 0.5, 3)
+    assert np.array_equal(moved[0], truncate(ROWS, averages[0], 0.5, 3))
+    assert np.array_equal(moved[1], truncate(-ROWS, averages[1], 0.5, 3))

@@ -12,6 +12,7 @@ import gpu_backend.reference
 from gpu_backend.cpu.kernel_table import KERNELS
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.concat import Concat
+from gpu_backend.ops.embedding import Embedding
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -53,6 +54,8 @@ def test_an_up_convolution_counts_the_low_resolution_and_its_filter() -> None:
 
 def test_small_operations() -> None:
     assert Concat((3, 4)).output_shape(2) == (2, 7)
+    assert Embedding(1000, 320).output_shape(2) == (2, 320)
+    assert Embedding(1000, 320).flops(2) == 2 * 2 * 320
     assert FullyConnected(3, 4, 1.0, BiasAct()).flops(2) == 48
     assert ToRgb(8, 3, 4, 0, None, (1.0,), adds_image=False).flops(1) == 2 * 16 * 3 * 8
     assert ToDisplay(3, 4).output_shape(2) == (2, 4, 4, 4)

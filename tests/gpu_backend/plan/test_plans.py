@@ -4,11 +4,14 @@ import dataclasses
 
 import pytest
 
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import NetworkOptions, make_spec
+from tests.helpers.stylegan_xl import StyleGANXLOptions, make_spec_xl
 
 
 def shapes(plan: Plan, role: str) -> dict[str, tuple[int, ...]]:
@@ -85,6 +88,19 @@ def test_a_conditional_mapping_takes_labels() -> None:
         "mapping.fc0",
         "mapping.fc1",
     ]
+
+
+def test_a_table_of_classes_is_looked_into_before_a_layer_with_an_activation() -> None:
+    spec = make_spec_xl(StyleGANXLOptions())
+    plan = build_mapping_plan(spec, "id", batch=2)
+    assert shapes(plan, "input") == {"z": (2, 6), "c": (2, 4)}
+    assert [(step.layer, step.op) for step in plan.steps[1:4]] == [
+        ("mapping.embed", "embedding"),
+        ("mapping.embed_proj", "fully_connected"),
+        ("mapping.embed.normalize", "normalize_2nd_moment"),
+    ]
+    assert plan.steps[2].attributes == FullyConnected(10, 6, 1.0, BiasAct.of_layer("lrelu"))
+    assert shapes(build_mapping_plan(make_spec_xl(StyleGANXLOptions(c_dim=0)), "id"), "input") == {"z": (1, 6)}
 
 
 def test_a_joined_label_is_normalised_with_z() -> None:

@@ -16,6 +16,7 @@ from gpu_backend.reference.mapping import run_mapping
 from tests.helpers.gpu import run_launches
 from tests.helpers.kernel_checks import assert_arguments_fit
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan_xl import make_stylegan_xl
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "unconditional": {"z_dim": 12, "w_dim": 5, "mapping_layers": 3},
@@ -42,6 +43,16 @@ def test_every_step_is_one_launch_and_every_buffer_a_region(name: str, batch: in
         assert_arguments_fit(launch, built.regions, built.constants)
         assert launch.nbytes > 0
         assert launch.shared_nbytes <= 48 * 1024
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_table_of_classes_is_a_launch_too(batch: int) -> None:
+    model = make_stylegan_xl()
+    plan = build_mapping_plan(model.spec, model.facts.model_id, batch=batch)
+    built = mapping_launches(plan, model.weights)
+    assert [(launch.layer, launch.label) for launch in built.launches] == [(s.layer, s.op) for s in plan.steps]
+    for launch in built.launches:
+        assert_arguments_fit(launch, built.regions, built.constants)
 
 
 def test_a_layer_is_packed_in_whole_groups_with_its_learning_rate_in() -> None:
