@@ -6,6 +6,7 @@ configuration. A test that expects a log clears it.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
@@ -16,6 +17,10 @@ from typing import Any
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Not in pyproject.toml: where the backend is tested alone there is no pytest-qt, which would be the one to know it.
 os.environ.setdefault("PYTEST_QT_API", "pyside6")
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    # Tests that run side by side share the cores; torch reads this when it is imported, here and in what is started.
+    _share = (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, _share)))
 
 import pytest
 
@@ -37,6 +42,12 @@ _UNAVOIDABLE = "This plugin does not support "
 """Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
 
 _THREAD_END_S = 5.0
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported out of every garbage collection: it stays, and many tests ask for one."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

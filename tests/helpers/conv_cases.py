@@ -33,7 +33,6 @@ from gpu_backend.reference.upfirdn import double
 from tests.helpers.gpu import run_launches
 
 Weights = dict[str, NDArray[np.float32]]
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
 H200 = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132))
 """For tests that only build."""
 SEED = 0x1234_5678_9ABC_DEF0

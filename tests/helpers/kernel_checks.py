@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,17 +13,24 @@ from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
+"""What GPUs have kernels compiled for."""
+T = TypeVar("T")
 EVERY = os.environ.get("EVERY_KERNEL") == "1"
 
 
-def dealt(recipes: Sequence[KernelRecipe], architecture: str) -> Sequence[KernelRecipe]:
+def dealt(recipes: Sequence[T], architecture: str) -> Sequence[T]:
     """What of a kernel to compile for an architecture: the first, which is the heaviest, and its share of the others.
 
     What plans ask for is compiled for each of them by ``test_kernels_compile.py``. ``EVERY_KERNEL=1`` deals all to all.
     """
     first, *others = recipes
     return recipes if EVERY else [first, *others[ARCHITECTURES.index(architecture) :: len(ARCHITECTURES)]]
+
+
+def dealt_to_all(variants: Sequence[T]) -> list[tuple[T, str]]:
+    """What `dealt` gives each architecture, one by one."""
+    return [(variant, architecture) for architecture in ARCHITECTURES for variant in dealt(variants, architecture)]
 
 
 def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int) -> None:

@@ -14,9 +14,10 @@ from gpu_backend.cuda.probe import Gpu
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
-from tests.helpers.conv_cases import ARCHITECTURES, H200
+from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
+from tests.helpers.kernel_checks import dealt_to_all
 
 CASES = (
     FilterCase(5, 38, 36),
@@ -43,6 +44,8 @@ ODD = (
     FilterCase(5, 40, 13, up=1, low=5, up_taps=8, down=3, down_taps=9, act=BiasAct.of_layer("swish", clamp=0.5)),
 )
 """What only the plain kernel runs."""
+PHASES = [(up, phase, is_radial) for is_radial in (True, False) for up in (4, 2) for phase in reversed(range(up))]
+"""Every way in which samples fall on pixels, with either filter; those that take most registers first."""
 
 
 def each() -> list[Any]:
@@ -75,12 +78,11 @@ def test_every_way_to_cut_it_gives_the_reference(
         check_filter_case("fused", replace(case, half=True), target_of(gpu))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("is_radial", [False, True], ids=["separable", "radial"])
-@pytest.mark.parametrize(("up", "phase"), [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)])
+@pytest.mark.parametrize(("variant", "architecture"), dealt_to_all(PHASES))
 def test_it_compiles_with_two_blocks_a_multiprocessor_and_spills_nothing(
-    up: int, phase: int, is_radial: bool, architecture: str
+    variant: tuple[int, int, bool], architecture: str
 ) -> None:
+    up, phase, is_radial = variant
     case = FilterCase(24, 60, 61, up=up, low=6 * up - 1 - 4 * up - phase, is_radial=is_radial, half=True)
     (launch,) = build("fused", case, H200).launches
     assert dict(launch.recipe.defines)["PHASE"] == str(phase)

@@ -15,7 +15,6 @@ from gpu_backend.cuda.probe import Gpu
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from tests.helpers.conv_cases import (
-    ARCHITECTURES,
     H200,
     ConvCase,
     Flavour,
@@ -27,6 +26,7 @@ from tests.helpers.conv_cases import (
     step_of,
 )
 from tests.helpers.gpu import target_of
+from tests.helpers.kernel_checks import dealt_to_all
 
 FOUR = filter_taps(4)
 SIZES = (
@@ -59,8 +59,7 @@ def test_an_up_convolution_equals_the_reference_with_every_filter(flavour: Flavo
     check_case(flavour, case, target_of(gpu))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("tile", PLAIN_TILES[:2], ids=lambda tile: f"{tile.tile_pixels}x{tile.tile_channels}")
+@pytest.mark.parametrize(("tile", "architecture"), dealt_to_all(PLAIN_TILES[:2]))
 def test_plain_up_convolutions_compile_and_spill_nothing(
     tile: PlainTile, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,8 @@ from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb as reference_to_rgb
-from tests.helpers.conv_cases import ARCHITECTURES, Weights, error_of, filter_taps, run_built
+from tests.helpers.conv_cases import Weights, error_of, filter_taps, run_built
+from tests.helpers.kernel_checks import ARCHITECTURES
 
 CHANNELS = [1, 2, 3, 4, 5]
 """Of the picture."""

@@ -1,8 +1,11 @@
 """A small benchmark on the processor: what is measured, what is left out and why, and the order of the rows."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from gpu_backend.training.benchmark import suite
 from gpu_backend.training.benchmark.held_pictures import HeldPictures
 from gpu_backend.training.benchmark.ladder import ladder
 from gpu_backend.training.benchmark.options import ROWS, TrainBenchOptions
@@ -12,7 +15,9 @@ SMALL = TrainBenchOptions(resolution=8, batch=2, channel_base=64, channel_max=8,
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_rows_are_measured_over_a_whole_period_and_those_for_a_gpu_are_named() -> None:
+def test_rows_are_measured_over_a_whole_period_and_those_for_a_gpu_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = replace(suite.train_options(SMALL), z_dim=16, w_dim=16)
+    monkeypatch.setattr(suite, "train_options", lambda _: narrow)
     said: list[str] = []
     tf32 = torch.backends.cudnn.allow_tf32
     report = run_suite(SMALL, said.append)
@@ -26,7 +31,8 @@ def test_rows_are_measured_over_a_whole_period_and_those_for_a_gpu_are_named() -
         assert row.steps == 16
         assert 0 < row.least_ms <= row.step_ms
         assert row.images_per_s == pytest.approx(2000 / row.step_ms)
-    assert (report.commit, report.parameters > 10_000) == ("abc", True)
+    assert report.commit == "abc"
+    assert report.parameters > 5_000
     assert torch.backends.cudnn.allow_tf32 == tf32
 
 
