@@ -22,7 +22,7 @@ __device__ __forceinline__ void add_times(float4& sum, float factor, const float
     sum.w += factor * v.w;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 4) plain_filtered_lrelu(
+extern "C" __global__ void __launch_bounds__(THREADS, 3) plain_filtered_lrelu(
     const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const float* __restrict__ up_taps,
     const float* __restrict__ down_taps, int in_size, int out_size, int channels, int style_stride, int up, int down,
     int up_count, int down_count, int low, int patch, float gain, float clamp) {
