@@ -20,9 +20,9 @@ from tests.helpers.stylegan3 import R, make_stylegan3
 pytestmark = pytest.mark.gpu
 
 OUTPUTS = ("pixels", "flags", "statistics", "values")
-WORST = {"fp16": 3, "fp32": 1}
+WORST = {"fp16": 4, "fp32": 1}
 """Of 255, at a pixel of a normalised channel."""
-ERROR = {"fp16": 1e-2, "fp32": 1e-5}
+ERROR = {"fp16": 3e-2, "fp32": 1e-5}
 """Of the largest magnitude."""
 WIDE = {"conv_clamp": 256.0, "resolution": 32, "channel_base": 2048, "channel_max": 72}
 MODELS = {
