@@ -21,8 +21,8 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
     """Return the session with everything that the model does not have cut, padded or reset.
 
     Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
-    way to its first one, axes of w, noise layers, a transform and a layer on show that it does not have go; for channels
-    that the layer does not have come its first ones.
+    way to its first one, axes of w, noise layers, a transform and a layer on show that it does not have go; where that
+    layer does not have the channels, its first ones are shown.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ def _fit_classes(
     first = ((0, 1.0),) if facts.c_dim else ()
     if any(index >= facts.c_dim for index, _ in classes):
         return first
-    # No class at all is a choice with the model it was made for; with another one it only means that there were none.
-    return first if is_other and not classes else classes
+    # No class at all is a choice with the model it was made for, if it can do without; with another one it only means
+    # that there were none.
+    return first if (is_other or facts.looks_classes_up) and not classes else classes
 
 
 def _with_usual_cutoff(

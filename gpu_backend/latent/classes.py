@@ -36,13 +36,14 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
 
 
 def picking_labels(labels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return labels (n, c_dim) for a network that looks classes up: all zeros stand for class 0.
+    """Return labels (n, c_dim) for a network that looks classes up: of length 1, and class 0 for all zeros.
 
-    Such a network picks the row of the largest number (Sauer et al. 2022), which of equal ones is the first.
+    Such a network picks the row of the largest number (Sauer et al. 2022), which of equal ones is the first. So one
+    class is the same whatever its weight; several share the row by theirs.
     """
-    is_empty = ~labels.any(axis=1)
-    if not is_empty.any():
+    lengths = np.abs(labels).sum(axis=1, keepdims=True)
+    if (lengths == 1.0).all():
         return labels
-    labels = labels.copy()
-    labels[is_empty, 0] = 1.0
-    return labels
+    found: NDArray[np.float32] = labels / np.where(lengths > 0.0, lengths, 1.0)
+    found[lengths[:, 0] == 0.0, 0] = 1.0
+    return found

@@ -29,6 +29,17 @@ def seed_to_z(seed: int, z_dim: int) -> NDArray[np.float32]:
     return _draw(seed, z_dim).astype(np.float32)
 
 
+def seed_class(seed: int, c_dim: int) -> int:
+    """Return the class, of c_dim, that StyleGAN-XL's tools choose for a seed if nobody does.
+
+    Raises
+    ------
+    RequestError
+        If the seed is not in 0 .. SEED_COUNT - 1.
+    """
+    return int(_generator(seed).randint(0, c_dim))
+
+
 def blend_z(seeds: Sequence[tuple[int, float]], z_dim: int) -> NDArray[np.float32]:
     """Return the weighted sum of the z of several seeds, (z_dim,) float32. Raises RequestError for a bad seed."""
     total = np.zeros(z_dim, dtype=np.float64)
@@ -47,6 +58,10 @@ def z_angle(first: int, second: int, z_dim: int) -> tuple[float, float, float]:
 
 
 def _draw(seed: int, z_dim: int) -> NDArray[np.float64]:
+    return _generator(seed).randn(z_dim)
+
+
+def _generator(seed: int) -> np.random.RandomState:
     if not 0 <= seed < SEED_COUNT:
         raise RequestError(f"A seed must be in 0..{SEED_COUNT - 1}, but {seed} came.")
-    return np.random.RandomState(seed).randn(z_dim)
+    return np.random.RandomState(seed)

@@ -85,4 +85,5 @@ def facts_of(
         has_transform=spec.has_transform,
         layers=tuple(layers),
         usual_cutoff=spec.usual_cutoff if spec.family == "stylegan1" else None,
+        looks_classes_up=spec.mapping.class_table is not None,
     )

@@ -58,6 +58,8 @@ class ModelFacts:
         All that can be shown instead of the picture, in execution order.
     usual_cutoff
         Rows that truncation acts on if nobody says otherwise; None for all.
+    looks_classes_up
+        A picture is always of a class: where none is said, of class 0. Truncation goes to the class's own average.
     """
 
     path: str
@@ -90,6 +92,7 @@ class ModelFacts:
     has_transform: bool = False
     layers: tuple[LayerFacts, ...] = ()
     usual_cutoff: int | None = None
+    looks_classes_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -72,12 +72,13 @@ def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
 
 
 class ClassListModel(QAbstractListModel):
-    """All classes whose number or name holds the filter; the first entry is "No class" while nothing is filtered."""
+    """All classes whose number or name holds the filter; without one, "No class" comes first where that is possible."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._count = 0
         self._names: Sequence[str] = ()
+        self._has_none = True
         self._filter = ""
         self._shown: list[int] = []
         self._weights: dict[int, float] = {}
@@ -103,10 +104,14 @@ class ClassListModel(QAbstractListModel):
             return self._weights.get(number, 0.0) if number >= 0 else float(not self._weights)
         return None
 
-    def show_classes(self, count: int, names: Sequence[str] = ()) -> None:
-        """Take on the classes of a model, and their names where they have some."""
-        self._count, self._names = count, names
+    def show_classes(self, count: int, names: Sequence[str] = (), *, has_none: bool = True) -> None:
+        """Take on the classes of a model, their names where they have some, and whether a picture may be of none."""
+        self._count, self._names, self._has_none = count, names, has_none
         self._rebuild()
+
+    def row_of(self, number: int) -> int:
+        """Return the row of a class; of one that is not shown, the first."""
+        return self._shown.index(number) if number in self._shown else 0
 
     def show_filter(self, text: str) -> None:
         """Show only classes whose number or name holds the words of a text."""
@@ -122,7 +127,7 @@ class ClassListModel(QAbstractListModel):
     def _rebuild(self) -> None:
         self.beginResetModel()
         numbers = classes_like(self._filter, self._count, self._names)
-        self._shown = numbers if self._filter else [-1, *numbers]
+        self._shown = numbers if self._filter or not self._has_none else [-1, *numbers]
         self.endResetModel()
 
 
@@ -274,6 +279,7 @@ class ClassPicker(Popup):
         super().__init__(parent)
         self._classes: Classes = ()
         self._names: Sequence[str] = ()
+        self._has_none = True
         self.setAccessibleName("Choose a class")
         self.filter = ClassFilter()
         self.filter.setClearButtonEnabled(False)
@@ -304,7 +310,8 @@ class ClassPicker(Popup):
         """Take on a model's classes."""
         count, file = (facts.c_dim, facts.class_file) if facts is not None else (0, "")
         self._names = facts.class_names if facts is not None else ()
-        self.model.show_classes(count, self._names)
+        self._has_none = facts is None or not facts.looks_classes_up
+        self.model.show_classes(count, self._names, has_none=self._has_none)
         self.setFixedWidth(theme.px(_NAMED_WIDTH if self._names else _WIDTH))
         self.filter.setPlaceholderText(
             f"Search {count} classes by name or number" if self._names else f"Filter {count} classes"
@@ -325,7 +332,7 @@ class ClassPicker(Popup):
         """Open with the chosen class in sight."""
         self.filter.clear()
         super().open_at(point)
-        row = self._classes[0][0] + 1 if self._classes else 0
+        row = self.model.row_of(self._classes[0][0] if self._classes else -1)
         self.list.setCurrentIndex(self.model.index(row))
         self.list.scrollTo(self.model.index(row), QListView.ScrollHint.PositionAtCenter)
         self.filter.setFocus()
@@ -356,7 +363,7 @@ class ClassPicker(Popup):
         else:
             self.hint.setText(f"{MAX_WEIGHED} classes are weighed already: take one away first")
             return
-        if classes != self._classes:
+        if classes != self._classes and (classes or self._has_none):
             self._show(classes)
             self.edited.emit(SetClasses(classes), True)
 

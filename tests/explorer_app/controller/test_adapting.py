@@ -136,3 +136,9 @@ def test_what_lies_inside_a_held_latent_is_fitted_too():
     assert held.latent.mix[0].latent.classes == ((0, 1.0),)
     assert len(held.latent.mix[0].strengths) == FACTS.num_ws
     assert held.latent.directions == (DirectionAmount("sefa/0", 1.0, RowRange(0, FACTS.num_ws - 1)),)
+
+
+def test_a_model_that_looks_classes_up_is_never_without_one():
+    facts = replace(FACTS, looks_classes_up=True)
+    assert adapt(Session(model=HERE), facts).session.classes == ((0, 1.0),)
+    assert adapt(Session(model=HERE, classes=((1, 1.0),)), facts).session.classes == ((1, 1.0),)

@@ -38,9 +38,10 @@ def test_a_weight_that_is_not_finite_is_refused() -> None:
         class_label([(1, math.nan)], 5)
 
 
-def test_labels_that_pick_stay_as_they_are_and_empty_ones_pick_the_first_class() -> None:
-    labels = np.array([[0, 1, 0], [0, 0, 0], [0.5, 0, -1]], np.float32)
+def test_labels_that_pick_have_length_1_and_empty_ones_pick_the_first_class() -> None:
+    labels = np.array([[0, 1, 0], [0, 0, 0], [0.25, 0, -1], [0, 0.2, 0]], np.float32)
     found = picking_labels(labels)
-    assert found.tolist() == [[0, 1, 0], [1, 0, 0], [0.5, 0, -1]]
+    assert found.dtype == np.float32
+    assert found == pytest.approx(np.array([[0, 1, 0], [1, 0, 0], [0.2, 0, -0.8], [0, 1, 0]]))
     assert labels[1].tolist() == [0, 0, 0], "the ones that came are left alone"
     assert picking_labels(found) is found

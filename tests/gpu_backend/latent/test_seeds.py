@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.errors import RequestError
-from gpu_backend.latent.seeds import blend_z, seed_to_z, z_angle
+from gpu_backend.latent.seeds import blend_z, seed_class, seed_to_z, z_angle
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,10 @@ def test_the_angle_between_two_seeds_is_that_of_their_vectors() -> None:
     assert second == pytest.approx(np.linalg.norm(b), rel=1e-6)
     assert np.cos(angle) * first * second == pytest.approx(a @ b, rel=1e-5)
     assert z_angle(3, 3, 32)[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_seed_chooses_a_class_as_the_official_tools_draw_it() -> None:
+    assert [seed_class(seed, 1000) for seed in range(4)] == [684, 37, 168, 874]
+    assert seed_class(0, 1) == 0
+    with pytest.raises(RequestError, match="must be in 0"):
+        seed_class(-1, 5)

@@ -141,3 +141,18 @@ def test_where_names_come_from_is_told(panel, picker):
     panel.show_model(model_facts(classes=200), None)
     for tip in (picker.filter.toolTip(), panel.class_button.toolTip()):
         assert "MODEL.labels.txt" in tip
+
+
+def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel, qtbot):
+    facts = replace(model_facts(classes=5), looks_classes_up=True)
+    panel.show_model(facts, None)
+    panel.show_session(Session(classes=((3, 1.0),)))
+    qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
+    picker = panel.picker
+    assert shown(picker) == [f"Class {number}" for number in range(5)]
+    assert picker.list.currentIndex().row() == 3
+    click_row(picker, 3, CTRL)
+    assert panel.edits.steps == []
+    click_row(picker, 1)
+    assert [edit.classes for edit in panel.edits.steps] == [((1, 1.0),)]
+    picker.hide()
