@@ -107,7 +107,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Shift+S",),
         "save_picture",
         "File",
-        "Save the picture in full size, with its recipe, as PNG.",
+        "Save what the canvas shows, the picture or a layer, in its full size with its recipe, as PNG.",
         "picture",
         starts_section=True,
     ),
@@ -118,7 +118,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+E",),
         "export_sequence",
         "File",
-        "Render an image sequence along a path through latents.",
+        "Render an image sequence along a path through latents; of the picture, even while a layer is shown.",
         "model",
     ),
     ActionSpec(
@@ -233,6 +233,17 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "View",
         "Move, turn and scale the picture by handles.",
         "transform",
+        checkable=True,
+    ),
+    ActionSpec(
+        "layer",
+        "Show la&yer",
+        "layers",
+        ("L",),
+        "layer",
+        "View",
+        "Show the layer that was chosen last instead of the picture, or the picture again.",
+        "model",
         checkable=True,
     ),
     ActionSpec(
@@ -382,14 +393,3 @@ ACTIONS: tuple[ActionSpec, ...] = (
         starts_section=True,
     ),
 )
-
-GESTURES: tuple[tuple[str, str], ...] = (
-    ("Drag, arrow keys", "Walk the seed plane"),
-    ("Shift", "Ten times finer"),
-    ("Wheel", "Zoom at the pointer"),
-    ("Space and drag, middle drag", "Pan"),
-    ("Escape", "Cancel the drag and bring back what was"),
-    ("Double-click on a value", "Back to its neutral value"),
-    ("Ctrl while dragging a slider", "Snap"),
-)
-"""What hands can do without an action, for the list of shortcuts."""

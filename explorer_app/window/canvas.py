@@ -22,18 +22,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.session.edits import MoveTo
+from explorer_app.session.edits import MoveTo, SetTap
 from explorer_app.session.session import Position, Session
-from explorer_app.window import fonts, theme
+from explorer_app.window import theme
+from explorer_app.window.canvas_caption import CAPTION_PX, CanvasCaption
 from explorer_app.window.canvas_view import CanvasView, is_smooth
 from explorer_app.window.frame_image import frame_image, shrunk
-from explorer_app.window.transform_frame import HINT, TransformFrame
+from explorer_app.window.transform_frame import TransformFrame
 from explorer_app.window.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from gpu_backend import Frame, ModelFacts
 
 _EDGE_PX = 14
-CAPTION_PX = 34
-"""Height of the line below the picture."""
 
 
 class Canvas(QWidget):
@@ -42,7 +41,7 @@ class Canvas(QWidget):
     Signals
     -------
     edited(edit, is_final)
-        A walk or a transform: many edits that are not final, then one that is.
+        A walk or a transform: many edits that are not final, then one that is. Or the picture instead of a layer.
     gesture_cancelled()
         Escape during a drag.
     painted(frame)
@@ -81,6 +80,8 @@ class Canvas(QWidget):
         self._clock.start()
         self._glide = Glide(self)
         self._glide.moved.connect(lambda position: self.edited.emit(MoveTo(position), False))
+        self.caption = CanvasCaption(self)
+        self.caption.badge.clicked.connect(self._show_picture)
         self.transform = TransformFrame(self)
         self.transform.began.connect(self.stop_glide)
         self.transform.edited.connect(self.edited)
@@ -110,6 +111,7 @@ class Canvas(QWidget):
         self._session = session
         self._glide.give_way(session.position)
         self.transform.show_session(session)
+        self.caption.show_tap(session.tap)
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Take over how large the full picture is, so that drafts are drawn at its size."""
@@ -139,6 +141,22 @@ class Canvas(QWidget):
         self._zoom(factor, (self._stage_size()[0] / 2, self._stage_size()[1] / 2))
 
     @property
+    def drop_text(self) -> str:
+        """What dropping here would do; empty for nothing."""
+        return self._drop_text
+
+    @property
+    def shown_size(self) -> tuple[tuple[int, int], float]:
+        """Width and height of what is shown in its own pixels, and device px a pixel of it.
+
+        A draft counts as the picture that it stands in for; a layer has a size of its own.
+        """
+        size, scale = self.picture_size, self.view.scale(self.picture_size, self._stage_size())
+        if self._frame is not None and self._frame.tap is not None:
+            return (self._frame.width, self._frame.height), scale * size[0] / self._frame.width
+        return size, scale
+
+    @property
     def picture_size(self) -> tuple[int, int]:
         """Width and height of the full picture in its own pixels."""
         return self._size or (1, 1)
@@ -154,12 +172,6 @@ class Canvas(QWidget):
         """Return where a fitted picture may lie, in the canvas's own coordinates."""
         edge = theme.px(_EDGE_PX)
         return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -theme.px(CAPTION_PX))
-
-    def caption_rect(self) -> QRectF:
-        """Return where the line below the picture lies."""
-        line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
-        line.setTop(line.bottom() - theme.px(CAPTION_PX - 4))
-        return line
 
     def _stage(self) -> QRectF:
         """Return `picture_area` in device px."""
@@ -244,7 +256,7 @@ class Canvas(QWidget):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Space readies a pan, Escape cancels a walk, arrows walk."""
+        """Space readies a pan, Escape cancels a walk or shows the picture instead of a layer, arrows walk."""
         key = event.key()
         if key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
@@ -255,6 +267,8 @@ class Canvas(QWidget):
             self._keys.clear()
             self._glide.stop()
             self.gesture_cancelled.emit()
+        elif key == Qt.Key.Key_Escape and self._session.tap is not None:
+            self._show_picture()
         elif key in ARROWS and self._frame is not None:
             self._key_walk(event)
         else:
@@ -295,6 +309,11 @@ class Canvas(QWidget):
             self._glide.stop()
             self.edited.emit(MoveTo(self._glide.position), True)
 
+    def _show_picture(self) -> None:
+        self.setFocus()  # the badge, which may have it, goes
+        self.stop_glide()
+        self.edited.emit(SetTap(None), True)
+
     def _key_walk(self, event: QKeyEvent) -> None:
         if self._walk is not None and not self._keys:
             return  # the mouse has it
@@ -332,6 +351,7 @@ class Canvas(QWidget):
         """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
         self.view = self.view.kept(self.picture_size, self._stage_size())
+        self.caption.place()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the well, the picture and the line below it."""
@@ -344,7 +364,7 @@ class Canvas(QWidget):
         painter.fillPath(well, QColor(tokens.well))
         if self._image is not None:
             self._paint_picture(painter, well)
-        self._paint_caption(painter)
+        self.caption.paint(painter)
         if self._drop_text or self.hasFocus():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             colour = QColor(tokens.accent) if self._drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
@@ -368,33 +388,9 @@ class Canvas(QWidget):
             if self._small is None or self._small.width() != wide:
                 self._small = shrunk(image, wide)
             image, scale = self._small, 1.0
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale))
+        is_layer = self._frame is not None and self._frame.tap is not None
+        painter.setRenderHint(
+            QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale) and not (is_layer and scale > 1)
+        )
         painter.drawImage(target, image)
         painter.restore()
-
-    def _paint_caption(self, painter: QPainter) -> None:
-        tokens = theme.current()
-        painter.setFont(fonts.caption())
-        painter.setPen(QColor(tokens.dim))
-        line = self.caption_rect()
-        if self.view.zoom is not None:
-            painter.fillRect(line.adjusted(-theme.px(10), 0, theme.px(10), -4), theme.alpha(tokens.well, 0.8))
-        line.setRight(line.right() - self.transform.room_beside)
-        metrics = painter.fontMetrics()
-        draft = "draft" if self._frame is not None and self._frame.is_draft else ""
-        room = int(line.width()) - metrics.horizontalAdvance("draft ")
-        text = metrics.elidedText(self.caption(), Qt.TextElideMode.ElideRight, room)
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, draft)
-
-    def caption(self) -> str:
-        """Return the line below the picture: its size, how large it is shown, and what the hand can do."""
-        if self._drop_text:
-            return self._drop_text
-        if self._frame is None:
-            return ""
-        width, height = self.picture_size
-        percent = round(100 * self.view.scale(self.picture_size, self._stage_size()))
-        how = "fit " if self.view.zoom is None else ""
-        hint = HINT if self.transform.is_on else "drag to walk, Shift slows, wheel zooms"
-        return f"{width} × {height} → {how}{percent} % · {hint}"

@@ -161,6 +161,10 @@ class Commands(QObject):
         """Put handles around the picture, or take them away."""
         self._window.canvas.transform.set_on(on)
 
+    def layer(self, on: bool) -> None:
+        """Show the layer that was shown last, or the picture."""
+        self._window.layers.toggle(on)
+
     def theme_system(self) -> None:
         """Be as the system is."""
         self._set_theme("system")
@@ -264,8 +268,8 @@ class Commands(QObject):
 
 
 def picture_name(session: Session) -> str:
-    """Return a file name for the picture of a session, without suffix: "seed0012" where it stands on a seed."""
+    """Return a file name for what a session shows, without suffix: "seed0012" on a seed, "-b64.conv1" for a layer."""
     x, y = session.position.x, session.position.y
-    if not session.held and x == round(x) and y == round(y):
-        return f"seed{round(x) + 100 * round(y):04d}"
-    return "picture"
+    is_seed = not session.held and x == round(x) and y == round(y)
+    name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"
+    return name if session.tap is None else f"{name}-{session.tap.layer}"

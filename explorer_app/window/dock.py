@@ -173,6 +173,22 @@ class Dock(QDockWidget):
             self.header.page_asked.connect(panel.show_page)
         self.setTitleBarWidget(self.header)
         self.setWidget(DockBody(panel, scrolls, self))
+        toggle = self.toggleViewAction()
+        toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which nobody can have meant
+        toggle.triggered.connect(self._toggle)
+
+    def reveal(self) -> None:
+        """Show the dock, in front of those that share its place."""
+        self.show()
+        self.raise_()
+
+    def _toggle(self, on: bool) -> None:
+        is_behind = not self.isFloating() and not self.isHidden() and self.visibleRegion().isEmpty()
+        if on or is_behind:
+            self.toggleViewAction().setChecked(True)
+            self.reveal()
+        else:
+            self.close()
 
     def wanted_height(self, width: int) -> int:
         """Return the height at which the panel shows all of itself at a width, header included."""

@@ -26,6 +26,7 @@ _NAMES = {
     "inspect": "ph.magnifying-glass",
     "keep": "ph.push-pin",
     "keyboard": "ph.keyboard",
+    "layers": "ph.stack",
     "model": "ph.cube",
     "one-to-one": "ph.frame-corners",
     "open": "ph.folder-open",

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
-    QKeySequence,
 )
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
@@ -23,7 +22,8 @@ from explorer_app.settings import Settings
 from explorer_app.window import actions, theme
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
-from explorer_app.window.canvas import CAPTION_PX, Canvas
+from explorer_app.window.canvas import Canvas
+from explorer_app.window.canvas_caption import CAPTION_PX
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.controls.action_button import ActionButton
@@ -31,6 +31,7 @@ from explorer_app.window.dock import Dock
 from explorer_app.window.file_drop import drop_text, dropped
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.latent.latent_panel import LatentPanel
+from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.menu_bar import fill_menu_bar
 from explorer_app.window.messages.message_view import MessageView
 from explorer_app.window.mix.mix_panel import MixPanel
@@ -107,6 +108,7 @@ class MainWindow(QMainWindow):
         )
         self.history = HistoryStrip()
         self.performance = PerformancePanel()
+        self.layers = LayersPanel()
         self.model = ModelPanel()
         self.state = CanvasState(self.canvas)
         self.message_view = MessageView(self._messages, self.canvas, theme.px(CAPTION_PX))
@@ -123,29 +125,21 @@ class MainWindow(QMainWindow):
         around.addWidget(self.workspace)
         self.setCentralWidget(area)
         steps = [ActionButton(self.actions_by_key[key], role="flat") for key in ("copy-steps", "save-trace")]
-        buttons = [
-            ActionButton(self.actions_by_key["undo"]),
-            ActionButton(self.actions_by_key["redo"]),
-            ActionButton(self.actions_by_key["save-picture"]),
-            ActionButton(self.actions_by_key["export"], role="main"),
-        ]
+        buttons = [ActionButton(self.actions_by_key[key]) for key in ("undo", "redo", "save-picture")]
+        buttons.append(ActionButton(self.actions_by_key["export"], role="main"))
+        performance = Dock("performance-dock", "Performance", self.performance, scrolls=False, extras=steps)
+        layers = Dock("layers-dock", "Layers", self.layers, scrolls=False)
         self.workspace.set_docks(
             left=[
                 Dock("latent-dock", "Latent", self.latent),
                 Dock("sliders-dock", "Sliders", self.sliders, scrolls=False),
                 Dock("mix-dock", "Mix", self.mix, scrolls=False),
             ],
-            right=[
-                Dock("performance-dock", "Performance", self.performance, scrolls=False, extras=steps),
-                Dock("model-dock", "Model", self.model, first_height=theme.px(334)),
-            ],
+            right=[performance, Dock("model-dock", "Model", self.model, first_height=theme.px(334)), layers],
             bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
+            behind={layers: performance},
         )
-        for number, dock in enumerate(self.workspace.docks, start=1):
-            toggle = dock.toggleViewAction()
-            toggle.setShortcut(QKeySequence(f"Ctrl+{number}"))
-            toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Ctrl+{number}).")
-            self.addAction(toggle)
+        self.addActions(self.workspace.toggles)
 
     def _make_menus(self) -> None:
         self.recent_menu = self._recent_menu(())
@@ -154,8 +148,8 @@ class MainWindow(QMainWindow):
         self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
         self.model.set_recent_menu(self._recent_menu(()))
         self.model.set_device_menu(self.device_menu)
-        docks = [dock.toggleViewAction() for dock in self.workspace.docks]
-        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, docks, self.recent_menu, self.device_menu)
+        toggles = self.workspace.toggles
+        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, toggles, self.recent_menu, self.device_menu)
         self.menuBar().setCornerWidget(self.top_bar)
 
     def _recent_menu(self, below: Any) -> RecentMenu:
@@ -177,9 +171,9 @@ class MainWindow(QMainWindow):
         controller.export_changed.connect(self._show_export)
         controller.thumbnails_changed.connect(self._courier.deliver)
         controller.drifting_changed.connect(self._show_drift)
-        for other in (self.latent, self.sliders, self.mix):
+        for other in (self.latent, self.sliders, self.mix, self.layers):
             other.edited.connect(self.canvas.stop_glide)  # one gesture at a time
-        for panel in (self.canvas, self.latent, self.sliders, self.mix):
+        for panel in (self.canvas, self.latent, self.sliders, self.mix, self.layers):
             panel.edited.connect(controller.edit)
             panel.gesture_cancelled.connect(controller.cancel_gesture)
         self.canvas.painted.connect(controller.frame_painted)
@@ -204,6 +198,7 @@ class MainWindow(QMainWindow):
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
         self._dock("performance-dock").visibilityChanged.connect(controller.set_measuring)
+        self._dock("layers-dock").visibilityChanged.connect(controller.set_reading_values)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
@@ -228,13 +223,15 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_session(self) -> None:
-        for panel in (self.canvas, self.latent, self.sliders, self.mix):
+        for panel in (self.canvas, self.latent, self.sliders, self.mix, self.layers):
             panel.show_session(self._controller.session)
+        self.actions_by_key["layer"].setChecked(self._controller.session.tap is not None)
 
     @Slot()
     def _show_frame(self) -> None:
         was_empty = self.canvas.frame is None
         self.canvas.show_frame(self._controller.frame)
+        self.layers.show_frame(self._controller.frame)
         if was_empty != (self.canvas.frame is None):
             self._show_state()
             self._enable()
@@ -248,7 +245,8 @@ class MainWindow(QMainWindow):
         self._courier.renew()
         self.canvas.show_model(facts)
         self.canvas.show_frame(controller.frame)
-        for panel in (self.latent, self.sliders, self.mix):
+        self.layers.show_frame(controller.frame)
+        for panel in (self.latent, self.sliders, self.mix, self.layers):
             panel.show_model(facts, directions)
         self.model.show_model(facts, is_bundled=controller.is_bundled)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window import fonts, theme
-from explorer_app.window.action_table import ACTIONS, GESTURES, MENUS
+from explorer_app.window.action_table import ACTIONS, MENUS
+from explorer_app.window.gestures import GESTURES
 
 
 class ShortcutsDialog(QDialog):

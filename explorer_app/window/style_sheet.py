@@ -77,6 +77,14 @@ QPushButton[role="chip"], QToolButton[role="chip"] {
 QPushButton[role="chip"]:hover, QToolButton[role="chip"]:hover { background: $raised; }
 QPushButton[role="chip"]:focus, QToolButton[role="chip"]:focus { border-color: $accent; }
 
+QToolButton[role="badge"] {
+    background: $selection; color: $strong; border: 1px solid $accent; border-radius: 5px; padding: 0 ${p6}px;
+    min-height: ${chip}px;
+}
+QToolButton[role="badge"]:hover { background: $hover; }
+QToolButton[role="badge"]:pressed { background: $pressed; }
+QToolButton[role="badge"]:focus { border-color: $strong; }
+
 QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox {
     background: $raised; color: $strong; border: 1px solid $line; border-radius: 5px;
     padding: 0 ${p6}px; min-height: ${field}px;

@@ -136,7 +136,7 @@ class TransformFrame(QWidget):
         self.setGeometry(self._canvas.rect())
         if self.button is not None:
             self.button.adjustSize()
-            below = self._canvas.caption_rect()
+            below = self._canvas.caption.rect()
             self.button.move(
                 round(below.right()) - self.button.width(), round(below.center().y() - self.button.height() / 2)
             )
@@ -244,7 +244,7 @@ class TransformFrame(QWidget):
         held = None if self._drag is None else self._drag.part
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setClipRect(self.rect().adjusted(2, 2, -2, round(self._canvas.caption_rect().top()) - self.height()))
+        painter.setClipRect(self.rect().adjusted(2, 2, -2, round(self._canvas.caption.rect().top()) - self.height()))
         outline = QPolygonF([QPointF(*corner) for corner in handles.frame])
         for pen in (QPen(ink.veil(0.75), theme.px(4)), QPen(QColor(theme.current().accent), theme.px(2))):
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window import theme
 from explorer_app.window.dock import Dock
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raised when docks are added or renamed, so that an old layout is not forced onto new docks."""
 
 _LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
@@ -44,18 +45,39 @@ class Workspace(QMainWindow):
             self.setCorner(corner, area)
         self.setCentralWidget(canvas)
         self._sides: dict[Qt.DockWidgetArea, list[Dock]] = {}
+        self._behind: dict[Dock, Dock] = {}
+        """Docks that wait behind a tab at first -> the one in front."""
 
     @property
     def docks(self) -> list[Dock]:
         """All docks, in the order of the View menu."""
         return [dock for side in self._sides.values() for dock in side]
 
-    def set_docks(self, left: Sequence[Dock], right: Sequence[Dock], bottom: Sequence[Dock]) -> None:
-        """Take the docks in; `reset` or `restore_text` lays them out once the window has its size."""
+    @property
+    def toggles(self) -> list[QAction]:
+        """What shows and hides each dock, in that order."""
+        return [dock.toggleViewAction() for dock in self.docks]
+
+    def set_docks(
+        self,
+        left: Sequence[Dock],
+        right: Sequence[Dock],
+        bottom: Sequence[Dock],
+        behind: Mapping[Dock, Dock] | None = None,
+    ) -> None:
+        """Take the docks in; `reset` or `restore_text` lays them out once the window has its size.
+
+        Those that wait behind a tab at first are in `behind` too, each with the dock in front of it.
+        """
         self._sides = {_LEFT: list(left), _RIGHT: list(right), _BOTTOM: list(bottom)}
+        self._behind = dict(behind or {})
         for area, side in self._sides.items():
             for dock in side:
                 self.addDockWidget(area, dock, Qt.Orientation.Vertical)
+        for number, dock in enumerate(self.docks, start=1):
+            toggle = dock.toggleViewAction()
+            toggle.setShortcut(QKeySequence(f"Ctrl+{number}"))
+            toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Ctrl+{number}).")
 
     def reset(self) -> None:
         """Put every dock where it was first, at a size that fits the window."""
@@ -67,7 +89,12 @@ class Workspace(QMainWindow):
             for dock in side:
                 self.addDockWidget(area, dock, Qt.Orientation.Vertical)
                 dock.show()
-        left, right, bottom = self._sides[_LEFT], self._sides[_RIGHT], self._sides[_BOTTOM]
+        left, right, bottom = (
+            [dock for dock in self._sides[area] if dock not in self._behind] for area in (_LEFT, _RIGHT, _BOTTOM)
+        )
+        for dock, front in self._behind.items():
+            self.tabifyDockWidget(front, dock)
+            front.raise_()
         is_low = self.height() < theme.px(_LOW_PX)
         if is_low and len(left) >= 3:
             self.tabifyDockWidget(left[1], left[2])

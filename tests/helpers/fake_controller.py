@@ -27,6 +27,7 @@ from gpu_backend import (
     Comparison,
     Frame,
     FrameTimings,
+    LayerFacts,
     ModelFacts,
     RenderOptions,
     RenderRequest,
@@ -34,6 +35,7 @@ from gpu_backend import (
     RowRange,
     StepTime,
 )
+from tests.helpers.taps import layer_pixels, tapped_layer
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ def facts(**changes: Any) -> ModelFacts:
         row_resolutions=rows,
         names_requested=("collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"),
         ignored=("D: discriminator", "G: the network without averaging"),
+        layers=tuple(
+            LayerFacts(f"b{side}.{name}", 3 if name == "torgb" else min(512, 16384 // side), side)
+            for side in (4, 8, 16, 32, 64, 128, 256)
+            for name in ("conv0", "conv1", "torgb")
+        )[1:],
     )
     return replace(known, **changes)
 
@@ -161,6 +168,7 @@ class FakeController(QObject):
         self.recent_models: tuple[RecentModel, ...] = ()
         self.painted: list[Frame] = []
         self.input_ages: list[float] = []
+        self.reads_values = False
         self._serves_thumbnails = serves_thumbnails
         self._before: Session | None = None
         if with_model:
@@ -203,6 +211,10 @@ class FakeController(QObject):
             FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
             is_draft=resolution is not None,
         )
+        if self.session.tap is not None:
+            request = RenderRequest(self.facts.model_id, tap=self.session.tap, wants_tap_values=self.reads_values)
+            pixels, shown = layer_pixels(request, self.facts), tapped_layer(request, self.facts)
+            frame = replace(frame, request=request, pixels=pixels, is_draft=False, tap=shown)
         self.frame = frame
         self.statistics.frame_arrived(frame, time.monotonic())
         self.frame_changed.emit()
@@ -372,6 +384,10 @@ class FakeController(QObject):
 
     def set_measuring(self, on: bool) -> None:
         self.asked.append(("set_measuring", on))
+
+    def set_reading_values(self, on: bool) -> None:
+        self.asked.append(("set_reading_values", on))
+        self.reads_values = on
 
     def close(self) -> None:
         self.asked.append(("close",))

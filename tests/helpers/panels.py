@@ -11,7 +11,7 @@ from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer_app.session.session import Session
-from gpu_backend import ModelFacts, RowRange
+from gpu_backend import LayerFacts, ModelFacts, RowRange
 
 NO_KEYS = Qt.KeyboardModifier.NoModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -52,6 +52,7 @@ def model_facts(resolution: int = 256, *, classes: int = 0, w_dim: int = 512, ha
         conv_clamp=None,
         fp16_layers=(),
         noise_layers=layers if has_noise else (),
+        layers=tuple(LayerFacts(name, 16384 // max(int(name[1:-6]), 32), int(name[1:-6])) for name in layers),
         draft_resolutions=(),
         row_resolutions=rows,
         names_requested=(),

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.switch import Switch
 from explorer_app.window.performance.figure import milliseconds, short_milliseconds
-from explorer_app.window.performance.switch import Switch
 from gpu_backend import Comparison, RenderOptions
 
 _NO_GRAPH = "There is no graph on the processor: its steps run one after the other by themselves."

@@ -297,7 +297,7 @@ def test_a_draft_is_drawn_where_the_full_picture_was(canvas: Canvas) -> None:
     full = canvas.picture_rect()
     canvas.show_frame(frame(64, is_draft=True))
     assert canvas.picture_rect() == full
-    assert "256 × 256" in canvas.caption()
+    assert "256 × 256" in canvas.caption.text()
     shot = canvas.grab().toImage()
     ratio = canvas.devicePixelRatioF()
     well = theme.current().well
@@ -307,10 +307,10 @@ def test_a_draft_is_drawn_where_the_full_picture_was(canvas: Canvas) -> None:
 
 
 def test_the_caption_tells_size_zoom_and_what_the_hand_can_do(canvas: Canvas) -> None:
-    assert canvas.caption().startswith("256 × 256 → fit ")
-    assert "drag to walk, Shift slows, wheel zooms" in canvas.caption()
+    assert canvas.caption.text().startswith("256 × 256 → fit ")
+    assert "drag to walk, Shift slows, wheel zooms" in canvas.caption.text()
     canvas.one_to_one()
-    assert "→ 100 %" in canvas.caption()
+    assert "→ 100 %" in canvas.caption.text()
 
 
 def test_a_large_picture_is_shrunk_by_averaging(canvas: Canvas) -> None:

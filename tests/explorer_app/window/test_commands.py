@@ -187,7 +187,7 @@ def test_files_may_be_dropped_on_the_window(
     event = drop(window, str(tmp_path / name))
     assert event.isAccepted()
     assert asked(controller, "open_file") == [("open_file", tmp_path / name)]
-    assert "Drop" not in window.canvas.caption()
+    assert "Drop" not in window.canvas.caption.text()
 
 
 def test_recent_models_open_from_the_chip_above(window: MainWindow, controller: FakeController) -> None:

@@ -7,7 +7,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window.action_table import ACTIONS, GESTURES
+from explorer_app.window.action_table import ACTIONS
+from explorer_app.window.gestures import GESTURES
 from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 
 

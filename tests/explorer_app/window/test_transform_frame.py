@@ -78,8 +78,8 @@ def test_a_key_and_a_button_below_the_picture_switch_the_mode(hand: Hand) -> Non
     QTest.keyClick(hand.canvas, Qt.Key.Key_M)
     assert hand.frame.isVisible()
     assert button.isChecked()
-    assert "knob turns" in hand.canvas.caption()
-    assert hand.canvas.caption_rect().toAlignedRect().contains(button.geometry())
+    assert "knob turns" in hand.canvas.caption.text()
+    assert hand.canvas.caption.rect().toAlignedRect().contains(button.geometry())
 
 
 def test_the_knob_has_room_above_a_fitted_picture(hand: Hand) -> None:

@@ -1,0 +1,1 @@
+"""The layers panel: which layer is shown instead of the picture, how, and what is in it."""

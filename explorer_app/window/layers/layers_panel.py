@@ -1,0 +1,173 @@
+"""The layers panel: the layers of the model, how one is shown, its figures and its spectrum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from explorer_app.session.edits import SetTap
+from explorer_app.session.session import Session
+from explorer_app.session.taps import first_tap, fit_tap
+from explorer_app.window import fonts, theme
+from explorer_app.window.layers.layer_figures import LayerFigures
+from explorer_app.window.layers.layer_table import LayerTable
+from explorer_app.window.layers.layer_words import channels_text
+from explorer_app.window.layers.spectrum_legend import SpectrumLegend
+from explorer_app.window.layers.spectrum_scale import picture_values
+from explorer_app.window.layers.spectrum_view import SpectrumView
+from explorer_app.window.layers.tap_controls import TapControls
+from gpu_backend import Frame, Tap, log_spectrum
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions, ModelFacts
+
+_INTERVAL_MS = 250
+"""Figures that change more often cannot be read."""
+
+_QUICK_PX = 256
+"""The spectrum of a larger layer takes a while, and waits until the picture rests."""
+
+
+class LayersPanel(QWidget):
+    """The layers panel; nothing is computed while it is hidden.
+
+    Signals
+    -------
+    edited(object, bool)
+        `SetTap`; True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("layers-panel")
+        self.setAccessibleName("Layers")
+        self._facts: ModelFacts | None = None
+        self._session = Session()
+        self._last: Tap | None = None
+        """The tap that was set last: what a layer is shown with, and what comes back after the picture."""
+        self._frame: Frame | None = None
+        self._drawn: Frame | None = None
+        self.table = LayerTable()
+        self.empty = QLabel("Open a model to see its layers.", self.table)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.empty, "dim")
+        self.controls = TapControls()
+        self.spectrum = SpectrumView()
+        self.figures = LayerFigures()
+        self.legend = SpectrumLegend()
+        self.about = QLabel()
+        self.about.setFont(fonts.caption())
+        self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
+        theme.set_role(self.about, "caption")
+        self._build()
+        self._timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._timer.timeout.connect(self._draw)
+        self.table.layer_chosen.connect(self._choose)
+        self.controls.edited.connect(self.edited)
+        self.controls.gesture_cancelled.connect(self.gesture_cancelled)
+        self.spectrum.pointed.connect(self._tell)
+        self.show_model(None, None)
+
+    def _build(self) -> None:
+        inside = QVBoxLayout(self.table)
+        inside.addWidget(self.empty)
+        beside = QVBoxLayout()
+        beside.setSpacing(theme.px(4))
+        beside.addWidget(self.figures)
+        beside.addStretch(1)
+        beside.addWidget(self.about)
+        beside.addWidget(self.legend)
+        below = QHBoxLayout()
+        below.setSpacing(theme.px(12))
+        below.addWidget(self.spectrum)
+        below.addLayout(beside, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.MARGIN, theme.px(4), theme.MARGIN, theme.MARGIN)
+        layout.setSpacing(theme.px(8))
+        layout.addWidget(self.table, 1)
+        layout.addWidget(self.controls)
+        layout.addLayout(below)
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
+        """Take on a model's layers, or stand grey without one."""
+        self._facts = facts
+        self._last = fit_tap(self._last, facts) if facts is not None and self._last is not None else None
+        self.table.show_model(facts)
+        self.empty.setVisible(facts is None)
+        self.show_session(self._session)
+
+    def show_session(self, session: Session) -> None:
+        """Show which layer a session shows, and how, without emitting."""
+        self._session = session
+        tap, facts = session.tap, self._facts
+        if tap is not None:
+            self._last = tap
+        layer = next((layer for layer in facts.layers if tap and layer.name == tap.layer), None) if facts else None
+        self.table.show_layer(None if tap is None else tap.layer)
+        reason = "Open a model first." if facts is None else "Choose a layer first: the picture is shown as it is."
+        self.controls.show_tap(tap, layer, reason)
+
+    def show_frame(self, frame: Frame | None) -> None:
+        """Show a frame's figures and spectrum soon; however often this is called, they change at their own rate."""
+        self._frame = frame
+        is_slow = frame is not None and min(frame.width, frame.height) > _QUICK_PX
+        if self.isVisible() and (is_slow or not self._timer.isActive()):
+            self._timer.start()
+
+    def toggle(self, on: bool) -> None:
+        """Ask for the layer that was shown last, or for the picture."""
+        if self._facts is not None:
+            self.edited.emit(SetTap((self._last or first_tap(self._facts)) if on else None), True)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _choose(self, layer: str | None) -> None:
+        tap = None
+        if layer is not None and self._facts is not None:
+            tap = fit_tap(replace(self._last or Tap(layer), layer=layer), self._facts)
+        self.edited.emit(SetTap(tap), True)
+
+    def _draw(self) -> None:
+        frame = self._frame
+        self._drawn = frame
+        self.figures.show_frame(frame)
+        values = None
+        if frame is not None:
+            values = picture_values(frame.pixels) if frame.tap is None else frame.tap.values
+        self.spectrum.show_spectrum(None if values is None else log_spectrum(values))
+        self.legend.show_ends(self.spectrum.ends_db)
+        self._tell("")
+
+    def _tell(self, words: str) -> None:
+        """Say which wave is pointed at; otherwise whose spectrum it is."""
+        tap = self._drawn.request.tap if self._drawn is not None else None
+        whose = "the picture" if tap is None else channels_text(replace(tap, channels=tap.channels[:1]))
+        self.about.setText(words or (f"Spectrum of\n{whose}" if self._drawn is not None else ""))
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Catch up with what happened while hidden."""
+        super().showEvent(event)
+        self._draw()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Compute nothing that nobody sees."""
+        self._timer.stop()
+        super().hideEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Give the spectrum its share."""
+        super().resizeEvent(event)
+        self.spectrum.set_side(min(0.5 * self.width(), 0.38 * self.height()))

@@ -1,0 +1,40 @@
+"""How a spectrum in decibels becomes shades, and a place in it a wave: pure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEP_DB = 10.0
+_LEAST_SPAN_DB, _MOST_SPAN_DB = 40.0, 100.0
+_WEAK = 10.0
+"""Percentage of the waves that may be darker than the darkest shade."""
+
+
+def ends_of(spectrum: NDArray[np.float32]) -> tuple[float, float]:
+    """Return the levels of the darkest and the brightest shade, in whole steps so that shades seldom change."""
+    top = _STEP_DB * math.ceil(float(spectrum.max()) / _STEP_DB)
+    low = _STEP_DB * math.floor(float(np.percentile(spectrum, _WEAK)) / _STEP_DB)
+    return max(top - _MOST_SPAN_DB, min(top - _LEAST_SPAN_DB, low)), top
+
+
+def shades(spectrum: NDArray[np.float32], ends_db: tuple[float, float]) -> NDArray[np.uint8]:
+    """Return a spectrum (height, width) in dB as shades, 0 and less at the lower end, 255 at the upper; read-only."""
+    low, top = ends_db
+    shares = (spectrum - low) * (255.0 / (top - low))
+    result = np.ascontiguousarray(np.clip(shares, 0.0, 255.0).astype(np.uint8))
+    result.flags.writeable = False
+    return result
+
+
+def wave_at(column: int, row: int, shape: tuple[int, int]) -> tuple[float, float]:
+    """Return the wave at a place of a spectrum (height, width): cycles a pixel to the right and down, -0.5..0.5."""
+    height, width = shape
+    return (column - width // 2) / width, (row - height // 2) / height
+
+
+def picture_values(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return what a picture (height, width, 4) shows, as grey (height, width) float32 from -1, black, to 1, white."""
+    return np.asarray(pixels[..., :3].mean(axis=2, dtype=np.float32) / np.float32(127.5) - 1, np.float32)

@@ -1,0 +1,133 @@
+"""A layer on show, in the whole window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.session.edits import MoveTo, SetTap
+from explorer_app.session.session import Position, Session
+from explorer_app.window.commands import picture_name
+from explorer_app.window.main_window import MainWindow
+from gpu_backend import Tap, Transform
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.windows import Make, asked, dock
+
+LAYER = Tap("b8.conv1", (2,))
+
+
+def test_the_layers_wait_behind_the_performance_and_come_to_the_front_by_their_key(window: MainWindow) -> None:
+    window.workspace.reset()
+    QApplication.processEvents()
+    layers, performance = dock(window, "layers"), dock(window, "performance")
+    assert layers in window.workspace.tabifiedDockWidgets(performance)
+    assert window.performance.isVisible()
+    assert window.layers.visibleRegion().isEmpty()
+    QTest.keySequence(window.canvas, "Ctrl+6")
+    QApplication.processEvents()
+    assert not layers.isHidden()
+    assert not window.layers.visibleRegion().isEmpty()
+    QTest.keySequence(window.canvas, "Ctrl+6")
+    assert layers.isHidden()
+    QTest.keySequence(window.canvas, "Ctrl+6")
+    assert not layers.isHidden()
+
+
+def test_numbers_are_read_only_while_the_panel_is_seen(window: MainWindow, controller: FakeController) -> None:
+    window.workspace.reset()
+    dock(window, "layers").reveal()
+    QApplication.processEvents()
+    assert asked(controller, "set_reading_values")[-1] == ("set_reading_values", True)
+    dock(window, "performance").reveal()
+    QApplication.processEvents()
+    assert asked(controller, "set_reading_values")[-1] == ("set_reading_values", False)
+
+
+def test_a_layer_that_is_chosen_is_shown_with_its_name_and_the_way_back(
+    window: MainWindow, controller: FakeController
+) -> None:
+    badge = window.canvas.caption.badge
+    assert badge.isHidden()
+    window.layers.table.layer_chosen.emit("b8.conv1")
+    assert controller.session.tap == Tap("b8.conv1")
+    assert window.canvas.frame is controller.frame
+    assert "b8.conv1, channel 0" in badge.text()
+    assert window.canvas.caption.text().startswith("8 × 8 → fit ")
+    assert window.actions_by_key["layer"].isChecked()
+    badge.click()
+    assert controller.session.tap is None
+    assert badge.isHidden()
+    assert window.canvas.hasFocus()
+    assert not window.actions_by_key["layer"].isChecked()
+
+
+def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, controller: FakeController) -> None:
+    controller.edit(SetTap(LAYER))
+    QApplication.processEvents()
+    caption = window.canvas.caption
+    assert caption.rect().toAlignedRect().contains(caption.badge.geometry())
+    assert caption.badge.width() < caption.rect().width() / 2
+
+
+def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: FakeController) -> None:
+    controller.edit(MoveTo(Position(1.0, 0.0)))
+    controller.edit(SetTap(LAYER))
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert controller.session.tap is None
+    count = len(controller.asked)
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert len(controller.asked) == count
+
+
+def test_a_key_goes_to_and_fro_between_picture_and_layer(window: MainWindow, controller: FakeController) -> None:
+    controller.edit(SetTap(LAYER))
+    QTest.keySequence(window.canvas, "L")
+    assert controller.session.tap is None
+    QTest.keySequence(window.canvas, "L")
+    assert controller.session.tap == LAYER
+
+
+def test_handles_leave_the_badge_within_reach(make: Make) -> None:
+    controller = FakeController(with_model=False)
+    controller.show_model(facts(family="StyleGAN3", has_transform=True, noise_layers=()))
+    window = make(controller)
+    window.actions_by_key["transform"].trigger()
+    controller.edit(SetTap(LAYER))
+    QApplication.processEvents()
+    badge = window.canvas.caption.badge
+    assert window.canvas.childAt(badge.geometry().center()) is badge
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert controller.session.tap == LAYER, "the first one leaves the handles"
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert controller.session.tap is None
+    assert controller.session.transform == Transform()
+
+
+def test_a_small_layer_fills_the_place_of_the_picture_in_sharp_squares(
+    window: MainWindow, controller: FakeController
+) -> None:
+    place = window.canvas.picture_rect()
+    controller.edit(SetTap(LAYER))
+    assert window.canvas.picture_rect() == place
+    assert controller.frame is not None
+    image = window.canvas.grab(place.toAlignedRect().adjusted(1, 1, -1, -1)).toImage()
+    row = image.height() // 2
+    greys = {image.pixelColor(x, row).red() for x in range(image.width())}
+    assert greys <= set(np.unique(controller.frame.pixels[4, :, 0]).tolist()), "nothing between the layer's numbers"
+
+
+def test_a_file_of_a_layer_is_named_after_it() -> None:
+    session = Session(position=Position(12.0, 0.0))
+    assert picture_name(session) == "seed0012"
+    assert picture_name(replace(session, tap=LAYER)) == "seed0012-b8.conv1"
+
+
+def test_without_a_model_there_is_nothing_to_show(make: Make) -> None:
+    window = make(FakeController(with_model=False))
+    assert not window.actions_by_key["layer"].isEnabled()
+    assert not window.layers.table.isEnabled()
+    assert window.canvas.caption.badge.isHidden()

@@ -1,0 +1,286 @@
+"""The layers panel, over a record of edits that shows the session back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.session.edits import SetTap
+from explorer_app.session.session import Session
+from explorer_app.window import theme
+from explorer_app.window.layers.layers_panel import LayersPanel
+from gpu_backend import Frame, FrameTimings, LayerFacts, RenderRequest, Tap, ValueStatistics
+from tests.helpers.fake_controller import landscape
+from tests.helpers.panels import Edits, drag, model_facts, mouse
+from tests.helpers.taps import layer_pixels, tapped_layer
+
+FACTS = model_facts(64)
+LAYER = Tap("b16.conv1", (3,))
+
+
+def layer_frame(tap: Tap, *, has_values: bool = True) -> Frame:
+    request = RenderRequest("m", tap=tap, wants_tap_values=has_values)
+    return Frame(request, layer_pixels(request, FACTS), FrameTimings(1.0, 0.1, 0.9), tap=tapped_layer(request, FACTS))
+
+
+def picture_frame(side: int = 64) -> Frame:
+    return Frame(RenderRequest("m"), landscape(0, 0, side), FrameTimings(1.0, 0.1, 0.9))
+
+
+@pytest.fixture
+def panel(qtbot):
+    panel = LayersPanel()
+    qtbot.addWidget(panel)
+    panel.resize(340, 560)
+    panel.show_model(FACTS, None)
+    with qtbot.waitExposed(panel):
+        panel.show()
+    panel.edits = Edits(panel)
+    return panel
+
+
+def click(panel, row):
+    place = panel.table.visualRect(panel.table.layers.index(row, 0)).center()
+    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def rows(panel):
+    layers = panel.table.layers
+    return [tuple(layers.index(row, column).data() for column in range(3)) for row in range(layers.rowCount())]
+
+
+def shown_row(panel):
+    return panel.table.currentIndex().row()
+
+
+def test_the_picture_comes_first_and_then_every_layer_with_its_size_and_channels(panel):
+    assert rows(panel)[0] == ("Picture", "64 × 64", "3")
+    assert rows(panel)[1:] == [
+        (layer.name, f"{layer.side} × {layer.side}", str(layer.channels)) for layer in FACTS.layers
+    ]
+    assert shown_row(panel) == 0
+
+
+def test_a_click_shows_a_layer_and_another_click_the_picture(panel):
+    click(panel, 2)
+    assert panel.edits.session.tap == Tap(FACTS.layers[1].name)
+    click(panel, 0)
+    assert panel.edits.session.tap is None
+    assert all(final for _, final in panel.edits.all)
+
+
+def test_arrow_keys_go_through_the_layers_and_escape_leads_to_the_picture(panel):
+    panel.table.setFocus()
+    for _ in range(2):
+        QTest.keyClick(panel.table, Qt.Key.Key_Down)
+    assert panel.edits.session.tap == Tap(FACTS.layers[1].name)
+    QTest.keyClick(panel.table, Qt.Key.Key_Escape)
+    assert panel.edits.session.tap is None
+    assert shown_row(panel) == 0
+
+
+def test_another_layer_is_shown_as_the_one_before_and_by_channels_that_it_has(panel):
+    few = replace(FACTS, layers=(*FACTS.layers, LayerFacts("b64.torgb", 3, 64), LayerFacts("last", 1, 64)))
+    panel.show_model(few, None)
+    tap = Tap("b16.conv1", (5, 1, 9), 6.0, is_normalized=False)
+    panel.edits.show(Session(tap=tap))
+    panel.table.layer_chosen.emit("b32.conv0")
+    assert panel.edits.session.tap == replace(tap, layer="b32.conv0")
+    panel.table.layer_chosen.emit("b64.torgb")
+    assert panel.edits.session.tap == replace(tap, layer="b64.torgb", channels=(0, 1, 2))
+    panel.table.layer_chosen.emit("last")
+    assert panel.edits.session.tap == replace(tap, layer="last", channels=(0,))
+    assert not panel.controls.mode.segments["three"].isEnabled()
+
+
+def test_what_was_set_last_comes_back_after_the_picture(panel):
+    tap = Tap("b16.conv1", (5,), 6.0, is_normalized=False)
+    panel.edits.show(Session(tap=tap))
+    panel.toggle(False)
+    assert panel.edits.session.tap is None
+    panel.toggle(True)
+    assert panel.edits.session.tap == tap
+
+
+def test_the_first_layer_that_is_shown_lies_half_way_through_the_network(panel):
+    panel.toggle(True)
+    assert panel.edits.session.tap == Tap("b16.conv1")
+    panel.show_model(None, None)
+    panel.toggle(True)
+    assert len(panel.edits.all) == 1
+
+
+def test_a_channel_is_dragged_as_one_gesture(panel):
+    panel.edits.show(Session(tap=LAYER))
+    slider = panel.controls.channel.slider
+    assert slider.ends == (0, 511)
+    drag(slider, QPointF(12, 11), QPointF(slider.width() - 4, 11))
+    assert panel.edits.session.tap.channels == (511,)
+    assert len(panel.edits.steps) == 1
+    assert len(panel.edits.all) > 2
+
+
+def test_escape_brings_the_channel_back(panel):
+    panel.edits.show(Session(tap=LAYER))
+    slider = panel.controls.channel.slider
+    mouse(slider, QEvent.Type.MouseButtonPress, QPointF(100, 11))
+    QTest.keyClick(slider, Qt.Key.Key_Escape)
+    assert panel.edits.cancelled == 1
+    assert panel.edits.session.tap == LAYER
+
+
+def test_three_channels_begin_at_the_one_that_was_shown_and_each_can_be_set(panel):
+    panel.edits.show(Session(tap=replace(LAYER, channels=(510,))))
+    panel.controls.mode.segments["three"].click()
+    assert panel.edits.session.tap.channels == (510, 511, 0)
+    assert panel.controls.three[0].isVisible()
+    assert not panel.controls.channel.isVisible()
+    panel.controls.three[1].entered.emit(7.0, True)
+    assert panel.edits.session.tap.channels == (510, 7, 0)
+    panel.controls.mode.segments["one"].click()
+    assert panel.edits.session.tap.channels == (510,)
+
+
+def test_gain_and_normalisation_are_set(panel):
+    panel.edits.show(Session(tap=LAYER))
+    panel.controls.gain.moved.emit(12.5, True)
+    panel.controls.normalised.click()
+    assert panel.edits.session.tap == replace(LAYER, gain_db=12.5, is_normalized=False)
+
+
+def test_showing_a_session_asks_for_nothing(panel):
+    for tap in (LAYER, Tap("b4.conv1", (0, 1, 2), -3.0, is_normalized=False), None):
+        panel.edits.show(Session(tap=tap))
+    assert panel.edits.all == []
+    assert shown_row(panel) == 0
+
+
+def test_controls_are_grey_and_say_why_while_there_is_no_layer(panel):
+    controls = panel.controls
+    assert not controls.isEnabled()
+    assert controls.toolTip() == "Choose a layer first: the picture is shown as it is."
+    for control in (controls.mode, controls.normalised, controls.channels, controls.gain):
+        assert controls.childAt(control.geometry().center()) is None, "so that the reason is seen there"
+    panel.edits.show(Session(tap=LAYER))
+    assert controls.isEnabled()
+    assert controls.toolTip() == ""
+    panel.show_model(None, None)
+    assert not controls.isEnabled()
+    assert controls.toolTip() == "Open a model first."
+    assert not panel.table.isEnabled()
+    assert panel.empty.isVisible()
+    assert rows(panel) == []
+
+
+def test_figures_are_those_of_the_layer_and_of_what_is_shown_of_it(panel, qtbot):
+    panel.show_frame(layer_frame(LAYER))
+    figures = panel.figures.figures
+    qtbot.waitUntil(lambda: figures["mean"][0].text() == "0.250")
+    assert [figures[name][0].text() for name in ("mean", "std", "max")] == ["0.250", "1.500", "4.000"]
+    assert [figures[name][1].text() for name in ("mean", "std", "max")] == ["3.000", "0.500", "4.000"]
+    assert "channel 3" in panel.figures.heads[1].toolTip()
+    panel.show_frame(layer_frame(replace(LAYER, channels=(0, 2, 4))))
+    qtbot.waitUntil(lambda: figures["mean"][1].text() == "2.000")
+    assert figures["max"][1].text() == "5.000"
+    assert float(figures["std"][1].text()) == pytest.approx(np.sqrt(0.25 + 8 / 3), abs=1e-3)
+
+
+def test_the_picture_has_figures_too(panel, qtbot):
+    frame = picture_frame()
+    panel.show_frame(frame)
+    qtbot.waitUntil(lambda: panel.figures.heads[0].text() == "picture")
+    grey = frame.pixels[..., :3].mean(axis=2) / 127.5 - 1
+    assert float(panel.figures.figures["mean"][0].text().replace("−", "-")) == pytest.approx(grey.mean(), abs=1e-3)
+    assert panel.figures.figures["mean"][1].text() == ""
+
+
+def test_a_number_that_is_not_finite_is_a_dash(panel):
+    broken = ValueStatistics(float("nan"), float("nan"), float("-inf"), float("inf"))
+    frame = layer_frame(LAYER)
+    panel.figures.show_frame(replace(frame, tap=replace(frame.tap, whole=broken, shown=(broken,))))
+    assert {figure.text() for pair in panel.figures.figures.values() for figure in pair} == {"–"}
+
+
+def test_the_spectrum_has_the_waves_of_the_channel_at_their_frequency(panel, qtbot):
+    panel.show_frame(layer_frame(LAYER))
+    qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
+    spectrum = panel.spectrum.spectrum
+    row, column = np.unravel_index(spectrum.argmax(), spectrum.shape)
+    assert (row - 8, abs(column - 8)) == (0, 4), "channel 3 of 16 px has four waves across"
+    assert "channel 3" in panel.about.text()
+    square = panel.spectrum.square()
+    place = square.topLeft() + QPointF(column + 0.5, row + 0.5) * square.width() / 16
+    mouse(panel.spectrum, QEvent.Type.MouseMove, place, held=Qt.MouseButton.NoButton)
+    assert "0.250, +0.000 cycles/px" in panel.about.text()
+    assert panel.about.text().endswith("0 dB")
+    QApplication.sendEvent(panel.spectrum, QEvent(QEvent.Type.Leave))
+    assert "channel 3" in panel.about.text()
+
+
+def test_the_legend_names_the_ends_of_the_colours(panel, qtbot):
+    panel.show_frame(layer_frame(LAYER))
+    qtbot.waitUntil(lambda: panel.legend.words()[1] == "0 dB")
+    assert panel.legend.words()[0] == "−100 dB"
+    panel.show_frame(None)
+    qtbot.waitUntil(lambda: panel.legend.words() == ("", ""))
+
+
+def test_no_spectrum_stays_when_the_numbers_of_the_next_layer_are_not_there(panel, qtbot):
+    panel.show_frame(layer_frame(LAYER))
+    qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
+    panel.show_frame(layer_frame(Tap("b32.conv1"), has_values=False))
+    qtbot.waitUntil(lambda: panel.spectrum.spectrum is None)
+
+
+def test_the_spectrum_is_painted_in_the_colours_of_the_theme(panel, qtbot, qapp):
+    panel.show_frame(layer_frame(LAYER))
+    qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
+    corner = panel.spectrum.square().topLeft().toPoint() + QPoint(20, 20)
+    assert panel.spectrum.grab().toImage().pixelColor(corner).name() == theme.DARK.well
+    theme.apply(qapp, "light")
+    assert panel.spectrum.grab().toImage().pixelColor(corner).name() == theme.LIGHT.well
+
+
+def test_a_hidden_panel_computes_nothing_and_catches_up(panel, monkeypatch):
+    counted = []
+    monkeypatch.setattr("explorer_app.window.layers.layers_panel.log_spectrum", counted.append)
+    panel.hide()
+    panel.show_frame(layer_frame(LAYER))
+    assert counted == []
+    monkeypatch.undo()
+    panel.show()
+    assert panel.spectrum.spectrum is not None
+
+
+def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel, qtbot):
+    large = [picture_frame(512) for _ in range(3)]
+    for frame in large:
+        panel.show_frame(frame)
+        qtbot.wait(120)
+    assert panel.spectrum.spectrum is None
+    qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
+
+
+def test_the_panel_fits_a_narrow_dock_and_a_low_one(panel):
+    assert panel.minimumSizeHint().width() <= 330
+    panel.resize(330, 380)
+    QApplication.processEvents()
+    assert panel.table.height() >= 72
+    assert panel.rect().contains(panel.spectrum.geometry())
+    assert panel.spectrum.square().width() >= 100
+
+
+def test_every_control_says_what_it_is(panel):
+    panel.edits.show(Session(tap=LAYER))
+    controls = panel.controls
+    for widget in (controls.channel.slider, controls.gain.slider, *controls.three):
+        assert widget.accessibleName()
+        assert widget.toolTip()
+    assert "0 to 511" in controls.channel.slider.toolTip()
+    assert "−40.0 to +40.0" in controls.gain.slider.toolTip()
+    assert isinstance(SetTap(None).label, str)
