@@ -41,6 +41,8 @@ class Preview(QObject):
         self._session: Session | None = None
         self._frame: Frame | None = None
         self._asked: RenderRequest | None = None
+        self._is_new = False
+        """Whether nothing of this model was asked for yet."""
         self._measured: RenderRequest | None = None
         self._measure_next = False
         self._wants_values = False
@@ -69,6 +71,7 @@ class Preview(QObject):
     def show_model(self, facts: ModelFacts, *, is_gpu: bool = False) -> None:
         """Ask for pictures of another model from now on; the last frame stays until its first."""
         self._facts = facts
+        self._is_new = True
         self._asked = self._measured = None
         self._measure_next = False
         self.show_device(is_gpu)
@@ -94,12 +97,15 @@ class Preview(QObject):
     def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Ask for the picture of a session: at once, and small enough to follow the hand while it is live.
 
+        The first of a model is as small as if it were live, and the full one follows: a large network takes seconds.
+
         Where no hand asks for it, `by_hand` is False: then it tells nothing about how promptly pictures follow.
         """
         self._session = session
         if self._facts is None or session.model.model_id != self._facts.model_id:
             return
-        resolution = self._policy.resolution(self._facts) if live else None
+        resolution = self._policy.resolution(self._facts) if live or self._is_new else None
+        self._is_new = False
         request = resolve(session, resolution=resolution)
         if request.resolution is None:
             self._rest.stop()

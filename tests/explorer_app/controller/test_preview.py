@@ -26,6 +26,24 @@ def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(desk: 
     assert not desk.frames[-1].is_draft
 
 
+@pytest.mark.parametrize(("resolution", "first"), [(1024, 64), (256, None)])
+def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_by_itself(
+    desk: Desk, resolution: int, first: int | None
+):
+    desk.library.options["dogs"] = {"resolution": resolution}
+    desk.settings.change(device="cpu")
+    desk.start()
+    count = len(desk.frames)
+    desk.open("dogs")
+    desk.until(lambda: len(desk.frames) > count)
+    assert desk.frames[count].request.resolution == first
+    desk.rest()
+    desk.walk(1.0)
+    desk.until(lambda: desk.frames[-1].request.blend == resolve(desk.controller.session).blend)
+    desk.rest()
+    assert [frame.request.resolution for frame in desk.frames[count:]].count(64) == (first is not None)
+
+
 def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ):
