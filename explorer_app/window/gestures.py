@@ -7,7 +7,8 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Shift", "Ten times finer"),
     ("Wheel", "Zoom at the pointer"),
     ("Space and drag, middle drag", "Pan"),
-    ("Escape", "Cancel the drag and bring back what was; show the picture instead of a layer"),
+    ("Escape", "Cancel the drag and bring back what was"),
+    ("Escape on the picture", "Show the picture, not a layer"),
     ("Double-click on a value", "Back to its neutral value"),
     ("Ctrl while dragging a slider", "Snap"),
 )

@@ -66,6 +66,7 @@ class LayerFigures(QWidget):
         elif frame is not None:
             grey = picture_values(frame.pixels)
             whole = ValueStatistics(float(grey.mean()), float(grey.std()), float(grey.min()), float(grey.max()))
+        self.setEnabled(frame is not None)
         is_layer = shown is not None or frame is None
         self.heads[0].setText("layer" if is_layer else "picture")
         self.heads[0].setToolTip(

@@ -57,9 +57,9 @@ class LayersPanel(QWidget):
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
         self.table = LayerTable()
-        self.empty = QLabel("Open a model to see its layers.", self.table)
+        self.empty = QLabel("Open a model to see its layers", self.table)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        theme.set_role(self.empty, "dim")
+        theme.set_role(self.empty, "sentence")
         self.controls = TapControls()
         self.spectrum = SpectrumView()
         self.figures = LayerFigures()
@@ -69,8 +69,10 @@ class LayersPanel(QWidget):
         self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
         theme.set_role(self.about, "caption")
         self._build()
-        self._timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
-        self._timer.timeout.connect(self._draw)
+        self._figures_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._figures_timer.timeout.connect(self._draw_figures)
+        self._spectrum_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._spectrum_timer.timeout.connect(self._draw_spectrum)
         self.table.layer_chosen.connect(self._choose)
         self.controls.edited.connect(self.edited)
         self.controls.gesture_cancelled.connect(self.gesture_cancelled)
@@ -121,9 +123,13 @@ class LayersPanel(QWidget):
     def show_frame(self, frame: Frame | None) -> None:
         """Show a frame's figures and spectrum soon; however often this is called, they change at their own rate."""
         self._frame = frame
+        if not self.isVisible():
+            return
+        if not self._figures_timer.isActive():
+            self._figures_timer.start()
         is_slow = frame is not None and min(frame.width, frame.height) > _QUICK_PX
-        if self.isVisible() and (is_slow or not self._timer.isActive()):
-            self._timer.start()
+        if is_slow or not self._spectrum_timer.isActive():
+            self._spectrum_timer.start()
 
     def toggle(self, on: bool) -> None:
         """Ask for the layer that was shown last, or for the picture."""
@@ -138,10 +144,11 @@ class LayersPanel(QWidget):
             tap = fit_tap(replace(self._last or Tap(layer), layer=layer), self._facts)
         self.edited.emit(SetTap(tap), True)
 
-    def _draw(self) -> None:
-        frame = self._frame
-        self._drawn = frame
-        self.figures.show_frame(frame)
+    def _draw_figures(self) -> None:
+        self.figures.show_frame(self._frame)
+
+    def _draw_spectrum(self) -> None:
+        frame = self._drawn = self._frame
         values = None
         if frame is not None:
             values = picture_values(frame.pixels) if frame.tap is None else frame.tap.values
@@ -160,11 +167,13 @@ class LayersPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""
         super().showEvent(event)
-        self._draw()
+        self._draw_figures()
+        self._draw_spectrum()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Compute nothing that nobody sees."""
-        self._timer.stop()
+        self._figures_timer.stop()
+        self._spectrum_timer.stop()
         super().hideEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name

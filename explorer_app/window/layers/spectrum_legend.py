@@ -50,10 +50,10 @@ class SpectrumLegend(QWidget):
         bar = QRectF(0.5, 0.5, self.width() - 1, theme.px(_BAR_PX))
         shades = colours()
         across = QLinearGradient(bar.topLeft(), bar.topRight())
-        for place in range(0, 256, 51):
+        for place in range(0, 256, 51) if self._ends_db is not None else ():
             across.setColorAt(place / 255, QColor(shades[place]))
         painter.setPen(theme.mixed(theme.current().panel, theme.current().edge, 0.8))
-        painter.setBrush(across)
+        painter.setBrush(across if self._ends_db is not None else QColor(theme.current().well))
         painter.drawRoundedRect(bar, 3, 3)
         painter.setFont(fonts.caption())
         painter.setPen(QColor(theme.current().dim))

@@ -12,11 +12,15 @@ _LEAST_SPAN_DB, _MOST_SPAN_DB = 40.0, 100.0
 _WEAK = 10.0
 """Percentage of the waves that may be darker than the darkest shade."""
 
+_SAMPLED = 256
+"""So many rows and columns tell how weak the weak waves are."""
+
 
 def ends_of(spectrum: NDArray[np.float32]) -> tuple[float, float]:
     """Return the levels of the darkest and the brightest shade, in whole steps so that shades seldom change."""
     top = _STEP_DB * math.ceil(float(spectrum.max()) / _STEP_DB)
-    low = _STEP_DB * math.floor(float(np.percentile(spectrum, _WEAK)) / _STEP_DB)
+    stride = max(1, spectrum.shape[0] // _SAMPLED)
+    low = _STEP_DB * math.floor(float(np.percentile(spectrum[::stride, ::stride], _WEAK)) / _STEP_DB)
     return max(top - _MOST_SPAN_DB, min(top - _LEAST_SPAN_DB, low)), top
 
 
@@ -37,4 +41,7 @@ def wave_at(column: int, row: int, shape: tuple[int, int]) -> tuple[float, float
 
 def picture_values(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return what a picture (height, width, 4) shows, as grey (height, width) float32 from -1, black, to 1, white."""
-    return np.asarray(pixels[..., :3].mean(axis=2, dtype=np.float32) / np.float32(127.5) - 1, np.float32)
+    total = pixels[..., 0].astype(np.uint16)
+    total += pixels[..., 1]
+    total += pixels[..., 2]
+    return total.astype(np.float32) * np.float32(2 / 765) - np.float32(1)

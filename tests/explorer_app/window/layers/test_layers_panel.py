@@ -263,6 +263,7 @@ def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel, qtbot):
         panel.show_frame(frame)
         qtbot.wait(120)
     assert panel.spectrum.spectrum is None
+    assert panel.figures.heads[0].text() == "picture", "the figures do not wait"
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
 
 
