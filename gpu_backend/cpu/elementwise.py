@@ -42,13 +42,13 @@ class AddKernel(Kernel):
 
 
 class ToDisplayKernel(Kernel):
-    """trunc(clamp(x * 127.5 + 128, 0, 255)) in Qt's channel order, and whether every number was finite."""
+    """trunc(clamp(x * 127.5 + middle, 0, 255)) in Qt's channel order, and whether every number was finite."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: ToDisplay = step.attributes
         self._image = site.buffers[step.inputs[0]]
         self._out, self._flags = (site.buffers[name] for name in step.outputs)
-        self._sources = attributes.sources
+        self._sources, self._middle = attributes.sources, attributes.middle
         self._out.fill_(OPAQUE)
         self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
         self._checks = torch.zeros(site.team.lanes, site.batch)
@@ -70,7 +70,7 @@ class ToDisplayKernel(Kernel):
         torch.sub(image, image, out=scaled)
         torch.sum(scaled, (1, 2, 3), out=self._checks[lane])
         torch.mul(image, 127.5, out=scaled)
-        scaled.add_(128.0).clamp_(0.0, 255.0)
+        scaled.add_(self._middle).clamp_(0.0, 255.0)
         for place, channel in enumerate(self._sources):
             if channel is not None:
                 self._out[:, rows, :, place].copy_(scaled[..., channel])

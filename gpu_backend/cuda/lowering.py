@@ -42,6 +42,7 @@ from gpu_backend.cuda.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
+from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.arena import ALIGNMENT, place
 from gpu_backend.plan.plan import Buffer, Plan, Step
@@ -277,6 +278,7 @@ class _Synthesis:
             image=image,
             previous=step.inputs[2] if len(step.inputs) > 2 else None,
             pixels=None if display is None else display.outputs[0],
+            middle=MIDDLE if display is None else display.attributes.middle,
             is_last=display is not None,
         )
         return Built.joined((alone, total))

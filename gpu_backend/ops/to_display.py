@@ -1,6 +1,6 @@
 """Pixels as Qt wants them: (batch, height, width, 4) uint8 with B, G, R, X (or A) in memory.
 
-    byte = trunc(clamp(x * 127.5 + 128, 0, 255))                           the rule of the official tools
+    byte = trunc(clamp(x * 127.5 + middle, 0, 255))            128 in the official tools, 127.5 in StyleGAN-XL's
 
 One channel is grey and replicated, three are R, G, B; the fourth of four is alpha and becomes the fourth byte, which is
 255 otherwise. Of any other number of channels the first is shown as grey.
@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OPAQUE = 255
+MIDDLE = 128.0
+MIDDLE_XL = 127.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class ToDisplay:
 
     channels: int
     resolution: int
+    middle: float = MIDDLE
 
     @property
     def sources(self) -> tuple[int, int, int, int | None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
-from gpu_backend.ops.to_display import ToDisplay
+from gpu_backend.ops.to_display import MIDDLE, ToDisplay
 from gpu_backend.plan.arena import place
 from gpu_backend.plan.executor import TAP_VALUES
 from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
@@ -60,9 +60,9 @@ class PlanBuilder:
             )
         )
 
-    def show_picture(self, image: str, channels: int) -> None:
-        """Append the step that makes bytes of the picture."""
-        self._show("to_display", ToDisplay(channels, self.key.resolution), (image,))
+    def show_picture(self, image: str, channels: int, middle: float = MIDDLE) -> None:
+        """Append the step that makes bytes of the picture, `middle` of what is 0 in it."""
+        self._show("to_display", ToDisplay(channels, self.key.resolution, middle), (image,))
 
     def show_tap(self, layer: str, channels: int, side: int) -> None:
         """Append the step that makes bytes of a layer's buffer, and the input that says how."""

@@ -21,6 +21,7 @@ from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.styles import Styles, StyleSlot
+from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
@@ -80,7 +81,7 @@ class _Synthesis:
             channels = self.layers[-1].out_channels if self.layers else spec.input.channels
             plan.show_tap(x, channels, plan.key.resolution)
         else:
-            plan.show_picture(x, spec.img_channels)
+            plan.show_picture(x, spec.img_channels, MIDDLE_XL if spec.family == "stylegan_xl" else MIDDLE)
         return plan.freeze()
 
     def _layer(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:

@@ -19,6 +19,7 @@ from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
 
@@ -92,14 +93,15 @@ def to_rgb(
     image: str,
     previous: str | None = None,
     pixels: str | None = None,
+    middle: float = MIDDLE,
     is_last: bool = False,
 ) -> Built:
     """Build the sum of toRGB's parts.
 
     Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch,
     side / 2, side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named,
-    that one (batch, side, side, 4) uint8 and ``flags`` (batch,) uint32, which must be zero before. Declares `image`,
-    as an output if `is_last`, and `pixels`.
+    that one (batch, side, side, 4) uint8, around `middle`, and ``flags`` (batch,) uint32, which must be zero before.
+    Declares `image`, as an output if `is_last`, and `pixels`.
 
     Raises
     ------
@@ -118,7 +120,7 @@ def to_rgb(
     launch = Launch(
         layer=step.layer,
         label="to_rgb",
-        recipe=KernelRecipe("to_rgb", (("IMG_CHANNELS", str(channels)), ("TAPS", str(len(settings.taps))))),
+        recipe=_recipe(channels, len(settings.taps), middle),
         grid=(-(-side * side // _BLOCK), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
@@ -143,6 +145,11 @@ def to_rgb(
     if pixels is not None:
         regions.append(Region(pixels, (batch, side, side, 4), "uint8", "output"))
     return Built((launch,), tuple(constants), tuple(regions))
+
+
+def _recipe(channels: int, taps: int, middle: float) -> KernelRecipe:
+    moved = () if middle == MIDDLE else (("MIDDLE_TWICE", str(round(2 * middle))),)
+    return KernelRecipe("to_rgb", (("IMG_CHANNELS", str(channels)), ("TAPS", str(taps)), *moved))
 
 
 def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_pixels: bool) -> int:

@@ -1,7 +1,8 @@
 // The end of toRGB (gpu_backend/ops/to_rgb.py) and, at the last resolution, the bytes of gpu_backend/ops/to_display.py:
 //     image = gain clamp(sum of parts + bias) + U(previous)
-//     byte = trunc(clamp(image * 127.5 + 128, 0, 255)), in the order B, G, R, X
-// Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them). `parts`: (part_count, batch, side, side, IMG_CHANNELS).
+//     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
+// Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them), MIDDLE_TWICE (of `bytes`).
+// `parts`: (part_count, batch, side, side, IMG_CHANNELS).
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
 // Grid: pixels of a sample, 256 a block; samples.
 // part: doubling

@@ -16,13 +16,14 @@ from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.to_rgb import plain_to_rgb, to_rgb
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.ops.to_display import ToDisplay
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL, ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb as reference_to_rgb
 from tests.helpers.conv_cases import Weights, error_of, filter_taps, run_built
-from tests.helpers.kernel_checks import ARCHITECTURES
+from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
 
 CHANNELS = [1, 2, 3, 4, 5]
 """Of the picture."""
@@ -81,10 +82,25 @@ def test_the_gain_comes_after_the_clamp_and_before_the_picture_that_is_added(add
     assert error < 1e-6, f"off by {error}"
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_another_middle_is_another_kernel_that_compiles_everywhere(architecture: str) -> None:
+    def recipe_of(**middle: float) -> KernelRecipe:
+        built = to_rgb(step_of(3, 8), bias_of(3), 1, parts="p", part_count=1, image="i", pixels="x", **middle)
+        return built.launches[0].recipe
+
+    assert recipe_of() == recipe_of(middle=MIDDLE)
+    moved = recipe_of(middle=MIDDLE_XL)
+    assert moved.defines == (*recipe_of().defines, ("MIDDLE_TWICE", "255"))
+    assert_compiles(moved, architecture, 256)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("channels", CHANNELS)
 @pytest.mark.parametrize("adds", [False, True], ids=["first", "later"])
-def test_bytes_are_those_of_the_rule_for_the_picture_that_was_made(channels: int, adds: bool, gpu: Gpu) -> None:
+@pytest.mark.parametrize("middle", [MIDDLE, MIDDLE_XL])
+def test_bytes_are_those_of_the_rule_for_the_picture_that_was_made(
+    channels: int, adds: bool, middle: float, gpu: Gpu
+) -> None:
     batch, side = 2, 64
     random = np.random.default_rng(channels)
     step = step_of(channels, side, adds=adds)
@@ -97,11 +113,11 @@ def test_bytes_are_those_of_the_rule_for_the_picture_that_was_made(channels: int
         inputs["before"] = random.standard_normal((batch, side // 2, side // 2, channels)).astype(np.float32) * 0.1
     built = to_rgb(
         step, {"b": np.zeros(channels, np.float32)}, batch, parts="parts", part_count=1, image="image",
-        previous="before" if adds else None, pixels="pixels", is_last=True,
+        previous="before" if adds else None, pixels="pixels", middle=middle, is_last=True,
     )  # fmt: skip
     found = run_built(built, inputs)
     image = torch.from_numpy(found["image"]).permute(0, 3, 1, 2)
-    expected = to_display(image, ToDisplay(channels, side)).numpy()
+    expected = to_display(image, ToDisplay(channels, side, middle)).numpy()
     assert np.array_equal(found["pixels"], expected), f"{np.sum(found['pixels'] != expected)} bytes differ"
     assert not found["flags"].any()
 

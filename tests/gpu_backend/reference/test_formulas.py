@@ -302,3 +302,10 @@ def test_references_can_be_differentiated() -> None:
     for leaf in (x, weight):
         assert leaf.grad is not None
         assert leaf.grad.abs().sum() > 0
+
+
+def test_another_middle_moves_every_byte() -> None:
+    image = np.array([-2.0, -1.0, 0.0, 1 / 255, 1.0, 2.0]).reshape(1, 1, 2, 3)
+    rule, moved = (to_display(tensor(image), ToDisplay(1, 2, middle)).numpy()[..., 0] for middle in (128.0, 127.5))
+    assert rule.ravel().tolist() == [0, 0, 128, 128, 255, 255]
+    assert moved.ravel().tolist() == [0, 0, 127, 128, 255, 255]

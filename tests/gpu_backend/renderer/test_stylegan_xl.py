@@ -18,6 +18,7 @@ from gpu_backend import (
     Point,
     Recipe,
     Renderer,
+    RenderOptions,
     RenderRequest,
     RequestError,
     Truncation,
@@ -107,8 +108,15 @@ def test_a_picture_of_a_seed_is_the_one_that_the_formulas_give(network: dict[str
     image = run_stylegan3(made.spec, weights, torch.from_numpy(ws)).numpy()
     assert renderer.synthesize(ws) == pytest.approx(image, abs=2e-5)
     latent = Latent(Point(((7, 1.0),)), classes=() if picked is None else ((picked, 1.0),))
-    frame = renderer.render(request_for(renderer, latent, psi=0.7))
-    assert np.abs(frame.to_rgb().astype(int) - to_bytes(image[0]).transpose(1, 2, 0)).max() <= 1
+    request = request_for(renderer, latent, psi=0.7)
+    own = renderer.synthesize(rows_of(renderer, *request.blend)[None])[0]
+    halves = own.transpose(1, 2, 0) * np.float32(127.5) + np.float32(127.5)
+    expected = np.clip(halves, 0, 255).astype(np.uint8)
+    for options in (RenderOptions(), RenderOptions(use_fused=False)):
+        renderer.options = options
+        found = renderer.render(request).to_rgb()
+        assert np.mean(found != expected) <= (0.001 if options.use_fused else 0.01), "rounding aside"
+        assert np.mean(found != to_bytes(own).transpose(1, 2, 0)) > 0.3, "which is half a level darker"
     renderer.close()
 
 
