@@ -51,11 +51,11 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     measure = Launch(
         layer=step.layer,
         label="tap_statistics",
-        recipe=_recipe("tap_statistics", HALF=half, WIDE=wide, LANES=lanes),
+        recipe=_recipe("tap_statistics", HALF=half, WIDE=wide),
         grid=(stretches, slabs, batch),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(region(x.name), region(FIGURES), region(SHARES), *sizes, np.int32(stretch)),
+        arguments=(region(x.name), region(FIGURES), region(SHARES), *sizes, np.int32(stretch), np.int32(lanes)),
         flops=6 * numbers,
         nbytes=itemsize * numbers,
     )

@@ -2,9 +2,9 @@
 //     figures[b][stretch][channel]   of each channel over the pixels of a stretch
 //     shares[b][stretch][slab]       of the channels of a slab together
 // each {mean, sum of squared distances from it, least, largest}; how many numbers that is, tap_display.cu can tell.
-// The order of all sums is fixed. Macros: HALF, WIDE (channels of a thread, 1|8), LANES (neighbouring threads that share a
-// pixel, a power of two up to 32). `x`: (batch, area, stride), of which `channels` are the layer's.
-// Grid: stretches of `stretch` pixels; slabs of LANES * WIDE channels; samples.
+// The order of all sums is fixed. Macros: HALF, WIDE (channels of a thread, 1|8). `lanes` neighbouring threads share a
+// pixel, a power of two up to 32. `x`: (batch, area, stride), of which `channels` are the layer's.
+// Grid: stretches of `stretch` pixels; slabs of lanes * WIDE channels; samples.
 // part: types
 // part: figures
 
@@ -31,10 +31,10 @@ __device__ __forceinline__ void join_threads(Figures (&mine)[N], int total, int 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) tap_statistics(
+extern "C" __global__ void __launch_bounds__(256, 3) tap_statistics(
     const T* __restrict__ x, float4* __restrict__ figures, float4* __restrict__ shares, int area, int stride, int channels,
-    int stretch) {
-    const int lane = threadIdx.x % LANES, channel = (blockIdx.y * LANES + lane) * WIDE;
+    int stretch, int lanes) {
+    const int lane = threadIdx.x & (lanes - 1), channel = (blockIdx.y * lanes + lane) * WIDE;
     const int first = blockIdx.x * stretch, end = min(first + stretch, area);
     const size_t sample = blockIdx.z;
     const bool is_there = channel < stride;
@@ -42,9 +42,10 @@ extern "C" __global__ void __launch_bounds__(256) tap_statistics(
 #pragma unroll
     for (int i = 0; i < WIDE; ++i) mine[i] = no_figures();
     if (is_there) {
+        const int step = THREADS / lanes;
         const T* const from = x + sample * area * stride + channel;
 #pragma unroll 4
-        for (int pixel = first + (int)threadIdx.x / LANES; pixel < end; pixel += THREADS / LANES) {
+        for (int pixel = first + (int)threadIdx.x / lanes; pixel < end; pixel += step) {
             float v[WIDE];
             load_many<WIDE>(from + (size_t)pixel * stride, v);
             const float count = mine[0].count + 1.0f, share = __frcp_rn(count);
@@ -59,17 +60,17 @@ extern "C" __global__ void __launch_bounds__(256) tap_statistics(
             }
         }
     }
-    join_threads(mine, THREADS, LANES);
+    join_threads(mine, THREADS, lanes);
     const size_t place = sample * gridDim.x + blockIdx.x;
     Figures together[1] = {no_figures()};
-    if (threadIdx.x < LANES && is_there) {
+    if (threadIdx.x < lanes && is_there) {
 #pragma unroll
         for (int i = 0; i < WIDE; ++i) {
             figures[place * stride + channel + i] = make_float4(mine[i].mean, mine[i].squares, mine[i].least, mine[i].largest);
             if (channel + i < channels) together[0] = joined(together[0], mine[i]);
         }
     }
-    join_threads(together, LANES, 1);
+    join_threads(together, lanes, 1);
     if (threadIdx.x == 0) {
         shares[place * gridDim.y + blockIdx.y] =
             make_float4(together[0].mean, together[0].squares, together[0].least, together[0].largest);

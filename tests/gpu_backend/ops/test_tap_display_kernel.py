@@ -137,10 +137,10 @@ def test_arguments_fit_and_stretches_cover_every_pixel(case: tuple[int, int, int
         assert_arguments_fit(launch, (*built.regions, *outer, flags), built.constants)
     measure, show = built.launches
     stretches, slabs, samples = measure.grid
-    stretch = int(str(measure.arguments[-1]))
+    stretch, lanes = (int(str(number)) for number in measure.arguments[-2:])
     assert (stretches - 1) * stretch < side**2 <= stretches * stretch
-    macros = dict(measure.recipe.defines)
-    slab = int(macros["LANES"]) * int(macros["WIDE"])
+    assert lanes in (1, 2, 4, 8, 16, 32)
+    slab = lanes * int(dict(measure.recipe.defines)["WIDE"])
     assert (slabs - 1) * slab < stride <= slabs * slab
     assert (samples, show.grid[1]) == (batch, batch)
     assert [int(str(number)) for number in show.arguments[-4:]] == [stretches, stretch, slabs, slab]
