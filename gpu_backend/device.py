@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
-from gpu_backend.plan.families import processor_only
 from gpu_backend.plan.plan import Precision
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     ----------
     device
         As in the head of this module. With ``"auto"``, a GPU that cannot be made ready gives way to the CPU, and the
-        reason says so. Networks that no GPU runs go to the CPU whatever is asked for, and the reason says that.
+        reason says so.
     precision
         Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
 
@@ -140,9 +139,6 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     gpu = choose_gpu(device)
     if gpu is None:
         return _cpu_executor(model), _cpu_facts("it was asked for." if device == CPU_ID else _why_no_gpu())
-    reason = processor_only(model.spec)
-    if reason:
-        return _cpu_executor(model), _cpu_facts(reason)
     try:
         executor = _cuda_executor(model, gpu.index, precision)
     except DeviceError as error:

@@ -19,7 +19,6 @@ from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
-from gpu_backend.plan.families import gpu_spec
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.tiles import TileTable
@@ -222,7 +221,7 @@ def _kernels(
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.lone_conv import conv_steps, riders_of
 
-    taps, picture_channels = riders_of(gpu_spec(model.spec))
+    taps, picture_channels = riders_of(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:

@@ -32,7 +32,7 @@ from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.plan.families import build_plan, gpu_spec
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, Precision
 
 EMPTY = KernelRecipe("empty")
@@ -56,7 +56,7 @@ class CudaExecutor:
     Raises
     ------
     DeviceError
-        If the GPU is not there or does not start, or runs no such network.
+        If the GPU is not there or does not start.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class CudaExecutor:
     ) -> None:
         self._gpu = gpu or _gpu(index)
         self._model = model
-        self._spec = gpu_spec(model.spec)
+        self._spec = model.spec
         self._precision = precision
         self._target = target_of(self._gpu, tuned_folder())
         self._compile = compiled

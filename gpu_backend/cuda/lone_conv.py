@@ -11,7 +11,9 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedul
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.model.model import Weights
-from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
+from gpu_backend.ops.adain_conv import AdainConv
+from gpu_backend.ops.adain_up_conv import BLUR, AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape, ConvTile
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -21,6 +23,7 @@ X, WEIGHT, Y, Y_RAW = 0, 1, 2, 3
 RGB_WEIGHT, RGB_STYLE, RGB_PARTS = 14, 15, 16
 """Places among the arguments that fused and plain convolutions take alike."""
 
+_CONVOLUTIONS = (ModulatedConv, ModulatedUpConv, AdainConv, AdainUpConv)
 _SMALL = 4096
 _STEMS = {
     False: ("modulated_conv", "modulated_up_conv"),
@@ -40,7 +43,9 @@ class LoneConv:
 
 def riders_of(spec: NetworkSpec) -> tuple[int, int]:
     """Return what rides along with convolutions: taps of the filter after one that doubles, channels of a picture."""
-    return (len(spec.resample_filter), spec.img_channels) if isinstance(spec, StyleGAN2Spec) else (1, 0)
+    if isinstance(spec, StyleGAN2Spec):
+        return len(spec.resample_filter), spec.img_channels
+    return (len(BLUR) + 1, 0) if isinstance(spec, StyleGAN1Spec) else (1, 0)
 
 
 def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
@@ -57,10 +62,10 @@ def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
 def shape_of_step(step: Step, batch: int) -> ConvShape | None:
     """Return the shape that tables know a step by; None if it is no 3 x 3 convolution."""
     attributes = step.attributes
-    if not isinstance(attributes, ModulatedConv | ModulatedUpConv) or attributes.kernel != 3:
+    if not isinstance(attributes, _CONVOLUTIONS) or attributes.kernel != 3:
         return None
     cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
-    kind: ConvKind = "up_conv" if isinstance(attributes, ModulatedUpConv) else "conv"
+    kind: ConvKind = "up_conv" if isinstance(attributes, ModulatedUpConv | AdainUpConv) else "conv"
     return ConvShape(kind, attributes.resolution, cin, cout, batch)
 
 

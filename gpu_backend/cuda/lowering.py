@@ -3,9 +3,10 @@
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
 picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it; its toRGB stands
-alone. A layer that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and
-kernels that failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either
-can stand between two of the other.
+alone. A StyleGAN1's normalisation follows its convolution, and brings the last layer's share of the picture. A layer
+that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and kernels that
+failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either can stand
+between two of the other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.launches.adain import AdainSite, adain_launches, constant_input
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
@@ -43,11 +45,12 @@ from gpu_backend.model.model import Weights
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_display import MIDDLE
-from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.arena import ALIGNMENT, place
 from gpu_backend.plan.plan import Buffer, Plan, Step
 
 _CONVOLUTIONS = ("modulated_conv", "modulated_up_conv")
+_ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
 
 
 def lower(
@@ -110,6 +113,8 @@ class _Synthesis:
                 parts.append(self._filtered(step))
             elif step.op in _CONVOLUTIONS:
                 parts.append(self._conv(step))
+            elif step.op in _ADAIN:
+                parts.append(self._adain(step))
             elif step.op == "skip_conv":
                 parts.append(self._skip(step))
             elif step.op == "to_rgb":
@@ -126,6 +131,8 @@ class _Synthesis:
 
     def _styles(self, step: Step) -> Built:
         constant = next((item for item in self.plan.steps if item.op == "constant"), None)
+        if constant is not None and self._next_conv(constant.outputs[0]) is None:
+            constant = None  # no style touches a StyleGAN1's before its first layer
         return styles_launch(
             step,
             self.weights,
@@ -189,6 +196,35 @@ class _Synthesis:
         )
         return self._either(ConvWork.of_step(step), site)
 
+    def _adain(self, step: Step) -> Built:
+        out, batch = step.outputs[0], self.plan.key.batch
+        if step.op == "adain_input":
+            constant = next(item for item in self.plan.steps if item.op == "constant")
+            pixels = constant_input(constant.weights["const"], self.weights, half=self.half)
+            x, before = Address(pixels.key, "constant"), Built((), (pixels,))
+        else:
+            work, raw = ConvWork.of_step(step), f"{out}/conv"
+            scaled = self.weights[work.weight] * np.float32(work.weight_scale)
+            exponent = weight_exponent(scaled) if self.half else 0
+            site = replace(self._site(step.inputs[0], ""), y=raw, weight_exponent=exponent)
+            x, before = Address(raw, "region"), self._either(work, site)
+        readers = self.readers.get(out, [])
+        rgb = self._rgb_part(readers[0], out) if [reader.op for reader in readers] == ["to_rgb"] else None
+        adain_site = AdainSite(
+            batch=batch,
+            half=self.half,
+            x=x,
+            is_shared=step.op == "adain_input",
+            y=out,
+            style_offset=self.layout.style_offset(_layer_name(step)),
+            style_stride=self.layout.style_width,
+            rgb=rgb,
+        )
+        normal = adain_launches(step, adain_site, self.weights, self.target, self.plain, is_plain=self.is_plain)
+        if rgb is not None:
+            self.part_counts.update({item.name: item.shape[0] for item in normal.regions if item.name == rgb.region})
+        return Built.joined((before, normal))
+
     def _skip(self, step: Step) -> Built:
         attributes: SkipConv = step.attributes
         small = f"{step.outputs[0]}/small"
@@ -207,16 +243,6 @@ class _Synthesis:
         next_conv = self._next_conv(out)
         is_filtered = any(reader.op == "filtered_lrelu" for reader in readers)
         rgb_step = next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None)
-        rgb = None
-        if rgb_step is not None:
-            attributes: ToRgb = rgb_step.attributes
-            rgb = RgbPart(
-                rgb_step.layer,
-                rgb_step.weights["weight"],
-                attributes.out_channels,
-                self.layout.style_offset(_layer_name(rgb_step)),
-                f"{out}/rgb",
-            )
         return ConvSite(
             batch=self.plan.key.batch,
             half=self.half,
@@ -227,8 +253,14 @@ class _Synthesis:
             y=out if is_filtered or next_conv is not None or self._is_shown(out) else None,
             next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
             y_raw=_raw(out) if any(reader.op == "skip_conv" for reader in readers) else None,
-            rgb=rgb,
+            rgb=None if rgb_step is None else self._rgb_part(rgb_step, out),
         )
+
+    def _rgb_part(self, step: Step, x: str) -> RgbPart:
+        settings: ToRgb = step.attributes
+        is_styled = settings.style_offset != UNSTYLED
+        offset = self.layout.style_offset(_layer_name(step)) if is_styled else UNSTYLED
+        return RgbPart(step.layer, step.weights["weight"], settings.out_channels, offset, f"{x}/rgb")
 
     def _either(self, work: ConvWork, site: ConvSite) -> Built:
         """Build a convolution fused, or plain where it has to be."""
@@ -255,9 +287,8 @@ class _Synthesis:
         alone = Built(())
         if parts not in self.part_counts:
             settings: ToRgb = step.attributes
-            offset = self.layout.style_offset(_layer_name(step))
             alone = plain_to_rgb(
-                RgbPart(step.layer, step.weights["weight"], settings.out_channels, offset, parts),
+                self._rgb_part(step, x),
                 x,
                 self.weights,
                 self.plan.key.batch,

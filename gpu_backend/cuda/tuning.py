@@ -22,7 +22,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
-from gpu_backend.plan.families import build_plan, gpu_spec
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 
 OpenTimer = Callable[[Gpu, LoneConvs], contextlib.AbstractContextManager[TileTimer]]
@@ -63,7 +63,7 @@ class TileTuning:
     Raises
     ------
     DeviceError
-        If there is no such GPU, or it runs no such network.
+        If there is no such GPU.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TileTuning:
         folder = tuned_folder()
         self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
         self._target = target_of(self.gpu, folder)
-        spec = gpu_spec(model.spec)
+        spec = model.spec
         self._taps, self._picture_channels = riders_of(spec)
         self._open_timer = open_timer
         model_id, side = model.facts.model_id, spec.resolution

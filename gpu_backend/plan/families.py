@@ -1,10 +1,8 @@
-"""What is done with a network of any family: the plan that a key stands for, and whether a GPU runs it."""
+"""The plan that a key stands for, whatever the network's family."""
 
 from __future__ import annotations
 
-from gpu_backend.errors import DeviceError
-from gpu_backend.model.facts import FAMILY_NAMES
-from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec, StyleGAN3Spec
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.plan import stylegan1, stylegan2, stylegan3
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
@@ -26,25 +24,6 @@ def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
         )
     if isinstance(spec, StyleGAN1Spec):
         return stylegan1.build_synthesis_plan(
-            spec, key.model_id, batch=key.batch, resolution=key.resolution, tap=key.tap
+            spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision, tap=key.tap
         )
     return stylegan3.build_synthesis_plan(spec, key.model_id, batch=key.batch, precision=key.precision, tap=key.tap)
-
-
-def processor_only(spec: NetworkSpec) -> str:
-    """Return a sentence that says why no GPU runs a network; empty where one does."""
-    runs = isinstance(spec, StyleGAN2Spec | StyleGAN3Spec)
-    return "" if runs else f"{FAMILY_NAMES[spec.family]} runs on the processor in this version."
-
-
-def gpu_spec(spec: NetworkSpec) -> StyleGAN2Spec | StyleGAN3Spec:
-    """Return the spec of a network that a GPU runs.
-
-    Raises
-    ------
-    DeviceError
-        If it is of another family.
-    """
-    if isinstance(spec, StyleGAN2Spec | StyleGAN3Spec):
-        return spec
-    raise DeviceError(processor_only(spec))

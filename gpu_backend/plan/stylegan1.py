@@ -17,15 +17,21 @@ from gpu_backend.ops.constant import Constant
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 _OPS = {"input": "adain_input", "conv": "adain_conv", "up_conv": "adain_up_conv"}
 
 
 def build_synthesis_plan(
-    spec: StyleGAN1Spec, model_id: str, *, batch: int = 1, resolution: int | None = None, tap: str = ""
+    spec: StyleGAN1Spec,
+    model_id: str,
+    *,
+    batch: int = 1,
+    resolution: int | None = None,
+    precision: Precision = "fp32",
+    tap: str = "",
 ) -> Plan:
-    """Plan the synthesis network for `batch` pictures, in single precision.
+    """Plan the synthesis network for `batch` pictures.
 
     Raises
     ------
@@ -33,7 +39,8 @@ def build_synthesis_plan(
         If the network has no picture of that resolution, or no layer of the tap's name.
     """
     layers = layers_before(spec, tap or f"b{resolution or spec.resolution}.torgb")
-    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, layers[-1].resolution, tap=tap)).build()
+    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
+    return _Synthesis(spec, layers, key).build()
 
 
 def layers_before(spec: StyleGAN1Spec, name: str) -> tuple[AdainLayerSpec, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu
 from gpu_backend.model import Model
-from gpu_backend.plan.families import build_plan, gpu_spec, processor_only
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def compile_kernels(
         If `abandoned` said yes.
     """
     gpu = choose_gpu(device)
-    if gpu is None or processor_only(model.spec):
+    if gpu is None:
         return
     # Imported here, like everything that only a GPU needs.
     from gpu_backend.cuda import compilation
@@ -69,7 +69,7 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
         If there is no device of that name, or no compiler.
     """
     gpu = choose_gpu(device)
-    if gpu is None or processor_only(model.spec):
+    if gpu is None:
         return 0, 0
     from gpu_backend.cuda import compilation
 
@@ -96,7 +96,7 @@ def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule
     from gpu_backend.cuda.tiles import tuned_folder
 
     target = target_of(gpu, tuned_folder())
-    spec, model_id = gpu_spec(model.spec), model.facts.model_id
+    spec, model_id = model.spec, model.facts.model_id
     mapping = build_plan(spec, PlanKey(model_id, "mapping", 1, precision=precision))
     synthesis = build_plan(spec, PlanKey(model_id, "synthesis", 1, spec.resolution, precision))
     return (

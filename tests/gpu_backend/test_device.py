@@ -10,7 +10,6 @@ import gpu_backend.device as device
 from gpu_backend import DeviceError, DeviceMemoryError, Roofline, find_devices
 from gpu_backend.cuda.probe import Gpu, Probe
 from tests.helpers.networks import make_stylegan2
-from tests.helpers.stylegan1 import make_stylegan1
 
 MODEL = make_stylegan2()
 PROBLEM = "No NVIDIA driver was found; install driver 580 or newer to use an NVIDIA GPU."
@@ -117,18 +116,6 @@ def test_the_cpu_can_be_asked_for_beside_gpus(executors: Executors) -> None:
     _, facts = device.make_executor(MODEL, "cpu", "fp16")
     assert executors.made == [(MODEL, "cpu")]
     assert (facts.precision, facts.reason) == ("fp32", "CPU: it was asked for.")
-
-
-@pytest.mark.usefixtures("with_two")
-@pytest.mark.parametrize("name", ["auto", "cuda", "cuda:2"])
-def test_a_network_that_no_gpu_runs_goes_to_the_cpu_with_a_sentence(name: str, executors: Executors) -> None:
-    model = make_stylegan1()
-    _, facts = device.make_executor(model, name)
-    assert executors.made == [(model, "cpu")]
-    assert (facts.id, facts.precision) == ("cpu", "fp32")
-    assert facts.reason == f"CPU: {model.facts.family} runs on the processor in this version."
-    with pytest.raises(DeviceError, match="cuda:1 was asked"):
-        device.make_executor(model, "cuda:1")
 
 
 @pytest.mark.usefixtures("with_two")

@@ -80,8 +80,12 @@ def conv_arguments(
         noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
         noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
         strength = float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
+    demod_stride = site.demod_stride
     if site.demod_offset is not None:
         demod = region("demod", site.demod_offset)
+    elif site.weight_exponent:
+        size, demod_stride = 2.0**site.weight_exponent, 0
+        demod = held(f"ones/{work.cout}/{size}", lambda: np.full(work.cout, size, np.float32))
     if site.next_style_offset is not None:
         next_style = region("styles", site.next_style_offset)
     if site.skip is not None:
@@ -114,7 +118,7 @@ def conv_arguments(
         np.int32(work.side),
         np.int32(work.cin),
         np.int32(work.cout),
-        np.int32(site.demod_stride),
+        np.int32(demod_stride),
         np.int32(site.style_stride),
         np.float32(work.act.gain),
         np.float32(math.inf if work.act.clamp is None else work.act.clamp),

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 
 from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.ops.adain import NORMAL_FLOPS, weight_gain
+from gpu_backend.ops.adain_conv import AdainConv
+from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -15,7 +18,9 @@ from gpu_backend.plan.plan import Step
 
 @dataclass(frozen=True, slots=True)
 class ConvWork:
-    """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``.
+    """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``, and StyleGAN1's convolutions.
+
+    Noise, bias and activation of the steps ``adain_conv`` and ``adain_up_conv`` come with their normalisation, later.
 
     Attributes
     ----------
@@ -35,6 +40,8 @@ class ConvWork:
         Factor on the weight as stored.
     flops
         Of the step for one sample.
+    has_odd_border
+        Beyond the border of the transposed picture the filter meets its edge with the sign turned, instead of zeros.
     """
 
     layer: str
@@ -52,6 +59,7 @@ class ConvWork:
     noise_const: str
     weight_scale: float
     flops: int
+    has_odd_border: bool = False
 
     @classmethod
     def of_step(cls, step: Step) -> ConvWork:
@@ -81,6 +89,26 @@ class ConvWork:
                 noise_const="",
                 weight_scale=1.0 / math.sqrt(settings.in_channels),
                 flops=2 * side**2 * settings.in_channels * settings.out_channels,
+            )
+        if isinstance(settings, AdainConv | AdainUpConv):
+            area = settings.resolution**2
+            return cls(
+                layer=step.layer,
+                in_channels=settings.in_channels,
+                out_channels=settings.out_channels,
+                kernel=settings.kernel,
+                side=settings.resolution,
+                padding=settings.kernel // 2,
+                taps=settings.taps if isinstance(settings, AdainUpConv) else (),
+                act=BiasAct(),
+                noise_index=-1,
+                weight=step.weights["weight"],
+                bias="",
+                noise_strength="",
+                noise_const="",
+                weight_scale=weight_gain(settings.in_channels, settings.kernel),
+                flops=settings.flops(1) - NORMAL_FLOPS * area * settings.out_channels,
+                has_odd_border=isinstance(settings, AdainUpConv),
             )
         if not isinstance(settings, ModulatedConv | ModulatedUpConv):
             raise TypeError(f"step {step.layer!r} is no convolution: {settings!r}")
@@ -145,7 +173,7 @@ class RgbPart:
     channels
         Of the picture.
     style_offset
-        Of toRGB's styles in a sample's row of ``styles``, in floats.
+        Of toRGB's styles in a sample's row of ``styles``, in floats; UNSTYLED where there are none.
     region
         Gets (parts, batch, side, side, channels) float32, to be summed by ``to_rgb``.
     """
@@ -174,7 +202,7 @@ class ConvSite:
     y_raw
         Gets the output as it is; None: nobody reads it.
     weight_exponent
-        The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent.
+        The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     """
 
     batch: int

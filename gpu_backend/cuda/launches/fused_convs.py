@@ -130,6 +130,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     }
     if work.is_up:
         defines["TAPS"] = len(work.taps)
+        defines["ODD_BORDER"] = int(work.has_odd_border)
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding

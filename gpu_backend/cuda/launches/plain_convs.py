@@ -90,9 +90,11 @@ def pack_plain(weight: NDArray[np.float32], scale: float) -> NDArray[np.float32]
     return padded(taps * np.float32(scale), (1, 2))
 
 
-def pack_plain_up(weight: NDArray[np.float32], taps: tuple[float, ...], scale: float) -> NDArray[np.float32]:
-    """(out, in, k, k) and FIR taps to (4 * a * a, padded in, padded out), parity by parity; a is `axis_taps`."""
-    composed = compose(weight, taps) * scale
+def pack_plain_up(
+    weight: NDArray[np.float32], taps: tuple[float, ...], scale: float, *, odd_border: bool = False
+) -> NDArray[np.float32]:
+    """(out, in, k, k) and FIR taps to (4 * a * a, padded in, padded out), parity by parity; a as in `compose`."""
+    composed = compose(weight, taps, odd_border=odd_border) * scale
     return padded(composed.reshape(-1, *composed.shape[-2:]).astype(np.float32), (1, 2))
 
 
@@ -124,7 +126,7 @@ def plain_modulated_up_conv(
     scale = work.weight_scale * 2.0**-site.weight_exponent
     weight = Constant(
         f"plain_up/{work.weight}/{site.weight_exponent}",
-        lambda: pack_plain_up(weights[work.weight], work.taps, scale),
+        lambda: pack_plain_up(weights[work.weight], work.taps, scale, odd_border=work.has_odd_border),
     )
     return _build("plain_modulated_up_conv", work, site, weights, weight, target, reason)
 
@@ -148,6 +150,7 @@ def _build(
             ("PADDING", str(work.padding)),
             ("TAPS", str(max(len(taps), 1))),
             ("HAS_SKIP", str(int(site.skip is not None))),
+            ("ODD_BORDER", str(int(work.has_odd_border))),
             *tile.defines,
         ),
     )

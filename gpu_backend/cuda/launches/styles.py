@@ -41,7 +41,7 @@ def styles_launch(
         (batch, demod_width): d max|s| 2^e, see `gpu_backend.cuda.launches.weight_exponent`.
     `x0`
         (batch, 4, 4, channels padded to 8), fp16 or fp32: the learned constant times the style of the step's first
-        slot, the convolution that reads it. Without a learned constant there is none.
+        slot, the convolution that reads it. Without a learned constant, or where no style touches it, there is none.
     ``flags``
         (batch,): zeros.
 
@@ -57,7 +57,7 @@ def styles_launch(
     half
         fp16 activations and tables; fp32 otherwise.
     const
-        Name of the learned constant among the weights, (channels, 4, 4); None in a network without one.
+        Name of the learned constant among the weights, (channels, 4, 4); None in a network that makes no x0.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def styles_launch(
         If a layer has both demodulation and a gain.
     """
     attributes: Styles = step.attributes
-    _check(attributes)
+    _check(attributes, has_x0=const is not None)
     layout = StyleLayout(attributes)
     table = StyleTable(layout, half)
     longest = _longest_row(attributes)
@@ -172,12 +172,12 @@ def _constant_pixels(weights: Weights, name: str) -> NDArray[np.float32]:
 
 
 def _longest_row(attributes: Styles) -> int:
-    return max(attributes.w_dim, *(slot.in_channels for slot in attributes.slots if slot.demod_offset >= 0))
+    return max((attributes.w_dim, *(slot.in_channels for slot in attributes.slots if slot.demod_offset >= 0)))
 
 
-def _check(attributes: Styles) -> None:
+def _check(attributes: Styles, *, has_x0: bool) -> None:
     first = attributes.slots[0]
-    if first.demod_offset < 0:
+    if has_x0 and first.demod_offset < 0:
         raise ValueError(f"the first layer, {first.layer!r}, is not demodulated, so it has no normalised style for x0")
     for slot in attributes.slots:
         if slot.demod_offset >= 0 and slot.style_gain != 1.0:

@@ -20,7 +20,7 @@ from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE
-from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.plan import Step
 
 _BLOCK = 256
@@ -53,7 +53,14 @@ def plain_to_rgb(
     lanes = 1
     while lanes < 32 and 4 * lanes < cout:
         lanes *= 2
-    weight = rgb_weight_constant(part.weight, weights)
+    constants = [rgb_weight_constant(part.weight, weights)]
+    style: Argument
+    if part.style_offset == UNSTYLED:
+        gain = 1.0 / math.sqrt(in_channels)
+        style, style_stride = constant(f"ones/{cout}/{gain}"), 0
+        constants.append(Constant(f"ones/{cout}/{gain}", lambda: np.full(cout, gain, np.float32)))
+    else:
+        style = region("styles", part.style_offset)
     area = side * side
     launch = Launch(
         layer=part.layer,
@@ -66,8 +73,8 @@ def plain_to_rgb(
         shared_nbytes=0,
         arguments=(
             region(y_raw),
-            constant(weight.key),
-            region("styles", part.style_offset),
+            constant(constants[0].key),
+            style,
             region(part.region),
             np.int32(batch),
             np.int32(side),
@@ -80,7 +87,7 @@ def plain_to_rgb(
         reason=reason,
     )
     shape = (1, batch, side, side, part.channels)
-    return Built((launch,), (weight,), (Region(part.region, shape, "float32", "scratch"),))
+    return Built((launch,), tuple(constants), (Region(part.region, shape, "float32", "scratch"),))
 
 
 def to_rgb(

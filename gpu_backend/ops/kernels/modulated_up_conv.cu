@@ -10,9 +10,10 @@
 // so nine products a position instead of the thirty-six of the composed filter. A block goes down a strip in bands of ROWS
 // rows of positions, up to WALK of them, and filters each band where it lies: t never leaves the multiprocessor. The strip
 // is wider than its COLUMNS by the halo of the filter; downwards the filter carries its last rows from band to band.
-// Outside the picture x is zero, and so is t.
+// Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
+// their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
-// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter.
+// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER.
 // part: types
 // part: tensor_core
 // part: activation
@@ -39,6 +40,10 @@
 #define GROUPS (CHANNELS / 8)
 #define TURNS (MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2)  // a second set of positions' registers, where there are some left
 #define T_COLUMNS (2 * M_COLUMNS)
+#define MINUS_ONES 0xbc00bc00u
+#if ODD_BORDER && TAPS != 4
+#error "ODD_BORDER goes with a filter of 4 taps"
+#endif
 #define COLUMN_JOBS (2 * COLUMNS * GROUPS)  // a thread filters eight channels of one column of outputs
 #define JOBS ((COLUMN_JOBS + THREADS - 1) / THREADS)
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
@@ -237,6 +242,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         unsigned f[TAPS];
 #pragma unroll
         for (int p = 0; p < TAPS; ++p) f[p] = to_half2(taps[TAPS - 1 - p], taps[TAPS - 1 - p]);
+#if ODD_BORDER
+        const unsigned first_tap = multiply_add2(f[0], MINUS_ONES, f[1]), last_tap = multiply_add2(f[3], MINUS_ONES, f[2]);
+        auto tap_at = [&](int p, int output) {  // f[p], as it is for an output's row or column
+            return p == 1 && output == 0 ? first_tap : p == 2 && output == side - 1 ? last_tap : f[p];
+        };
+#else
+        auto tap_at = [&](int p, int) { return f[p]; };
+#endif
         const unsigned bound = to_half2(clamp, clamp);
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
@@ -270,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     const unsigned words[4] = {values.x, values.y, values.z, values.w};
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
-                        filtered[TAPS - 1][i] = multiply_add2(f[p], words[i], p == 0 ? 0u : filtered[TAPS - 1][i]);
+                        filtered[TAPS - 1][i] = multiply_add2(tap_at(p, 2 * x0 + column), words[i], p == 0 ? 0u : filtered[TAPS - 1][i]);
                     }
                 }
                 if (row >= begin && row < end) {
@@ -281,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     for (int i = 0; i < 4; ++i) {
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
 #pragma unroll
-                        for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][i], z);
+                        for (int p = 0; p < TAPS; ++p) z = multiply_add2(tap_at(p, output + row), filtered[p][i], z);
 #if ACTIVATION <= 2 && LEVEL >= 800
                         z = activated2(z, bound);
 #else

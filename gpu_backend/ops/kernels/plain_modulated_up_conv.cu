@@ -3,9 +3,10 @@
 // gpu_backend/cuda/polyphase.py composes: [row parity][column parity][tap][cin][cout] fp32. It needs no memory between the two.
 // Grid: tiles of low-resolution pixels (of all samples in a row), tiles of channels, parities.
 
+// Macro ODD_BORDER: as in modulated_up_conv.cu; what it adds is a tap more on an axis, of the first row or the last.
 // With n = TAPS, k = KERNEL and left = 1 + (n + 1) / 2 - (k - 1), output u = 2 i + r takes
 //     sum_s G[r + n - 1 - left - 2 s] * x[i + s],   G = FIR convolved with W, n + k - 1 long
-#define AXIS_TAPS ((TAPS + KERNEL) / 2)
+#define AXIS_TAPS ((TAPS + KERNEL) / 2 + ODD_BORDER)
 #define LEFT (1 + (TAPS + 1) / 2 - (KERNEL - 1))
 // part: plain_layer
 
@@ -14,7 +15,7 @@ __device__ __forceinline__ int first_shift(int parity) {
     return (parity - LEFT - KERNEL + 2) >> 1;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modulated_up_conv(
+extern "C" __global__ void __launch_bounds__(THREADS, (ODD_BORDER ? 256 : 384) / THREADS) plain_modulated_up_conv(
     const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,
     const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,
@@ -24,9 +25,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
     const int row_parity = blockIdx.z >> 1, column_parity = blockIdx.z & 1;
     const size_t phase = (size_t)blockIdx.z * (AXIS_TAPS * AXIS_TAPS) * cin * cout;
+    const int last = (side >> 1) - 1;
     direct_conv(
         x, static_cast<const float*>(weight) + phase, batch, side >> 1, side >> 1, cin, cout, first_pixel,
-        first_channel, first_shift(row_parity), first_shift(column_parity));
+        first_channel, first_shift(row_parity), first_shift(column_parity), row_parity * last, column_parity * last);
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};

@@ -14,6 +14,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import for_rosinality, make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
 
 pytestmark = pytest.mark.gpu
@@ -79,5 +80,31 @@ def test_a_small_stylegan3_gives_the_picture_of_the_processor(
         for name, array in without.items():
             assert array.tobytes() == found[name].tobytes(), f"{name} with a graph and without"
     assert bound.captures == 1
+    executor.close()
+    processor.close()
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("make", [make_stylegan1, for_rosinality], ids=["official", "rosinality"])
+@pytest.mark.parametrize(("resolution", "width"), [(16, 6), (128, 40)])
+def test_a_small_stylegan1_gives_the_picture_of_the_processor(
+    gpu: Gpu, make: Any, batch: int, resolution: int, width: int, precision: Any
+) -> None:
+    model = make(resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20)
+    executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)
+    ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
+    gains = np.linspace(0.5, 1.5, len(model.spec.noise_layers), dtype=np.float32)
+    for side in (resolution, resolution // 2):
+        bound = executor.bind(build_plan(model.spec, PlanKey("small", "synthesis", batch, side, precision)))
+        expected = processor.bind(build_plan(model.spec, PlanKey("small", "synthesis", batch, side)))
+        for source in ((0, 0, 0, 0), (1, 7, 0, 0)):
+            noise = gains[: 2 * int(np.log2(side)) - 2]
+            inputs = {"ws": ws, "noise_source": np.array(source, np.uint32), "noise_gain": noise}
+            with_graph = bound.run(inputs)["pixels"].copy()
+            assert np.array_equal(bound.run(inputs, use_graph=False)["pixels"], with_graph)
+            apart = np.abs(with_graph.astype(np.int32) - expected.run(inputs)["pixels"].astype(np.int32))
+            assert apart.max() <= WORST[precision], f"{apart.max()} of 255 at worst, {apart.mean():.3f} on average"
+    assert not executor.fallbacks
     executor.close()
     processor.close()

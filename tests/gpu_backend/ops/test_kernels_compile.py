@@ -22,15 +22,16 @@ from gpu_backend.cuda.lone_conv import macros_of
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
-from gpu_backend.model import stylegan2, stylegan3
+from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.model import Weights
-from gpu_backend.model.spec import NetworkSpec, StyleGAN3Spec
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN3Spec
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 from tests.helpers.kernel_checks import ARCHITECTURES, EVERY
 from tests.helpers.networks import NetworkOptions, make_spec
+from tests.helpers.stylegan1 import make_spec1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_stylegan3_spec
 
 KERNELS = Path(__file__).parents[3] / "gpu_backend" / "ops" / "kernels"
@@ -67,13 +68,16 @@ def sources() -> set[str]:
 
 
 def specs() -> Iterator[NetworkSpec]:
-    """The large public networks, and small StyleGAN2 ones of the other architectures; one is conditional."""
+    """The large public networks, and small ones of the other architectures; one is conditional."""
     large = shape_of("ffhq1024")
     options = NetworkOptions(resolution=large.resolution, channel_base=large.base, channel_max=large.maximum)
     yield make_spec(options)
     small = NetworkOptions(64, channel_base=2048, channel_max=64)
     yield make_spec(replace(small, architecture="resnet", c_dim=3))
     yield make_spec(replace(small, architecture="orig"))
+    adain = shape_of("adain1024")
+    yield make_spec1(resolution=adain.resolution, channel_base=adain.base, channel_max=adain.maximum, w_dim=512)
+    yield make_spec1(resolution=128, channel_base=8192, channel_max=64, blurs_bias=True)
     for name, changes in (("t1024", {}), ("r1024", R)):
         shape = shape_of(name)
         yield make_stylegan3_spec(
@@ -83,7 +87,12 @@ def specs() -> Iterator[NetworkSpec]:
 
 def weights_of(spec: NetworkSpec) -> Weights:
     """Ones in every place, in next to no memory."""
-    shapes = stylegan3.tensor_shapes(spec) if isinstance(spec, StyleGAN3Spec) else stylegan2.tensor_shapes(spec)
+    if isinstance(spec, StyleGAN1Spec):
+        shapes = stylegan1.tensor_shapes(spec)
+    elif isinstance(spec, StyleGAN3Spec):
+        shapes = stylegan3.tensor_shapes(spec)
+    else:
+        shapes = stylegan2.tensor_shapes(spec)
     return {name: np.broadcast_to(np.float32(1), shape) for name, shape in shapes.items()}
 
 

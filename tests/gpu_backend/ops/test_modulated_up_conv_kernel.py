@@ -12,6 +12,7 @@ from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.plain_convs import PLAIN_TILES, PlainTile, pack_plain_up, plain_modulated_up_conv
 from gpu_backend.cuda.polyphase import axis_taps, compose, first_shift
 from gpu_backend.cuda.probe import Gpu
+from gpu_backend.ops.adain_up_conv import blurred_sum_matrix
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from tests.helpers.conv_cases import (
@@ -98,6 +99,33 @@ def test_four_composed_convolutions_are_the_up_convolution(count: int, kernel: i
         filter_taps(count),
     )  # fmt: skip
     assert np.allclose(found, expected[0].numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_an_odd_border_is_one_tap_more_of_the_first_and_the_last_pixel() -> None:
+    """In one dimension, StyleGAN1's formula: z = B S t, of sum and blur, is what the taps of both parities give."""
+    random = np.random.default_rng(0)
+    side, kernel = 5, random.standard_normal((3, 3))
+    x = random.standard_normal((side, side))
+    taps = (0.125, 0.375, 0.375, 0.125)
+    composed = compose(kernel[None, None].astype(np.float32), taps, odd_border=True)[..., 0, 0]
+    assert composed.shape == (2, 2, 4, 4)
+    t = np.zeros((2 * side + 1, 2 * side + 1))
+    for ky, kx in np.ndindex(3, 3):
+        t[ky : ky + 2 * side : 2, kx : kx + 2 * side : 2] += kernel[ky, kx] * x
+    matrix = blurred_sum_matrix(2 * side)
+    wide, found = np.pad(x, 1), np.zeros((2 * side, 2 * side))
+
+    def picked(parity: int, tap: int) -> np.ndarray:
+        """Rows or columns of the input that a tap meets; those of the border's tap are zero but for one."""
+        if tap < 3:
+            return np.eye(side + 2)[tap : tap + side]
+        edge = np.zeros((side, side + 2))
+        edge[-parity, 1 + (side - 1) * parity] = 1.0
+        return edge
+
+    for r, q, ky, kx in np.ndindex(2, 2, 4, 4):
+        found[r::2, q::2] += composed[r, q, ky, kx] * (picked(r, ky) @ wide @ picked(q, kx).T)
+    assert np.allclose(found, matrix @ t @ matrix.T, atol=1e-6)
 
 
 def test_composed_weights_lie_parity_by_parity_with_padding() -> None:

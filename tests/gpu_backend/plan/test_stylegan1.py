@@ -1,12 +1,11 @@
-"""StyleGAN1's plans: what a hand moves, where pictures leave, and what no GPU runs."""
+"""StyleGAN1's plans: what a hand moves, where pictures leave, and what they cost."""
 
 import pytest
 
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import SHAPES
-from gpu_backend.errors import DeviceError
 from gpu_backend.model.spec import StyleGAN1Spec
-from gpu_backend.plan.families import build_plan, gpu_spec, processor_only
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.plan.stylegan1 import build_synthesis_plan
 from tests.helpers.stylegan1 import make_spec1
@@ -21,6 +20,8 @@ def test_inputs_and_outputs_are_those_of_other_families() -> None:
     assert shapes(plan, "input") == {"ws": (3, 6, 8), "noise_source": (4,), "noise_gain": (6,)}
     assert shapes(plan, "output") == {"image": (3, 16, 16, 3), "pixels": (3, 16, 16, 4), "flags": (3,)}
     assert plan.key == PlanKey("id", "synthesis", 3, 16)
+    half = build_plan(make_spec1(), PlanKey("id", "synthesis", 3, 16, "fp16"))
+    assert half.key.precision == "fp16"
     silent = build_synthesis_plan(make_spec1(use_noise=False), "id")
     assert shapes(silent, "input") == {"ws": (1, 6, 8)}
 
@@ -77,10 +78,3 @@ def test_the_public_network_costs_what_its_layers_say() -> None:
     assert products == pytest.approx(22.2e9, rel=0.01)
     flops = sum(step.flops for step in plan.steps if step.op in ("adain_conv", "adain_up_conv"))
     assert 2 * products < flops < 2.1 * products
-
-
-def test_no_gpu_runs_it_and_that_is_told_in_one_sentence() -> None:
-    spec = make_spec1()
-    assert processor_only(spec) == "StyleGAN1 runs on the processor in this version."
-    with pytest.raises(DeviceError, match="StyleGAN1 runs on the processor in this version"):
-        gpu_spec(spec)

@@ -4,12 +4,9 @@ import pytest
 
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import SHAPES
-from gpu_backend.errors import DeviceError
-from gpu_backend.plan.families import build_plan, gpu_spec, processor_only
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.plan.stylegan3 import build_synthesis_plan
-from tests.helpers.networks import make_stylegan2
-from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec, make_stylegan3
 
 
@@ -70,11 +67,3 @@ def test_costs_of_the_public_shapes(name: str, convolutions: float, up: float, d
     assert products == pytest.approx(convolutions, rel=0.005)
     assert filters == pytest.approx(up + down, rel=0.02)
     assert all(step.nbytes > 0 for step in plan.steps)
-
-
-def test_which_networks_a_gpu_runs() -> None:
-    for spec in (make_stylegan2().spec, make_spec(StyleGAN3Options())):
-        assert processor_only(spec) == ""
-        assert gpu_spec(spec) is spec
-    with pytest.raises(DeviceError, match=r"^StyleGAN1 runs on the processor in this version\.$"):
-        gpu_spec(make_stylegan1().spec)

@@ -60,14 +60,6 @@ def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("_a_gpu")
-def test_for_a_network_that_no_gpu_runs_there_is_nothing_to_compile() -> None:
-    model, told = make_stylegan1(), list[tuple[int, int]]()
-    assert kernels_ready(model) == (0, 0)
-    compile_kernels(model, progress=lambda *numbers: told.append(numbers))
-    assert told == []
-
-
-@pytest.mark.usefixtures("_a_gpu")
 def test_compiling_can_be_given_up() -> None:
     with pytest.raises(CancelledError):
         compile_kernels(MODEL, abandoned=lambda: True)
@@ -77,3 +69,10 @@ def test_the_kernels_of_a_stylegan3_are_named_fused_and_plain() -> None:
     stems = {recipe.stem for recipe in kernels.recipes_of(make_stylegan3(), GPU, "fp16")}
     assert {"fourier_features", "filtered_lrelu", "plain_filtered_lrelu", "modulated_conv", "to_rgb"} <= stems
     assert "modulated_up_conv" not in stems
+
+
+def test_the_kernels_of_a_stylegan1_are_named_fused_and_plain() -> None:
+    stems = {
+        recipe.stem for recipe in kernels.recipes_of(make_stylegan1(resolution=128, channel_base=1024), GPU, "fp16")
+    }
+    assert {"adain", "adain_moments", "plain_adain", "plain_adain_moments", "modulated_up_conv", "to_rgb"} <= stems

@@ -8,6 +8,7 @@
 //     PIXELS, CHANNELS                         sums of a thread, multiples of 4
 //     GROUPS                                   threads that share the same sums, each taking its part of the depth
 //     AXIS_TAPS                                taps on an axis
+//     ODD_BORDER                               1: the last tap of an axis is of the pixel itself, at one border only
 // Two buffers of shared memory: while one is multiplied the next is on its way through registers. Afterwards the same
 // memory holds the sums. Their order is fixed.
 // part: types
@@ -48,10 +49,10 @@ __device__ __forceinline__ int channel_in_tile(int i) {
 }
 
 // `side_in`: of x; `side`: of the pixels that the sums are for, all `batch` pictures in a row; the block's first is
-// `first_pixel`. `four_sums` returns the sums afterwards, to every thread.
+// `first_pixel`. With ODD_BORDER, `border_row` and `border_column` say where its taps are. `four_sums` returns the sums afterwards, to every thread.
 __device__ __forceinline__ void direct_conv(
     const T* x, const float* weight, int batch, int side_in, int side, int cin, int cout,
-    int first_pixel, int first_channel, int row_shift, int column_shift) {
+    int first_pixel, int first_channel, int row_shift, int column_shift, int border_row = 0, int border_column = 0) {
     const int thread = threadIdx.x, area = side * side;
     const int group = thread / GROUP_THREADS;
 
@@ -74,7 +75,13 @@ __device__ __forceinline__ void direct_conv(
         const int ky = tap / AXIS_TAPS, kx = tap % AXIS_TAPS;
 #pragma unroll
         for (int i = 0; i < A_LOADS; ++i) {
+#if ODD_BORDER
+            const int own_row = a_row[i] - row_shift, own_column = a_column[i] - column_shift;
+            const int row = ky + 1 < AXIS_TAPS ? a_row[i] + ky : own_row == border_row ? own_row : -1;
+            const int column = kx + 1 < AXIS_TAPS ? a_column[i] + kx : own_column == border_column ? own_column : -1;
+#else
             const int row = a_row[i] + ky, column = a_column[i] + kx;
+#endif
             const int c = depth + (thread + i * THREADS) % (TILE_DEPTH / 4) * 4;
             if ((unsigned)row < (unsigned)side_in && (unsigned)column < (unsigned)side_in && c < cin) {
                 load_many<4>(a_picture[i] + ((size_t)row * side_in + column) * cin + depth, a[i]);
