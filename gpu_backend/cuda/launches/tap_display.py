@@ -62,7 +62,7 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     show = Launch(
         layer=step.layer,
         label="tap_display",
-        recipe=_recipe("tap_display", HALF=half, LEAST=f"{LEAST}f", MOST=f"{MOST}f"),
+        recipe=_recipe("tap_display", HALF=half),
         grid=(min(-(-area // _THREADS), 2 * multiprocessors), batch, 1),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
@@ -70,6 +70,8 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
             *(region(name) for name in (x.name, FIGURES, SHARES, "tap", pixels, values, statistics, flags)),
             *sizes,
             *(np.int32(number) for number in (stretches, stretch, slabs, slab)),
+            np.float32(LEAST),
+            np.float32(MOST),
         ),
         flops=9 * batch * area,
         nbytes=batch * area * (3 * itemsize + 8),
@@ -84,5 +86,5 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     return Built((measure, show), (), regions)
 
 
-def _recipe(stem: str, **defines: int | str) -> KernelRecipe:
+def _recipe(stem: str, **defines: int) -> KernelRecipe:
     return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))

@@ -2,7 +2,8 @@
 // Every block joins the figures of the channels that are shown, always in the same order; the first of a sample writes
 // them. `figures` and `shares` are tap_statistics.cu's: `stretches` of `stretch` pixels, slabs of `slab` channels.
 // `tap`: channels for R, G and B, gain, whether each channel is divided by its largest magnitude.
-// Macros: HALF, LEAST, MOST (of what a channel is divided by). Grid: as many blocks as are wanted; samples.
+// What a channel is divided by is held within `least` .. `most`.
+// Macro HALF. Grid: as many blocks as are wanted; samples.
 // part: types
 // part: figures
 // part: bytes
@@ -32,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) tap_display(
     const T* __restrict__ x, const float4* __restrict__ figures, const float4* __restrict__ shares,
     const float* __restrict__ tap, unsigned* __restrict__ pixels, float* __restrict__ values,
     float4* __restrict__ statistics, unsigned* __restrict__ flags, int area, int stride, int channels, int stretches,
-    int stretch, int slabs, int slab) {
+    int stretch, int slabs, int slab, float least, float most) {
     __shared__ Figures totals[SHOWN + 1];
     const int row = threadIdx.x / 32, lane = threadIdx.x % 32;
     const size_t sample = blockIdx.y;
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(256) tap_display(
     for (int i = 0; i < SHOWN; ++i) {
         const float peak = greater(fabsf(totals[i].least), fabsf(totals[i].largest));
         place[i] = (int)tap[i];
-        const float divisor = peak < LEAST ? LEAST : peak > MOST ? MOST : peak;
+        const float divisor = peak < least ? least : peak > most ? most : peak;
         factor[i] = __fdiv_rn(tap[SHOWN], tap[SHOWN + 1] == 0.0f ? 1.0f : divisor);
     }
     for (int pixel = blockIdx.x * 256 + threadIdx.x; pixel < area; pixel += gridDim.x * 256) {

@@ -143,5 +143,5 @@ def test_arguments_fit_and_stretches_cover_every_pixel(case: tuple[int, int, int
     slab = lanes * int(dict(measure.recipe.defines)["WIDE"])
     assert (slabs - 1) * slab < stride <= slabs * slab
     assert (samples, show.grid[1]) == (batch, batch)
-    assert [int(str(number)) for number in show.arguments[-4:]] == [stretches, stretch, slabs, slab]
+    assert [int(str(number)) for number in show.arguments[-6:-2]] == [stretches, stretch, slabs, slab]
     assert measure.nbytes == 4 * batch * side**2 * channels
