@@ -44,6 +44,6 @@ def picking_labels(labels: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.abs(labels).sum(axis=1, keepdims=True)
     if (lengths == 1.0).all():
         return labels
-    found: NDArray[np.float32] = labels / np.where(lengths > 0.0, lengths, 1.0)
+    found = (labels / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
     found[lengths[:, 0] == 0.0, 0] = 1.0
     return found

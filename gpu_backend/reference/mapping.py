@@ -23,12 +23,12 @@ def run_mapping(spec: NetworkSpec, weights: Mapping[str, Tensor], z: Tensor, c: 
     if mapping.c_dim > 0:
         if c is None:
             raise ValueError("a conditional network needs labels")
-        layer, label, act = "mapping.embed", c, BiasAct()
+        name, label, act = "mapping.embed", c, BiasAct()
         if mapping.class_table is not None:
-            layer, label = "mapping.embed_proj", embedding(c, weights["mapping.embed.weight"])
+            name, label = "mapping.embed_proj", embedding(c, weights["mapping.embed.weight"])
             act = BiasAct.of_layer("lrelu")
         embed = FullyConnected(label.shape[1], mapping.embed_dim, label_multiplier(mapping), act)
-        y = fully_connected(label, weights[f"{layer}.weight"], weights[f"{layer}.bias"], embed)
+        y = fully_connected(label, weights[f"{name}.weight"], weights[f"{name}.bias"], embed)
         x = normalize_2nd_moment(concat(x, y)) if mapping.joins_label else concat(x, normalize_2nd_moment(y))
     act = BiasAct.of_layer(mapping.activation)
     for index, width in enumerate(mapping.widths):

@@ -18,6 +18,7 @@ from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
 from tests.helpers.stylegan1_names import lernapparat_tensors, rosinality1_tensors
 from tests.helpers.stylegan3 import R, make_stylegan3
+from tests.helpers.stylegan_xl import make_stylegan_xl
 from tests.helpers.tensorflow_file import write_tensorflow
 from tests.helpers.tool_names import official_tensors, rosinality_tensors
 from tests.helpers.torch_file import save_torch
@@ -85,18 +86,25 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "StyleGAN3, zip": write_nvidia_pickle(folder / "3 zip", third, container="zip"),
         "StyleGAN3, ours": folder / "ours 3",
     }
+    grown = make_stylegan_xl(resolution=32, z_dim=3, w_dim=3, channel_max=2, stem_layers=3, head_layers=3)
+    write_safetensors(grown, folder / "ours xl")
+    files |= {
+        "StyleGAN-XL, protocol 3": write_nvidia_pickle(folder / "xl", grown, protocol=3),
+        "StyleGAN-XL, ours": folder / "ours xl",
+    }
     return {name: path.read_bytes() for name, path in files.items()}
 
 
 KINDS = ("protocol 2", "protocol 4", "zip", "stream", "ours")
 THIRD = ("StyleGAN3, protocol 3", "StyleGAN3, zip", "StyleGAN3, ours")
+XL = ("StyleGAN-XL, protocol 3", "StyleGAN-XL, ours")
 FIRST = ("StyleGAN1", "StyleGAN1, lernapparat", "StyleGAN1, rosinality", "StyleGAN1, ours")
 TOOLS = ("rosinality zip", "rosinality stream", "tensors alone", "TensorFlow 2", "TensorFlow 4")
 
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", [*KINDS, *TOOLS, *FIRST, *THIRD])
+@pytest.mark.parametrize("name", [*KINDS, *TOOLS, *FIRST, *THIRD, *XL])
 def test_changed_bytes_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -123,7 +131,9 @@ OPCODES = [*PLAIN_OPCODES, b"K\x01", b"h\x00", b"q\x00", b"X\x01\x00\x00\x00a"]
 
 @FUZZ
 @given(data=st.data())
-@pytest.mark.parametrize("name", ["protocol 2", "protocol 4", "TensorFlow 2", "TensorFlow 4", "StyleGAN1", THIRD[0]])
+@pytest.mark.parametrize(
+    "name", ["protocol 2", "protocol 4", "TensorFlow 2", "TensorFlow 4", "StyleGAN1", THIRD[0], XL[0]]
+)
 def test_changed_operations_end_in_a_model_or_a_sentence(
     name: str, data: st.DataObject, seeds: dict[str, bytes], tmp_path: Path
 ) -> None:

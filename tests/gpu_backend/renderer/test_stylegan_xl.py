@@ -1,6 +1,7 @@
 """StyleGAN-XL through the front door: classes, each with an average of w of its own, and pictures."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,12 @@ from gpu_backend import (
     Truncation,
     read_model,
 )
+from gpu_backend.cuda.compilation import Compilation
+from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.reference.stylegan3 import run_stylegan3
+from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.golden import to_bytes
 from tests.helpers.network_file import write_nvidia_pickle
 from tests.helpers.requests import request_for
@@ -171,6 +177,25 @@ def test_a_class_that_there_is_not_is_refused(renderer: Renderer) -> None:
     request = request_for(renderer, Latent(classes=((4, 1.0),)))
     with pytest.raises(RequestError, match=r"must be in 0\.\.3 for this network, but 4 came"):
         renderer.render(request)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_everything_is_bound_on_a_gpu(precision: Any, tmp_path: Path) -> None:
+    """On one made of Python, whose kernels do nothing."""
+    driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None)))
+    executor = CudaExecutor(
+        MODEL,
+        precision=precision,
+        driver=driver,
+        gpu=FAKE_GPU,
+        record=SelfCheckRecord(tmp_path, "driver"),
+        compiled=lambda recipes, _: Compilation({recipe: CompiledKernel(b"", 32, 0, 16) for recipe in recipes}, {}),
+    )
+    renderer = Renderer(MODEL, executor=executor)
+    assert renderer.map(Z, LABELS[:3]).shape == (3, NUM_WS, 8)
+    assert renderer.render(request_for(renderer, Latent(classes=((2, 1.0),)))).pixels.shape == (32, 32, 4)
+    assert not executor.fallbacks
+    renderer.close()
 
 
 @pytest.mark.gpu
