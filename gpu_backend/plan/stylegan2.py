@@ -15,8 +15,8 @@ Outputs
     display, ``flags`` (batch,) uint32: bit 0 says that the picture holds a number that is not finite.
 
 With a tap, ``pixels`` show that layer, what comes after it or beside it is left out, there is no ``image``, and one
-more input, ``tap``, says how to show it (`gpu_backend.ops.tap_display`). A toRGB gives its own picture then, without
-those of the blocks before.
+more input, ``tap``, says how to show it (`gpu_backend.ops.tap_display`). Two more outputs are ``statistics`` (batch, 4,
+4) and ``values`` (batch, side, side). A toRGB gives its own picture then, without those of the blocks before.
 
 A plan for fp16 keeps the activations of all convolutions in half precision; sums, styles, noise and pictures stay in
 single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.

@@ -16,6 +16,7 @@ from gpu_backend.ops.embedding import Embedding
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.tap_display import TapDisplay
 from gpu_backend.ops.to_display import ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.ops.upfirdn import doubling_phases, resampling_matrix, up_conv_left_pad
@@ -59,6 +60,10 @@ def test_small_operations() -> None:
     assert FullyConnected(3, 4, 1.0, BiasAct()).flops(2) == 48
     assert ToRgb(8, 3, 4, 0, None, (1.0,), adds_image=False).flops(1) == 2 * 16 * 3 * 8
     assert ToDisplay(3, 4).output_shape(2) == (2, 4, 4, 4)
+    shown = TapDisplay(5, 4)
+    assert (shown.output_shape(2), shown.values_shape(2)) == ((2, 4, 4, 4), (2, 4, 4))
+    assert shown.statistics_shape(2) == (2, 4, 4)
+    assert (shown.flops(2), shown.nbytes(2)) == (2 * 16 * (6 * 5 + 9), 4 * 2 * 16 * (5 + 3 + 2))
 
 
 @pytest.mark.parametrize("count", range(1, 13))
