@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QEvent,
     QModelIndex,
     QPersistentModelIndex,
@@ -31,17 +30,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.class_names import class_words, classes_like
+from explorer_app.session.class_names import class_words
 from explorer_app.session.edits import SetClasses
 from explorer_app.session.session import Session
 from explorer_app.window import theme
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.latent.class_list_model import CLASS, COLUMN, NAME, WEIGHT, Classes, ClassListModel
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
-Classes = tuple[tuple[int, float], ...]
 _Index = QModelIndex | QPersistentModelIndex
 
 MAX_WEIGHED = 8
@@ -49,12 +48,6 @@ MAX_WEIGHED = 8
 
 NAMES_TIP = "a text file MODEL.labels.txt beside the model, a name a line, or labels.txt for all models of the folder"
 """Where names of classes come from; `gpu_backend.model.class_names` lists all that is looked for."""
-
-_CLASS = Qt.ItemDataRole.UserRole
-_WEIGHT = Qt.ItemDataRole.UserRole + 1
-_NAME = Qt.ItemDataRole.UserRole + 2
-_COLUMN = Qt.ItemDataRole.UserRole + 3
-"""The longest number beside names; empty where there are no names."""
 
 _CUT = Qt.TextElideMode.ElideRight
 _BEFORE, _BETWEEN, _AFTER = 22, 10, 8
@@ -71,66 +64,6 @@ def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
     return class_words(classes[0][0], names) if len(classes) == 1 else f"{len(classes)} classes"
 
 
-class ClassListModel(QAbstractListModel):
-    """All classes whose number or name holds the filter; without one, "No class" comes first where that is possible."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._count = 0
-        self._names: Sequence[str] = ()
-        self._has_none = True
-        self._filter = ""
-        self._shown: list[int] = []
-        self._weights: dict[int, float] = {}
-
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
-        """Return how many classes are shown."""
-        return 0 if parent.isValid() else len(self._shown)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return a class's words, number, name or weight."""
-        number = self._shown[index.row()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return "No class" if number < 0 else class_words(number, self._names)
-        if role == _NAME:
-            return self._names[number] if 0 <= number < len(self._names) else ""
-        if role == Qt.ItemDataRole.ToolTipRole and self._names and number >= 0:
-            return class_words(number, self._names)
-        if role == _CLASS:
-            return number
-        if role == _COLUMN:
-            return str(self._count - 1) if self._names else ""
-        if role == _WEIGHT:
-            return self._weights.get(number, 0.0) if number >= 0 else float(not self._weights)
-        return None
-
-    def show_classes(self, count: int, names: Sequence[str] = (), *, has_none: bool = True) -> None:
-        """Take on the classes of a model, their names where they have some, and whether a picture may be of none."""
-        self._count, self._names, self._has_none = count, names, has_none
-        self._rebuild()
-
-    def row_of(self, number: int) -> int:
-        """Return the row of a class; of one that is not shown, the first."""
-        return self._shown.index(number) if number in self._shown else 0
-
-    def show_filter(self, text: str) -> None:
-        """Show only classes whose number or name holds the words of a text."""
-        self._filter = text.strip()
-        self._rebuild()
-
-    def show_weights(self, classes: Classes) -> None:
-        """Mark the chosen classes."""
-        self._weights = dict(classes)
-        if self._shown:
-            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
-
-    def _rebuild(self) -> None:
-        self.beginResetModel()
-        numbers = classes_like(self._filter, self._count, self._names)
-        self._shown = numbers if self._filter or not self._has_none else [-1, *numbers]
-        self.endResetModel()
-
-
 class _ClassDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: N802
         return QSize(120, theme.px(theme.ROW))
@@ -145,7 +78,7 @@ class _ClassDelegate(QStyledItemDelegate):
         if state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_HasFocus):
             painter.setBrush(QColor(tokens.raised))
             painter.drawRoundedRect(rect, 4, 4)
-        weight = float(index.data(_WEIGHT))
+        weight = float(index.data(WEIGHT))
         if weight:
             painter.setBrush(QColor(tokens.accent))
             painter.drawEllipse(QRectF(rect.left() + 8, rect.center().y() - 3, 6, 6))
@@ -154,16 +87,16 @@ class _ClassDelegate(QStyledItemDelegate):
         metrics = painter.fontMetrics()
         flags = Qt.AlignmentFlag.AlignVCenter
         inner = rect.adjusted(_BEFORE, 0, -_AFTER, 0)
-        if weight and int(index.data(_CLASS)) >= 0:
+        if weight and int(index.data(CLASS)) >= 0:
             painter.setPen(QColor(tokens.dim))
             painter.drawText(inner, flags | Qt.AlignmentFlag.AlignRight, f"{weight:.2f}")
             painter.setPen(colour)
-        name = str(index.data(_NAME))
+        name = str(index.data(NAME))
         if name:
             painter.setPen(QColor(tokens.dim))
-            column = metrics.horizontalAdvance(index.data(_COLUMN))
+            column = metrics.horizontalAdvance(index.data(COLUMN))
             number = QRectF(inner.left(), inner.top(), column, inner.height())
-            painter.drawText(number, flags | Qt.AlignmentFlag.AlignRight, str(index.data(_CLASS)))
+            painter.drawText(number, flags | Qt.AlignmentFlag.AlignRight, str(index.data(CLASS)))
             painter.setPen(colour)
         words = name or str(index.data())
         place = inner.adjusted(self._indent(metrics, index), 0, 0, 0)
@@ -175,7 +108,7 @@ class _ClassDelegate(QStyledItemDelegate):
         self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: _Index
     ) -> bool:
         """Tell a name that is cut."""
-        metrics, name = view.fontMetrics(), str(index.data(_NAME) or "")
+        metrics, name = view.fontMetrics(), str(index.data(NAME) or "")
         if event.type() == QEvent.Type.ToolTip and metrics.horizontalAdvance(name) <= self._room(
             metrics, option, index
         ):
@@ -186,12 +119,12 @@ class _ClassDelegate(QStyledItemDelegate):
     @staticmethod
     def _indent(metrics: QFontMetrics, index: _Index) -> int:
         """Return where words begin, right of the column of numbers."""
-        column = str(index.data(_COLUMN))
+        column = str(index.data(COLUMN))
         return metrics.horizontalAdvance(column) + _BETWEEN if column else 0
 
     def _room(self, metrics: QFontMetrics, option: QStyleOptionViewItem, index: _Index) -> int:
         """Return the px that a name has, which ends before the weight."""
-        weight = metrics.horizontalAdvance("0.00") + _BETWEEN if index.data(_WEIGHT) else 0
+        weight = metrics.horizontalAdvance("0.00") + _BETWEEN if index.data(WEIGHT) else 0
         return int(option.rect.width()) - _BEFORE - _AFTER - self._indent(metrics, index) - weight
 
 
@@ -250,13 +183,13 @@ class ClassList(QListView):
         index = self.indexAt(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and index.isValid():
             joins = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
-            self.chosen.emit(int(index.data(_CLASS)), joins)
+            self.chosen.emit(int(index.data(CLASS)), joins)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Enter chooses, Space joins."""
         index = self.currentIndex()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and index.isValid():
-            self.chosen.emit(int(index.data(_CLASS)), event.key() == Qt.Key.Key_Space)
+            self.chosen.emit(int(index.data(CLASS)), event.key() == Qt.Key.Key_Space)
         else:
             super().keyPressEvent(event)
 
@@ -348,7 +281,7 @@ class ClassPicker(Popup):
 
     def _choose_first(self) -> None:
         if self.model.rowCount():
-            self._choose(int(self.model.index(0).data(_CLASS)), False)
+            self._choose(int(self.model.index(0).data(CLASS)), False)
 
     def _choose(self, number: int, joins: bool) -> None:
         weights = dict(self._classes)

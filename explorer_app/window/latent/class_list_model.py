@@ -1,0 +1,81 @@
+"""The classes of a network as a list that Qt shows: numbers, names and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QWidget
+
+from explorer_app.session.class_names import class_words, classes_like
+
+Classes = tuple[tuple[int, float], ...]
+"""(class, weight) pairs."""
+
+_Index = QModelIndex | QPersistentModelIndex
+
+CLASS = Qt.ItemDataRole.UserRole
+WEIGHT = Qt.ItemDataRole.UserRole + 1
+NAME = Qt.ItemDataRole.UserRole + 2
+COLUMN = Qt.ItemDataRole.UserRole + 3
+"""The longest number beside names; empty where there are no names."""
+
+
+class ClassListModel(QAbstractListModel):
+    """All classes whose number or name holds the filter; without one, "No class" comes first where that is possible."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._count = 0
+        self._names: Sequence[str] = ()
+        self._has_none = True
+        self._filter = ""
+        self._shown: list[int] = []
+        self._weights: dict[int, float] = {}
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
+        """Return how many classes are shown."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """Return a class's words, number, name or weight."""
+        number = self._shown[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return "No class" if number < 0 else class_words(number, self._names)
+        if role == NAME:
+            return self._names[number] if 0 <= number < len(self._names) else ""
+        if role == Qt.ItemDataRole.ToolTipRole and self._names and number >= 0:
+            return class_words(number, self._names)
+        if role == CLASS:
+            return number
+        if role == COLUMN:
+            return str(self._count - 1) if self._names else ""
+        if role == WEIGHT:
+            return self._weights.get(number, 0.0) if number >= 0 else float(not self._weights)
+        return None
+
+    def show_classes(self, count: int, names: Sequence[str] = (), *, has_none: bool = True) -> None:
+        """Take on the classes of a model, their names where they have some, and whether a picture may be of none."""
+        self._count, self._names, self._has_none = count, names, has_none
+        self._rebuild()
+
+    def row_of(self, number: int) -> int:
+        """Return the row of a class; of one that is not shown, the first."""
+        return self._shown.index(number) if number in self._shown else 0
+
+    def show_filter(self, text: str) -> None:
+        """Show only classes whose number or name holds the words of a text."""
+        self._filter = text.strip()
+        self._rebuild()
+
+    def show_weights(self, classes: Classes) -> None:
+        """Mark the chosen classes."""
+        self._weights = dict(classes)
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
+    def _rebuild(self) -> None:
+        self.beginResetModel()
+        numbers = classes_like(self._filter, self._count, self._names)
+        self._shown = numbers if self._filter or not self._has_none else [-1, *numbers]
+        self.endResetModel()
