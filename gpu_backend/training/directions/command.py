@@ -20,7 +20,12 @@ from gpu_backend.model import (
 )
 from gpu_backend.renderer import Renderer
 from gpu_backend.training.directions.components import pca_directions, sefa_by_rows
-from gpu_backend.training.directions.factor_search import FactorSearch, find_factor_directions, named
+from gpu_backend.training.directions.factor_search import (
+    FactorDirection,
+    FactorSearch,
+    find_factor_directions,
+    named,
+)
 from gpu_backend.training.directions.options import DirectionOptions
 from gpu_backend.training.directions.probe import Probe, ReadFactors
 from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
@@ -83,7 +88,34 @@ def _found(renderer: MapsAndDraws, options: DirectionOptions, note: Say, status:
     directions = find_factor_directions(renderer, probe, factors, search, options.factors or None, note)
     if not directions:
         raise RequestError("Directions move a factor, but in this model none was found that does.")
-    return named(directions, options.method)
+    return named(_good(directions, options, note), options.method)
+
+
+def _good(directions: list[FactorDirection], options: DirectionOptions, note: Say) -> list[FactorDirection]:
+    """Leave out the directions that do not keep to what was asked of them."""
+
+    def is_good(item: FactorDirection) -> bool:
+        effect = item.effect
+        return effect.spearman >= options.least_spearman and effect.selectivity >= options.least_selectivity
+
+    lost = [
+        f"{item.factor} (spearman {item.effect.spearman:.2f}, selectivity {item.effect.selectivity:.1f})"
+        for item in directions
+        if not is_good(item)
+    ]
+    if len(lost) == len(directions):
+        raise RequestError(
+            f"Directions should keep to --least-spearman {options.least_spearman:g} and --least-selectivity "
+            f"{options.least_selectivity:g}, but none does; the best is {_best(directions)}."
+        )
+    if lost:
+        note(f"Left out, since they move their factor too unevenly or others with it: {', '.join(lost)}")
+    return [item for item in directions if is_good(item)]
+
+
+def _best(directions: list[FactorDirection]) -> str:
+    best = max(directions, key=lambda item: min(item.effect.selectivity, 10.0) * max(item.effect.spearman, 0.0))
+    return f"{best.factor} with {best.effect.spearman:.2f} and {best.effect.selectivity:.1f}"
 
 
 def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str, float]]:

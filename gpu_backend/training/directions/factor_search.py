@@ -28,7 +28,7 @@ _ENDS = (1.0, 1.5, 2.0, 3.0, 4.0)
 _STILL_FOLLOWS = 0.25
 """A slider ends where a further unit moves its factor by less than this share of what the first did."""
 _FINAL_STEPS = 9
-_TRIED = 3
+_TRIED = 6
 _CROSSTALK = 0.05
 """Crosstalk below which ranges are as good as each other."""
 _WIDE = 0.25

@@ -27,6 +27,8 @@ class DirectionOptions:
     labels: Path | None = None
     factors: tuple[str, ...] = ()
     least_skill: float = 0.5
+    least_spearman: float = -1.0
+    least_selectivity: float = 0.0
     count: int = 16
     latents: int = 4096
     probes: int = 32
@@ -60,6 +62,21 @@ def add_direction_options(parser: argparse.ArgumentParser) -> None:
         help="leave out what the network explains less of, in 0..1 "
         f"(default: {usual.least_skill}); what is left out does not count as crosstalk either",
     )
+    add(
+        "--least-spearman",
+        type=float,
+        default=usual.least_spearman,
+        metavar="X",
+        help="leave out directions that move their factor less evenly, by mean rank correlation (default: keep all)",
+    )
+    add(
+        "--least-selectivity",
+        type=float,
+        default=usual.least_selectivity,
+        metavar="X",
+        help="leave out directions that move their factor less than so many times as much as any other "
+        "(default: keep all)",
+    )
     add("--count", type=_positive, metavar="N", help="how many, for pca (default: 16) and sefa (default: 8 a group)")
     add("--latents", type=_positive, default=usual.latents, metavar="N", help=f"to learn from ({usual.latents})")
     add("--probes", type=_positive, default=usual.probes, metavar="N", help=f"to choose rows on ({usual.probes})")
@@ -81,6 +98,7 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         If they do not go together.
     """
     method = cast("Method", found.method)
+    usual = DirectionOptions(Path(), method)
     if method == "world" and found.features is None:
         raise RequestError(
             "Directions of the world's factors need --features, a file made by "
@@ -94,8 +112,12 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         raise RequestError(f"Method {method} knows no factors; leave --factors out.")
     if found.count is not None and method not in _USUAL_COUNT:
         raise RequestError(f"Method {method} finds a direction for each factor; leave --count out.")
-    if not (math.isfinite(found.psi) and math.isfinite(found.least_skill)):
-        raise RequestError("--psi and --least-skill are finite numbers, but others came.")
+    wanted = (usual.least_spearman, usual.least_selectivity)
+    if (found.least_spearman, found.least_selectivity) != wanted and method not in ("world", "labels"):
+        raise RequestError(f"Method {method} measures no factors; leave --least-spearman and --least-selectivity out.")
+    numbers = (found.psi, found.least_skill, found.least_spearman, found.least_selectivity)
+    if not all(math.isfinite(number) for number in numbers):
+        raise RequestError("--psi and the --least options are finite numbers, but others came.")
     if found.latents < 10 or found.probes > found.latents:
         raise RequestError("There should be at least 10 latents, and no more probes than latents.")
     return DirectionOptions(
@@ -107,6 +129,8 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         labels=found.labels,
         factors=tuple(part.strip() for part in found.factors.split(",") if part.strip()),
         least_skill=found.least_skill,
+        least_spearman=found.least_spearman,
+        least_selectivity=found.least_selectivity,
         count=found.count or _USUAL_COUNT.get(method, 0),
         latents=found.latents,
         probes=found.probes,

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -45,6 +46,39 @@ def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, m
     assert read_model(model).facts.named_directions == ("coarse/0", "coarse/1", "pca/0")
     command("directions", model, "--method", "pca", "--count", 1)
     assert read_model(model).facts.named_directions == ("pca/0",)
+
+
+def test_what_moves_its_factor_less_evenly_than_asked_is_left_out_and_named(
+    command: Command, model: Path, features: Path
+) -> None:
+    words = ("directions", model, "--method", "world", "--features", features, *FEW)
+    command(*words)
+    everything = read_model(model).directions
+    assert everything is not None
+    evenness = [measures["spearman"] for measures in everything.measures]
+    assert len(set(evenness)) == 2, "else no bound lies between them"
+    outcome = command(*words, "--least-spearman", sum(evenness) / 2)
+    assert outcome.status == 0, outcome.err
+    kept = read_model(model).directions
+    assert kept is not None
+    assert kept.names == (everything.names[int(np.argmax(evenness))],)
+    lost = everything.names[int(np.argmin(evenness))].removeprefix("world/").replace(" ", "_")
+    assert f"others with it: {lost} (spearman" in outcome.err
+
+
+def test_bounds_that_nothing_keeps_to_leave_the_file_as_it_was(command: Command, model: Path, features: Path) -> None:
+    outcome = command(
+        "directions", model, "--method", "world", "--features", features, *FEW, "--least-selectivity", 1e9
+    )
+    assert outcome.status == 2
+    assert "should keep to --least-spearman -1 and --least-selectivity 1e+09, but none does" in outcome.err
+    assert not direction_path(model).exists()
+
+
+def test_bounds_are_for_methods_that_measure(command: Command, model: Path) -> None:
+    outcome = command("directions", model, "--method", "pca", "--least-spearman", 0.9)
+    assert outcome.status == 2
+    assert "Method pca measures no factors" in outcome.err
 
 
 def test_factors_of_the_world_are_named_and_measured(command: Command, model: Path, features: Path) -> None:
