@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt, Slot
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.autosave import Kept
 from explorer_app.controller.documents import Documents
+from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.engine_control import EngineControl
 from explorer_app.controller.restoring import Restoring, difference
 from explorer_app.exporting.sequence import SequenceSettings
@@ -341,6 +342,8 @@ class Controller(EngineControl):
                 self._exports.take_advanced(news)
             case ExportEnded():
                 self._exports.take_ended(news)
+            case ThumbnailMade(key=DraftKey(), frame=draft):
+                self._preview.take_draft(draft)
             case ThumbnailMade():
                 self._thumbnails.take_made(news)
             case ThumbnailFailed():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from explorer_app.controller.draft_colours import DraftColours, DraftKey
 from explorer_app.controller.drafts import DraftPolicy, shows_something
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
@@ -37,6 +38,7 @@ class Preview(QObject):
         self._renders = renders
         self._clock = clock
         self._policy = DraftPolicy()
+        self._colours = DraftColours()
         self._facts: ModelFacts | None = None
         self._session: Session | None = None
         self._frame: Frame | None = None
@@ -72,6 +74,7 @@ class Preview(QObject):
         """Ask for pictures of another model from now on; the last frame stays until its first."""
         self._facts = facts
         self._is_new = True
+        self._colours.clear()
         self._asked = self._measured = None
         self._measure_next = False
         self.show_device(is_gpu)
@@ -177,13 +180,26 @@ class Preview(QObject):
             self._measure_next = False
         if not shows_something(shown.frame):
             return  # a larger draft is asked for next, or the full picture when the hand rests
-        self._frame = shown.frame
+        self._frame = self._colours.corrected(shown.frame)
         self._asked_s = shown.asked_s
         self.statistics.frame_arrived(shown.frame, self._clock())
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
         self.frame_changed.emit()
         if not self._tell.isActive():
             self._tell.start()
+        self._order_draft_of(shown.frame, self._facts)
+
+    def take_draft(self, draft: Frame) -> None:
+        """Learn from a draft that was ordered how its colours differ from those of the picture on the screen."""
+        if self._frame is not None:
+            self._colours.learn(draft, self._frame)
+
+    def _order_draft_of(self, full: Frame, facts: ModelFacts) -> None:
+        """Where drafts will follow the hand, have one made of a picture at rest as soon as nothing else is to do."""
+        resolution = self._policy.resolution(facts)
+        request = self._colours.wanted(full, resolution) if resolution is not None else None
+        if resolution is not None and request is not None:
+            self._renders.ask_thumbnail(DraftKey(resolution), lambda: request)
 
     def _settle(self) -> None:
         """Nothing changed for a while: the full picture."""

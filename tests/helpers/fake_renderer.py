@@ -141,6 +141,8 @@ class Engine:
     """Raised when the kernels of a GPU are asked for: there is no such GPU."""
     empty_px: int = 0
     """The largest drafts that are all in one colour."""
+    paleness: int = 0
+    """What drafts have less of blue."""
 
     @property
     def made_on(self) -> list[tuple[str, str]]:
@@ -243,6 +245,8 @@ class FakeRenderer:
         side = request.resolution or self.facts.resolution
         pixels = np.full((side, side, 4), 255, np.uint8)
         pixels[..., 0] = int(request.blend[0][0].latent.point.seeds[0][0]) % 256
+        if request.resolution is not None:
+            pixels[..., 0] -= np.minimum(pixels[..., 0], engine.paleness)
         if side > engine.empty_px:
             pixels[-1, -1, 1] = 0
         pixels.flags.writeable = False
