@@ -6,7 +6,8 @@
     EngineControl   which device renders, and how                                 engine_control.py, device_desk.py
     ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
-    Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py, draft_colours.py
+    Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
+                    in their colours                                              draft_colours.py
     ModelDesk       opening models: reading, preparing, falling back              model_desk.py, adapting.py
     ThumbnailDesk   small pictures                                                thumbnail_desk.py
     Documents       sessions and pictures from files and into files               documents.py, restoring.py

@@ -3,10 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from explorer_app.controller.draft_colours import DraftColours
+from explorer_app.controller.preview import Preview
 from gpu_backend import Frame, FrameTimings, RenderRequest, Tap
+from tests.helpers.desk import Desk
 
 REQUEST = RenderRequest("a model")
 OTHER = replace(REQUEST, model_id="another model")
@@ -126,3 +129,54 @@ def test_another_model_begins_anew() -> None:
     draft = frame(colours(64))
     assert found.corrected(draft) is draft
     assert found.wanted(frame(colours(256), is_full=True), 64) is not None
+
+
+@pytest.fixture
+def learned_from(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
+    """Drafts that colours were learned from."""
+    frames: list[Frame] = []
+    usual = Preview.take_draft
+
+    def take(preview: Preview, draft: Frame) -> None:
+        usual(preview, draft)
+        frames.append(draft)
+
+    monkeypatch.setattr(Preview, "take_draft", take)
+    return frames
+
+
+def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(desk: Desk, learned_from: list[Frame]):
+    desk.bundled_seed = 100
+    desk.engine.paleness = 30
+    desk.engine.full_ms = 50.0
+    desk.start()
+    full = desk.frames[-1]
+    desk.until(lambda: learned_from and learned_from[-1].request == replace(full.request, resolution=64))
+    assert desk.frames[-1] is full, "what colours are learned from is not shown"
+    assert (full.pixels[0, 0, 0], learned_from[-1].pixels[0, 0, 0]) == (100, 70)
+    desk.walk(desk.x + 0.01, release=False)
+    desk.until(lambda: desk.frames[-1].is_draft)
+    assert 27 <= desk.frames[-1].pixels[0, 0, 0] <= 33, "it came with nothing of blue"
+    desk.rest()
+    assert desk.frames[-1].pixels[0, 0, 0] == 0
+
+
+def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(desk: Desk, learned_from: list[Frame]):
+    desk.start()
+    desk.walk(0.5)
+    desk.rest()
+    desk.engine.full_ms = 50.0
+    for _ in range(5):
+        desk.walk(desk.x + 0.5)
+        desk.rest()
+    desk.until(lambda: learned_from)
+    assert all(draft.request.blend != desk.frames[0].request.blend for draft in learned_from)
+    count = len(learned_from)
+    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
+    desk.controller.set_measuring(True)
+    desk.until(lambda: desk.controller.statistics.steps)
+    desk.walk(desk.x + 0.5)
+    desk.rest()
+    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
+    pictures = [draft.request.blend for draft in learned_from]
+    assert len(set(pictures)) == len(pictures) > count

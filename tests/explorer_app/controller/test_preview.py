@@ -7,11 +7,11 @@ import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
-from explorer_app.controller.preview import MEASURE_MS, Preview
+from explorer_app.controller.preview import MEASURE_MS
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
-from gpu_backend import DeviceError, Frame, RenderRequest, Tap, Transform
+from gpu_backend import DeviceError, RenderRequest, Tap, Transform
 from tests.helpers.desk import Desk
 
 
@@ -56,57 +56,6 @@ def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_co
     desk.until(lambda: desk.walk(0.6, release=False) or desk.frames[-1].is_draft)
     assert desk.frames[-1].request.resolution == 64
     assert all(frame.request.resolution != 32 for frame in desk.frames)
-
-
-@pytest.fixture
-def learned_from(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """Drafts that colours were learned from."""
-    frames: list[Frame] = []
-    usual = Preview.take_draft
-
-    def take(preview: Preview, draft: Frame) -> None:
-        usual(preview, draft)
-        frames.append(draft)
-
-    monkeypatch.setattr(Preview, "take_draft", take)
-    return frames
-
-
-def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(desk: Desk, learned_from: list[Frame]):
-    desk.bundled_seed = 100
-    desk.engine.paleness = 30
-    desk.engine.full_ms = 50.0
-    desk.start()
-    full = desk.frames[-1]
-    desk.until(lambda: learned_from and learned_from[-1].request == replace(full.request, resolution=64))
-    assert desk.frames[-1] is full, "what colours are learned from is not shown"
-    assert (full.pixels[0, 0, 0], learned_from[-1].pixels[0, 0, 0]) == (100, 70)
-    desk.walk(desk.x + 0.01, release=False)
-    desk.until(lambda: desk.frames[-1].is_draft)
-    assert 27 <= desk.frames[-1].pixels[0, 0, 0] <= 33, "it came with nothing of blue"
-    desk.rest()
-    assert desk.frames[-1].pixels[0, 0, 0] == 0
-
-
-def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(desk: Desk, learned_from: list[Frame]):
-    desk.start()
-    desk.walk(0.5)
-    desk.rest()
-    desk.engine.full_ms = 50.0
-    for _ in range(5):
-        desk.walk(desk.x + 0.5)
-        desk.rest()
-    desk.until(lambda: learned_from)
-    assert all(draft.request.blend != desk.frames[0].request.blend for draft in learned_from)
-    count = len(learned_from)
-    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
-    desk.controller.set_measuring(True)
-    desk.until(lambda: desk.controller.statistics.steps)
-    desk.walk(desk.x + 0.5)
-    desk.rest()
-    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
-    pictures = [draft.request.blend for draft in learned_from]
-    assert len(set(pictures)) == len(pictures) > count
 
 
 def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(desk: Desk):
