@@ -1,1 +1,7 @@
 """Latent Loom: what the person sees and does. Start reading at `app.py`."""
+
+import os
+
+# NumPy needs milliseconds on one thread for all that is asked of it here; its own threads spin while they wait for each
+# other, and take the cores from those that render. It looks when it is loaded; what the person set stays.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

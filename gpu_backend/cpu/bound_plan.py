@@ -41,12 +41,19 @@ class CpuBoundPlan:
         self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
         self._noise = NoisePictures(plan, weights)
         site = Site(plan.key.batch, buffers, weights, packed, team, self._noise)
+        self._kernels: tuple[Kernel, ...] = ()
+        self._scratch = torch.empty(0)
+        # Weights are packed in many small steps: torch's threads would wait for each other longer than they work,
+        # and for seconds while other programs take their turns.
+        team.run_alone(lambda: self._make_kernels(site))
+        fill_inputs(plan, self._inputs, weights)
+
+    def _make_kernels(self, site: Site) -> None:
         with torch.inference_mode():
-            self._kernels: tuple[Kernel, ...] = tuple(KERNELS[step.op](step, site) for step in plan.steps)
+            self._kernels = tuple(KERNELS[step.op](step, site) for step in self._plan.steps)
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
             for kernel in self._kernels:
                 kernel.attach(self._scratch)
-        fill_inputs(plan, self._inputs, weights)
 
     @property
     def plan(self) -> Plan:

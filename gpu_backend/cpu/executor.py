@@ -28,7 +28,7 @@ class CpuExecutor:
         Official name -> float32 array; shared, never written.
     threads
         Threads that share a picture; None takes torch's own number, which is that of the physical cores unless the
-        environment says otherwise (OMP_NUM_THREADS). They start with the first picture and end with `close`.
+        environment says otherwise (OMP_NUM_THREADS). They start with the first plan and end with `close`.
     """
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, threads: int | None = None) -> None:

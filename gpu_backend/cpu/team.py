@@ -65,6 +65,21 @@ class Team:
                 self._start()
             self._do(task)
 
+    def run_alone(self, work: Callable[[], None]) -> None:
+        """Let the first lane do something by itself, with operations that run on one thread, and wait for it.
+
+        Raises
+        ------
+        RuntimeError
+            If the team was closed.
+        """
+
+        def first(lane: int) -> None:
+            if lane == 0:
+                work()
+
+        self.run(first)
+
     def close(self) -> None:
         """End the threads. May be called twice."""
         with self._at_work:

@@ -318,8 +318,8 @@ def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
 def test_several_threads_leave_torch_s_own_number_and_end_with_the_executor() -> None:
     model, before, alive = make_stylegan2(), torch.get_num_threads(), set(threading.enumerate())
     executor = CpuExecutor(model.weights, threads=3)
-    bound = executor.bind(build_synthesis_plan(model.spec, "id"))
     assert set(threading.enumerate()) == alive
+    bound = executor.bind(build_synthesis_plan(model.spec, "id"))
     run(bound, {"ws": rows_of(model, 1)})
     assert len(set(threading.enumerate()) - alive) == 3
     found: list[int] = []

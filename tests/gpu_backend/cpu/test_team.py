@@ -85,3 +85,16 @@ def test_closing_from_another_thread_waits_for_the_task_under_way(lanes: int) ->
     assert not worker.is_alive()
     assert not closer.is_alive()
     assert sorted(done) == list(range(lanes))
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_what_is_done_alone_is_done_once_with_one_torch_thread(lanes: int) -> None:
+    team, found = Team(lanes), list[int]()
+    team.run_alone(lambda: found.append(torch.get_num_threads()))
+    assert len(found) == 1
+    assert lanes == 1 or found == [1]
+    with pytest.raises(ZeroDivisionError):
+        team.run_alone(lambda: found.append(1 // 0))
+    team.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        team.run_alone(lambda: None)
