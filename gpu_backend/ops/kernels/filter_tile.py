@@ -18,8 +18,11 @@ _BLOCKS = {2: 4, 4: 3}
 _WIDTHS = ((32, 8), (64, 4))
 """Groups of columns and words of channels of a block."""
 
-_SHORT_READS = 1.05
-"""What 16 bytes of a pixel at a time cost more than 32."""
+_SHORT_READS = 1.25
+"""What 16 bytes of a pixel at a time cost more than 32: half of every sector is somebody else's."""
+
+_LONGEST_SEGMENT = 256
+"""Rows of output. Blocks of one strip drift apart as they walk; what one wrote of a pixel has to be at hand still."""
 
 _WAITS = 0.5
 """What a block that is alone on its multiprocessor waits, as a share of its work; of several, by their square less."""
@@ -89,10 +92,10 @@ class FilterGeometry:
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks: strips times segments, blocks of channels, pictures."""
+        """Blocks: of channels, strips times segments, pictures."""
         side = self.shape.out_size
         across = -(-side // self.width) * -(-side // self.tile.segment)
-        return across, -(-self.shape.channels // (2 * self.tile.words)), self.shape.batch
+        return -(-self.shape.channels // (2 * self.tile.words)), across, self.shape.batch
 
 
 @functools.cache
@@ -100,7 +103,7 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int) -> FilterGeomet
     """Return the tile that gives a multiprocessor the fewest steps, and enough blocks at a time to hide their waits."""
 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
-        across, channels, pictures = geometry.grid
+        channels, across, pictures = geometry.grid
         blocks = -(-across * channels * pictures // multiprocessors)
         waits = 1.0 + _WAITS / min(blocks, geometry.tile.blocks) ** 2
         reads = 1.0 if geometry.tile.words == 8 else _SHORT_READS
@@ -110,7 +113,8 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int) -> FilterGeomet
 
 
 def _geometries(shape: FilterShape) -> Iterator[FilterGeometry]:
-    segments = {-(-shape.out_size // count) for count in range(1, _MOST_SEGMENTS + 1)}
+    fewest = -(-shape.out_size // _LONGEST_SEGMENT)
+    segments = {-(-shape.out_size // count) for count in range(fewest, _MOST_SEGMENTS + 1)}
     for groups, words in _WIDTHS:
         for segment in sorted({rows + rows % 2 for rows in segments}):
             yield FilterGeometry(shape, FilterTile(groups, words, segment, _BLOCKS[shape.up]))

@@ -19,7 +19,8 @@
 //     u<r><i>   phase r, tap i of the filter before
 //     RADIAL 0: d<p><i>  tap 2 i + p of the filter after         RADIAL 1: d<e><i>  row e, column i of its first quarter
 // first_x, first_y: x's sample at i = 0 of the first group. segment: rows of output of a block, even.
-// Grid: strips x segments, blocks of channels, pictures.
+// Grid: blocks of channels, so that those of a pixel run together and a sector is not fetched and written twice; strips x
+// segments; pictures.
 #define HALF 1
 #define ACTIVATION 2
 // part: types
@@ -106,9 +107,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 
     const int tid = threadIdx.x, lane = tid % LANES, group = tid / LANES;
     const int strips = (out_size + WIDTH - 1) / WIDTH;
-    const int x0 = static_cast<int>(blockIdx.x) % strips * WIDTH, y0 = static_cast<int>(blockIdx.x) / strips * segment;
+    const int x0 = static_cast<int>(blockIdx.y) % strips * WIDTH, y0 = static_cast<int>(blockIdx.y) / strips * segment;
     const int rows = min(segment, out_size - y0);
-    const int channel = (blockIdx.y * WORDS + lane * WIDE) * 2;
+    const int channel = (blockIdx.x * WORDS + lane * WIDE) * 2;
     const bool has_channel = channel < channels;
     const size_t sample = blockIdx.z;
     Words style;
@@ -133,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int turn = 0; turn < TURNS; ++turn) {
         const int item = tid + turn * THREADS;
         const int column = first_x + x0 / OUTPUTS - (TAPS - 1) + item / CHUNKS % COLUMNS;
-        const int from_channel = (blockIdx.y * WORDS + item % CHUNKS * 4) * 2;
+        const int from_channel = (blockIdx.x * WORDS + item % CHUNKS * 4) * 2;
         from_row[turn] = first_y + y0 / OUTPUTS - (TAPS - 1) + item / (CHUNKS * COLUMNS);
         from_place[turn] = (from_row[turn] * in_size + column) * channels + from_channel;
         is_inside[turn] = static_cast<unsigned>(column) < static_cast<unsigned>(in_size) && from_channel < channels;

@@ -96,7 +96,7 @@ def test_a_launch_covers_all_outputs_of_all_channels() -> None:
     for case in CASES:
         settings = case.settings
         geometry = filter_geometry(case.step, replace(case.site, half=True), filters_of(case), H200)
-        across, channels, pictures = geometry.grid
+        channels, across, pictures = geometry.grid
         strips = -(-settings.out_size // geometry.width)
         assert across % strips == 0
         assert across // strips * geometry.tile.segment >= settings.out_size
