@@ -1,8 +1,9 @@
 """What every layer gave, for somebody who wants to look into the network: one run, launch by launch.
 
 Layers do not leave their outputs behind in a run. A convolution, or the filtered activation after it, runs once more
-for its output before the next layer's style and without a resnet's skip, a toRGB once more without the picture before
-it and its gain; a skip, which stays small on the GPU, is doubled here.
+for its output before the next layer's style and without a resnet's skip, a StyleGAN1's normalisation for its output
+whether or not a picture rides along, a toRGB once more without the picture before it and its gain; a skip, which stays
+small on the GPU, is doubled here.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from gpu_backend.plan.plan import Step
 
 _Y, _Y_RAW, _SKIP = 2, 3, 12
 _FILTERED = 1
+_NORMALIZED = 1
 _PREVIOUS, _IMAGE, _PIXELS, _FLAGS, _GAIN = 4, 6, 7, 8, 11
-"""Places among the arguments of convolutions, of filtered activations, and of ``to_rgb``."""
+"""Places among the arguments of convolutions, filtered activations, normalisations and ``to_rgb``."""
 
 _CONVOLUTIONS = frozenset(
     {"modulated_conv", "modulated_up_conv", "plain_modulated_conv", "plain_modulated_up_conv"},
 )
 _FILTERS = frozenset({"filtered_lrelu", "plain_filtered_lrelu"})
+_ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
 _BORROWED, _BORROWED_SKIP = "observed", "observed/skip"
 """Names for memory that a run does not have."""
 
@@ -75,6 +78,9 @@ class _Observer:
         self._steps: dict[tuple[str, str], Step] = {(step.layer, step.op): step for step in schedule.plan.steps}
 
     def run(self, launch: Launch, kernel: LoadedKernel) -> NDArray[np.float32] | None:
+        normal = next((self._steps[launch.layer, op] for op in _ADAIN if (launch.layer, op) in self._steps), None)
+        if normal is not None:
+            return self._normalized(launch, kernel, normal)
         if launch.recipe.stem in _CONVOLUTIONS:
             skip = self._steps.get((launch.layer, "skip_conv"))
             return self._convolution(launch, kernel) if skip is None else self._skip(launch, kernel, skip)
@@ -103,6 +109,16 @@ class _Observer:
         unstyled = {_FILTERED: _BORROWED, NEXT_STYLE: None}
         values = self._borrow(launch, kernel, shape, self._dtype(launch.arguments[0]), unstyled)
         self._start(launch, kernel, launch.arguments, {})
+        return _channels_first(values[..., :channels])
+
+    def _normalized(self, launch: Launch, kernel: LoadedKernel, step: Step) -> NDArray[np.float32] | None:
+        self._start(launch, kernel, launch.arguments, {})
+        if launch.recipe.stem not in ("adain", "plain_adain"):
+            return None
+        batch, side, _, channels = step.attributes.output_shape(self._regions["styles"].shape[0])
+        dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"
+        shape = batch, side, side, pad8(channels)
+        values = self._borrow(launch, kernel, shape, dtype, {_NORMALIZED: _BORROWED})
         return _channels_first(values[..., :channels])
 
     def _stored(self, step: Step, launch: Launch) -> tuple[tuple[int, ...], int]:

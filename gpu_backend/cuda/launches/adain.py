@@ -124,7 +124,9 @@ class _Adain:
         self._step, self._settings, self._site, self._weights = step, settings, site, weights
         self._area, self._channels = settings.resolution**2, settings.out_channels
         self._cout = pad8(settings.out_channels)
-        self.tile = AdainTile.of(settings.resolution, self._cout, site.batch, target.multiprocessors)
+        self.tile = AdainTile.of(
+            settings.resolution, self._cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None
+        )
         self._affine = f"{step.outputs[0]}/affine"
         self._partials = f"{step.outputs[0]}/moments"
 

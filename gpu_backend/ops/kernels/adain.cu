@@ -1,8 +1,8 @@
 // The end of a StyleGAN1 layer, gpu_backend/ops/adain.py: noise, bias, activation, instance normalisation and style.
 //     y = (v - mean) factor + shift,    v = act(x + b + strength noise),    factor = scale / sqrt(variance + epsilon)
 // With HELD a block holds all pixels of 8 GROUPS channels of a picture, HELD a thread, and takes their mean and then their
-// variance itself; without, `affine` has them from adain_moments, and a block has a chunk of pixels. With IMG_CHANNELS the
-// layer is not stored, but its share of a picture:
+// variance itself; without, `affine` has them from adain_moments, and a block has a chunk of pixels. With IMG_CHANNELS it
+// makes a share of a picture, and stores the layer only where y is not null:
 //     rgb_parts[channel block][picture][pixel][i] = rgb_gain sum_o rgb_weight[i][o] y[pixel][o]
 //
 // Macros: HALF (1), ACTIVATION, BLURS_BIAS, GROUPS, THREADS. HELD: 0 for none. IMG_CHANNELS: 0 for none, as with HELD.
@@ -43,7 +43,7 @@ __device__ __forceinline__ void total_over_pixels(float (&sums)[8]) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, HELD ? 1 : 3) adain(
+extern "C" __global__ void __launch_bounds__(THREADS, HELD ? 1 : IMG_CHANNELS ? 2 : 3) adain(
     const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ affine, const float* __restrict__ style,
     const float* __restrict__ bias, const float* __restrict__ strength, const float* __restrict__ noise,
     const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source, const float* __restrict__ rgb_weight,
@@ -162,5 +162,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD ? 1 : 3) adain(
 #endif
         }
     }
+#if IMG_CHANNELS
+    if (y == nullptr || !there) return;
+    load_table<8>(own + cout, channel, there, factor);
+    load_table<8>(own + 2 * cout, channel, there, shift);
+#pragma unroll 1
+    for (int i = tid / GROUPS; i < count; i += LANES) {
+        float v[8];
+        unpack(load_eight(from + (size_t)i * cout), v);
+        finish_before_normal<8>(v, biases, strengths, shared_noise[i], bias_share(first + i, side), gain, clamp);
+#pragma unroll
+        for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e] - mean[e], factor[e], shift[e]);
+        store_many<8>(y + ((size_t)sample * area + first + i) * cout + channel, v);
+    }
+#endif
 #endif
 }

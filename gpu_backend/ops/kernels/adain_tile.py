@@ -13,8 +13,8 @@ _THREADS = 256
 _MOST_GROUPS = 8
 """Groups of eight channels of a block: whole 128-byte lines of a pixel."""
 
-_BLOCKS = 3
-"""How many a multiprocessor shall have, all at once."""
+_BLOCKS, _PICTURE_BLOCKS = 3, 2
+"""How many a multiprocessor shall have, all at once; and where a picture rides along, which takes registers."""
 
 _MOST_CHUNK = 4096
 """Pixels of a block, whose noise is kept in shared memory."""
@@ -45,7 +45,7 @@ class AdainTile:
     chunk: int
 
     @classmethod
-    def of(cls, side: int, cout: int, batch: int, multiprocessors: int) -> AdainTile:
+    def of(cls, side: int, cout: int, batch: int, multiprocessors: int, *, has_picture: bool = False) -> AdainTile:
         """Cut pictures of a side and padded channels: whole channels a block where it can hold them."""
         area = side * side
         if area <= _MOST_HELD * _MOST_THREADS:
@@ -53,7 +53,8 @@ class AdainTile:
             return cls(side, cout, batch, 1, threads, _power_of_two(-(-area // threads)), area)
         groups = min(_power_of_two(cout // 8), _MOST_GROUPS)
         lanes, channel_blocks = _THREADS // groups, -(-cout // (8 * groups))
-        chunks = max(1, _BLOCKS * multiprocessors // (channel_blocks * batch))
+        blocks = _PICTURE_BLOCKS if has_picture else _BLOCKS
+        chunks = max(1, blocks * multiprocessors // (channel_blocks * batch))
         chunk = min(-(-area // (chunks * lanes)) * lanes, _MOST_CHUNK)
         return cls(side, cout, batch, groups, _THREADS, 0, chunk)
 

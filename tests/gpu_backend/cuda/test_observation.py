@@ -22,11 +22,13 @@ from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.reference.upfirdn import double
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
 
 _STEMS = (
     "styles modulated_conv modulated_up_conv plain_modulated_conv plain_modulated_up_conv plain_to_rgb to_rgb "
-    "fully_connected normalize_2nd_moment concat empty fourier_features filtered_lrelu plain_filtered_lrelu"
+    "fully_connected normalize_2nd_moment concat empty fourier_features filtered_lrelu plain_filtered_lrelu "
+    "adain adain_moments plain_adain plain_adain_moments"
 )
 
 
@@ -57,6 +59,8 @@ NETWORKS: dict[str, Callable[[], Model]] = {
     "orig": lambda: make_stylegan2(architecture="orig"),
     "T": make_stylegan3,
     "R": lambda: make_stylegan3(**R),
+    "AdaIN": lambda: make_stylegan1(resolution=128, channel_base=1024, channel_max=12),
+    "AdaIN, small": make_stylegan1,
 }
 
 

@@ -15,6 +15,7 @@ from gpu_backend.model.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
 
 pytestmark = pytest.mark.gpu
@@ -31,6 +32,7 @@ MODELS = {
     "orig": lambda: make_stylegan2(architecture="orig", **WIDE),
     "T": lambda: make_stylegan3(conv_clamp=256.0, w_dim=20),
     "R": lambda: make_stylegan3(conv_clamp=256.0, w_dim=20, **R),
+    "AdaIN": lambda: make_stylegan1(resolution=128, channel_base=1024, channel_max=12),
 }
 
 
@@ -40,7 +42,9 @@ def inputs_for(model: Model, places: tuple[int, ...], batch: int) -> dict[str, N
 
 
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
-@pytest.mark.parametrize(("name", "batch"), [("skip", 1), ("skip", 3), ("resnet", 2), ("orig", 1), ("T", 2), ("R", 1)])
+@pytest.mark.parametrize(
+    ("name", "batch"), [("skip", 1), ("skip", 3), ("resnet", 2), ("orig", 1), ("T", 2), ("R", 1), ("AdaIN", 2)]
+)
 def test_every_layer_is_shown_as_by_the_processor(gpu: Gpu, name: str, batch: int, precision: Any) -> None:
     model = MODELS[name]()
     executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)

@@ -12,16 +12,18 @@ from gpu_backend.model.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
 TARGET = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132, shared_nbytes_per_block=232448))
 SKIP, RESNET = (make_stylegan2(resolution=32, architecture=name) for name in ("skip", "resnet"))
 FILTERED = make_stylegan3(w_dim=20)
+NORMALIZED = make_stylegan1()
 NEXT_STYLE, Y, Y_RAW = 5, 2, 3
 """Places among the arguments of a convolution."""
 EVERY = [
     pytest.param(model, layer.name, id=f"{name}-{layer.name}")
-    for name, model in {"skip": SKIP, "resnet": RESNET, "StyleGAN3": FILTERED}.items()
+    for name, model in {"skip": SKIP, "resnet": RESNET, "StyleGAN3": FILTERED, "StyleGAN1": NORMALIZED}.items()
     for layer in model.facts.layers
 ]
 

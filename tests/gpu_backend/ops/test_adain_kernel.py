@@ -79,6 +79,7 @@ def test_every_way_to_cut_it_gives_the_reference(
 ) -> None:
     monkeypatch.setattr(adain_tile, "_MOST_CHUNK", chunk)
     monkeypatch.setattr(adain_tile, "_BLOCKS", 1)
+    monkeypatch.setattr(adain_tile, "_PICTURE_BLOCKS", 1)
     for rgb in (0, 3):
         check_adain_case("fused", AdainCase(channels, 67, batch=2, rgb=rgb, half=True), target_of(gpu))
 
@@ -131,5 +132,6 @@ def test_blocks_cover_all_pixels_of_all_channels(side: int, cout: int, batch: in
 
 def test_small_pictures_are_held_and_large_ones_busy_the_gpu_in_one_go() -> None:
     assert [AdainTile.of(side, 512, 1, 132).held for side in (4, 16, 32, 64, 128)] == [1, 4, 4, 8, 0]
-    chunks, channel_blocks, _ = AdainTile.of(1024, 16, 1, 132).grid
-    assert 2 * 132 < chunks * channel_blocks <= 3 * 132
+    for has_picture, most in ((False, 3), (True, 2)):
+        chunks, channel_blocks, _ = AdainTile.of(1024, 16, 1, 132, has_picture=has_picture).grid
+        assert (most - 1) * 132 < chunks * channel_blocks <= most * 132
