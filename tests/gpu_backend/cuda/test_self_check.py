@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -14,9 +13,12 @@ from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, relative_error
 from gpu_backend.cuda.target import target_of
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.hand_schedule import PAINT, PLAIN_SCALE, SCALE
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 
 _GPU = Gpu(0, "A GPU", "sm_80", "sm_80", 1 << 34, 108, 166912, 40 << 20, "GPU-0")
 
@@ -44,14 +46,18 @@ class PaperBench:
         assert any(region.name == name and region.shape == array.shape for region in self.schedule.regions)
 
 
-def both_ways(batch: int = 1, **options: Any) -> tuple[Schedule, Schedule]:
-    model = make_stylegan2(channel_max=16, **options)
-    plan = build_synthesis_plan(model.spec, "model", batch=batch, precision="fp16")
+def both_ways(batch: int = 1, architecture: str = "skip") -> tuple[Schedule, Schedule]:
+    if architecture == "AdaIN":
+        model = make_stylegan1(resolution=128, channel_base=1024, channel_max=16)
+    else:
+        model = make_stylegan2(channel_max=16, architecture=architecture)
+    key = PlanKey("model", "synthesis", batch, model.spec.resolution, "fp16")
+    plan = build_plan(model.spec, key)
     target = target_of(_GPU, None)
     return lower(plan, model.weights, target), lower(plan, model.weights, target, everything_plain=True)
 
 
-@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig"])
+@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig", "AdaIN"])
 def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(architecture: str) -> None:
     fused, plain = both_ways(architecture=architecture)
     doubtful = doubtful_recipes(fused, plain)
