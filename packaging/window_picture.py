@@ -35,16 +35,16 @@ THUMBNAILS_S = 8.0
 
 def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
     """What is done one after the other in a network with so many rows of w, and whether it gets a star."""
-    yield MoveTo(Position(60.6, 0.0)), False
-    yield MoveTo(Position(60.2, 0.9)), False
-    yield GoToSeed(31), True
-    yield GoToSeed(24), False
-    yield GoToSeed(17), True
-    yield GoToSeed(60), False
+    yield MoveTo(Position(38.6, 0.0)), False
+    yield MoveTo(Position(38.2, 0.9)), False
+    yield GoToSeed(28), True
+    yield GoToSeed(41), False
+    yield GoToSeed(42), True
+    yield GoToSeed(38), False
     yield SetTruncation(Truncation(0.76)), False
     yield SetSlider(Slider("sefa/1", 0.4, starred=True)), False
-    yield AddSource(_source(160, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
-    yield AddSource(_source(54, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
+    yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
+    yield AddSource(_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
 
 
 def _source(seed: int, strengths: list[float]) -> Source:
