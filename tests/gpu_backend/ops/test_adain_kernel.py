@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels import adain_tile
 from gpu_backend.ops.kernels.adain_tile import AdainTile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from tests.helpers.adain_cases import TOLERANCE, AdainCase, RawCase, check_adain_case, check_raw_case
 from tests.helpers.conv_cases import FLAVOURS
 from tests.helpers.gpu import target_of
@@ -108,6 +110,27 @@ RAW = (
 )
 def test_a_convolution_equals_the_reference_up_to_its_border(flavour: str, case: RawCase, gpu: Gpu) -> None:
     check_raw_case(flavour, case, target_of(gpu))
+
+
+TILES = (
+    ConvTile(4, 14, 16, 16, 2, 4, 1, walk=3),
+    ConvTile(4, 14, 32, 16, 3, 2, 2, walk=4, resident=True),
+    ConvTile(6, 4, 16, 16, 2, 3, 1, split=2),
+    ConvTile(4, 14, 32, 16, 3, 4, 1, mma="wgmma", walk=4, resident=True),
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_a_border_is_right_however_an_up_convolution_is_cut(
+    tile: ConvTile, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = target_of(gpu)
+    geometry = ConvGeometry(ConvShape("up_conv", 32, 24, 24, 2), tile)
+    if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
+        pytest.skip("this GPU has no room for the tile, or not its instructions")
+    monkeypatch.setattr(TileTable, "choose", lambda *_, **settings: tile)
+    check_raw_case("fused", RawCase(20, 24, 32, batch=2, half=True), target)
 
 
 @pytest.mark.parametrize("multiprocessors", [16, 132])
