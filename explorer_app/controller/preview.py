@@ -110,7 +110,8 @@ class Preview(QObject):
         resolution = self._policy.resolution(self._facts) if live or self._is_new else None
         self._is_new = False
         request = resolve(session, resolution=resolution)
-        if request.resolution is None:
+        is_full = request.resolution is None
+        if is_full:
             self._rest.stop()
         else:
             self._rest.start()
@@ -123,7 +124,7 @@ class Preview(QObject):
             request = replace(request, measure_steps=True)
         if request.tap is not None and self._wants_values:
             request = replace(request, wants_tap_values=True)
-        self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=not live)
+        self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=is_full and not live)
 
     def _ask_again(self) -> None:
         """Ask for what the session shows, without a hand."""

@@ -63,7 +63,8 @@ def transform_weight(weight: Tensor) -> Tensor:
     transformed = torch.empty(_SIDE * _SIDE, inputs, outputs)
     for first in range(0, inputs, _PIECE):
         some = slice(first, first + _PIECE)
-        transformed[:, some] = (both @ taps[:, :, some].reshape(both.shape[1], -1).double()).unflatten(1, (-1, outputs))
+        piece = taps[:, :, some].reshape(both.shape[1], -1).double()
+        transformed[:, some] = (both @ piece).view(_SIDE * _SIDE, -1, outputs)
     return transformed
 
 

@@ -44,6 +44,22 @@ def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_
     assert [frame.request.resolution for frame in desk.frames[count:]].count(64) == (first is not None)
 
 
+def test_the_first_draft_of_a_network_is_shown_however_slow_it_is(desk: Desk):
+    desk.library.options["dogs"] = {"resolution": 1024}
+    desk.settings.change(device="cpu")
+    desk.start()
+    count = len(desk.frames)
+    desk.engine.gate.shut()
+    desk.open("dogs")
+    desk.until(
+        lambda: desk.controller._preview._asked is not None and desk.controller._preview._asked.resolution is None
+    )
+    desk.engine.gate.open()
+    desk.until(lambda: len(desk.frames) > count)
+    assert desk.frames[count].is_draft, "the full picture, asked for since, takes its turn afterwards"
+    desk.rest()
+
+
 def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ):
