@@ -45,6 +45,8 @@ class Preview(QObject):
         self._asked: RenderRequest | None = None
         self._is_new = False
         """Whether nothing of this model was asked for yet."""
+        self._first: RenderRequest | None = None
+        """The first draft of this model, until its frame is there."""
         self._measured: RenderRequest | None = None
         self._measure_next = False
         self._wants_values = False
@@ -108,9 +110,10 @@ class Preview(QObject):
         if self._facts is None or session.model.model_id != self._facts.model_id:
             return
         resolution = self._policy.resolution(self._facts) if live or self._is_new else None
-        self._is_new = False
         request = resolve(session, resolution=resolution)
         is_full = request.resolution is None
+        if self._is_new:
+            self._is_new, self._first = False, None if is_full else request
         if is_full:
             self._rest.stop()
         else:
@@ -140,7 +143,7 @@ class Preview(QObject):
 
     def render_failed(self) -> None:
         """Forget what was asked for, so that it can be asked for again."""
-        self._asked = self._measured = None
+        self._asked = self._measured = self._first = None
 
     def frame_painted(self, frame: Frame) -> None:
         """Take note that a frame is on the screen; only the first time counts."""
@@ -175,6 +178,7 @@ class Preview(QObject):
         shown = self._renders.take_frame()
         if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
             return
+        self._first = None
         if shown.frame.request.tap is None:  # layers have costs of their own
             self._policy.frame_arrived(shown.frame, self._facts)
         if shown.frame.request.measure_steps:
@@ -188,7 +192,8 @@ class Preview(QObject):
         self.frame_changed.emit()
         if not self._tell.isActive():
             self._tell.start()
-        self._order_draft_of(shown.frame, self._facts)
+        if self._facts is not None:  # whoever heard of the frame may have ended the program
+            self._order_draft_of(shown.frame, self._facts)
 
     def take_draft(self, draft: Frame) -> None:
         """Learn from a draft that was ordered how its colours differ from those of the picture on the screen."""
@@ -203,8 +208,11 @@ class Preview(QObject):
             self._renders.ask_thumbnail(DraftKey(resolution), lambda: request)
 
     def _settle(self) -> None:
-        """Nothing changed for a while: the full picture."""
-        self._ask_again()
+        """Nothing changed for a while: the full picture, but for the first draft, whose place it would take."""
+        if self._first is not None and self._first == self._asked:
+            self._rest.start()
+        else:
+            self._ask_again()
 
     def _frame_answers(self, request: RenderRequest) -> bool:
         """Return whether the picture of a request is on the screen."""
