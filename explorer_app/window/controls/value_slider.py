@@ -25,6 +25,8 @@ SETTLE_MS = 300
 """A turning wheel is over when it stood still for this long."""
 
 _GRIP = 9.0
+_WHOLE_NUMBERS = 2**30
+"""Steps to either side that QSlider can count."""
 
 
 class ValueSlider(QSlider):
@@ -284,9 +286,10 @@ class ValueSlider(QSlider):
 
     def _tell_qt(self) -> None:
         """Keep QSlider's whole numbers in step: screen readers read them."""
+        unit = max(self._step, (self._high - self._low) / _WHOLE_NUMBERS, abs(self._low) / _WHOLE_NUMBERS)
         self.blockSignals(True)
-        self.setRange(round(self._low / self._step), round(self._high / self._step))
-        self.setValue(round(self._amount / self._step))
+        self.setRange(round(self._low / unit), round(self._high / unit))
+        self.setValue(round(self._amount / unit))
         self.blockSignals(False)
         self.update()
 

@@ -141,3 +141,12 @@ def test_hiding_in_a_drag_ends_the_gesture(slider):
     move(slider, at(slider, 2.0))
     slider.hide()
     assert len(finals(slider)) == 1
+
+
+def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot):
+    slider = ValueSlider(-3e9, 5e12)
+    qtbot.addWidget(slider)
+    slider.setFocus()
+    qtbot.keyClick(slider, Qt.Key.Key_End)
+    assert slider.amount == 5e12
+    assert slider.value() == slider.maximum() > 0
