@@ -1,7 +1,7 @@
 """Every kernel that plans lower to compiles for every architecture and spills no register. Needs no GPU.
 
 To take a minute and not ten, each architecture compiles every source with every value of each macro that is no tile's,
-the heaviest tiles first, and each of the other kernels is compiled for one of the architectures that use it.
+the heaviest tiles first, and each other tile is compiled in one kernel, for one of the architectures that use it.
 ``EVERY_KERNEL=1`` compiles all for all.
 """
 
@@ -57,6 +57,9 @@ MACHINES = {
 
 _FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
 """Choices of a tile that make another kernel of it."""
+
+_COUNTS = frozenset({"SPLIT", "WALK"})
+"""How many blocks share a sum, and how far one goes on: code differs between one and several."""
 
 _PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES WORDS"
 TILE_MACROS = frozenset(_PLAIN_TILE.split()) | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
@@ -125,8 +128,14 @@ def recipes_of(architecture: str) -> tuple[KernelRecipe, ...]:
 
 def traits(recipe: KernelRecipe) -> set[tuple[str, str, str]]:
     """What a kernel is besides its tile, macro by macro."""
-    macros = ((name, str(min(int(value), 2)) if name == "SPLIT" else value) for name, value in recipe.defines)
+    macros = ((name, str(min(int(value), 2)) if name in _COUNTS else value) for name, value in recipe.defines)
     return {(recipe.stem, "", "")} | {(recipe.stem, *macro) for macro in macros if macro[0] not in TILE_MACROS}
+
+
+def tile_of(recipe: KernelRecipe) -> tuple[str, frozenset[tuple[str, str]]]:
+    """What a kernel is but for what it does with its sums; how often it goes on or shares does not count."""
+    macros = ((name, str(min(int(value), 2)) if name in _COUNTS else value) for name, value in recipe.defines)
+    return recipe.stem, frozenset(macro for macro in macros if macro[0] in TILE_MACROS | _FLAVOURS)
 
 
 def sums_of(recipe: KernelRecipe) -> int:
@@ -147,7 +156,6 @@ def wanted() -> dict[str, tuple[KernelRecipe, ...]]:
     if EVERY:
         return everywhere
     chosen: dict[str, dict[KernelRecipe, None]] = {}
-    taken: set[KernelRecipe] = set()
     for architecture, recipes in everywhere.items():
         seen: set[tuple[str, str, str]] = set()
         chosen[architecture] = {}
@@ -155,14 +163,15 @@ def wanted() -> dict[str, tuple[KernelRecipe, ...]]:
             if not traits(recipe) <= seen:
                 seen |= traits(recipe)
                 chosen[architecture][recipe] = None
-        taken |= chosen[architecture].keys()
-    users: dict[KernelRecipe, list[str]] = {}
+    taken = {tile_of(recipe) for recipes in chosen.values() for recipe in recipes}
+    users: dict[tuple[str, frozenset[tuple[str, str]]], dict[str, KernelRecipe]] = {}
     for architecture, recipes in everywhere.items():
         for recipe in recipes:
-            users.setdefault(recipe, []).append(architecture)
-    for number, (recipe, architectures) in enumerate(users.items()):
-        if recipe not in taken:
-            chosen[architectures[number % len(architectures)]][recipe] = None
+            users.setdefault(tile_of(recipe), {}).setdefault(architecture, recipe)
+    for number, (tile, kernels) in enumerate(users.items()):
+        if tile not in taken:
+            architecture = list(kernels)[number % len(kernels)]
+            chosen[architecture][kernels[architecture]] = None
     return {architecture: tuple(recipes) for architecture, recipes in chosen.items()}
 
 
@@ -184,8 +193,10 @@ def test_no_architecture_and_no_kernel_is_left_out() -> None:
     assert tuple(MACHINES) == ARCHITECTURES
     for architecture, recipes in wanted().items():
         assert {recipe.stem for recipe in recipes} == sources(), architecture
-    compiled = {recipe for recipes in wanted().values() for recipe in recipes}
-    assert {recipe for architecture in MACHINES for recipe in recipes_of(architecture)} == compiled
+        every = set().union(*map(traits, recipes_of(architecture)))
+        assert set().union(*map(traits, recipes)) == every, architecture
+    compiled = {tile_of(recipe) for recipes in wanted().values() for recipe in recipes}
+    assert {tile_of(recipe) for architecture in MACHINES for recipe in recipes_of(architecture)} == compiled
 
 
 def test_kernels_include_nothing() -> None:
