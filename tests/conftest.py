@@ -54,10 +54,10 @@ def pytest_collection_finish() -> None:
 def own_folders(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """Folders of a person who exists for one test only; made when something writes there.
+    """Folders of a person who exists for the tests of this process only; made when something writes there.
 
     Tests on a GPU that run side by side have one cache folder, since compiling takes most of their time. A test of the
-    cache itself takes another.
+    cache itself asks for `empty_cache` too.
     """
     base = tmp_path_factory.getbasetemp()
     root = base / "person"
@@ -67,6 +67,14 @@ def own_folders(
         for name in _CACHE_FOLDERS:
             monkeypatch.setenv(name, str(base.parent / "gpu-cache"))
     return root
+
+
+@pytest.fixture
+def empty_cache(own_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder of this test's own that the cache lies in."""
+    for name in (*_CACHE_FOLDERS, "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

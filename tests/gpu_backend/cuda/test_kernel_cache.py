@@ -142,12 +142,7 @@ def test_a_folder_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
     assert cache.failure(key) == ""
 
 
-def test_the_usual_folder_is_the_persons_own_and_is_not_made_before_it_is_needed(
-    own_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert own_folders in KernelCache().folder.parents
-    for name in ("LOCALAPPDATA", "XDG_CACHE_HOME", "HOME"):  # tests before this one have compiled kernels
-        monkeypatch.setenv(name, str(tmp_path))
+def test_the_usual_folder_is_the_persons_own_and_is_not_made_before_it_is_needed(empty_cache: Path) -> None:
     assert KernelCache().folder == cache_folder() / "kernels"
-    assert tmp_path in KernelCache().folder.parents
+    assert empty_cache in KernelCache().folder.parents
     assert not KernelCache().folder.exists()

@@ -43,7 +43,7 @@ def test_single_precision_needs_no_fused_kernels() -> None:
 
 
 @pytest.mark.usefixtures("_a_gpu")
-def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, own_folders: Path) -> None:
+def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
     one = KernelRecipe(
         "normalize_2nd_moment",
         next(
@@ -56,7 +56,7 @@ def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.Mo
     compile_kernels(MODEL, progress=lambda *numbers: told.append(numbers))
     assert told == [(0, 1), (1, 1)]
     assert kernels_ready(MODEL, "cuda:0") == (1, 1)
-    assert list(own_folders.rglob("*.kernel"))
+    assert list(empty_cache.rglob("*.kernel"))
 
 
 @pytest.mark.usefixtures("_a_gpu")
