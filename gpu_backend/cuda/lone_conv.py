@@ -49,7 +49,7 @@ def riders_of(spec: NetworkSpec) -> tuple[int, int]:
 
 
 def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
-    """Return every distinct shape of 3 x 3 convolutions, with the first step that has it, in order."""
+    """Return every distinct shape of convolutions, with the first step that has it, in order."""
     found: dict[ConvShape, tuple[Plan, Step]] = {}
     for plan in plans:
         for step in plan.steps:
@@ -60,12 +60,14 @@ def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
 
 
 def shape_of_step(step: Step, batch: int) -> ConvShape | None:
-    """Return the shape that tables know a step by; None if it is no 3 x 3 convolution."""
+    """Return the shape that tables know a step by; None if it is no convolution of a layer."""
     attributes = step.attributes
-    if not isinstance(attributes, _CONVOLUTIONS) or attributes.kernel != 3:
+    if not isinstance(attributes, _CONVOLUTIONS) or attributes.kernel not in (1, 3):
         return None
     cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
-    kind: ConvKind = "up_conv" if isinstance(attributes, ModulatedUpConv | AdainUpConv) else "conv"
+    kind: ConvKind = "flat_conv" if attributes.kernel == 1 else "conv"
+    if isinstance(attributes, ModulatedUpConv | AdainUpConv):
+        kind = "up_conv"
     return ConvShape(kind, attributes.resolution, cin, cout, batch)
 
 

@@ -21,7 +21,14 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.ops.kernels import kernel_source
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
+from gpu_backend.ops.kernels.conv_tile import (
+    ConvGeometry,
+    ConvShape,
+    ConvTile,
+    default_tile,
+    flat_tile,
+    with_fitting_walk,
+)
 from gpu_backend.whole_file import write_whole
 
 FORMAT = 1
@@ -86,7 +93,7 @@ class TileTable:
         shipped = shipped_entries(family_of(architecture))
         return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block)
 
-    def choose(self, shape: ConvShape, *, kernel: int = 3, taps: int = 4, picture_channels: int = 0) -> ConvTile:
+    def choose(self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0) -> ConvTile:
         """Return the tile for a shape; what else the kernel has to do is as in ConvGeometry.
 
         Raises
@@ -94,15 +101,13 @@ class TileTable:
         ValueError
             If no tile fits.
         """
-        return self.explain(shape, kernel=kernel, taps=taps, picture_channels=picture_channels)[0]
+        return self.explain(shape, taps=taps, picture_channels=picture_channels)[0]
 
-    def explain(
-        self, shape: ConvShape, *, kernel: int = 3, taps: int = 4, picture_channels: int = 0
-    ) -> tuple[ConvTile, Origin]:
+    def explain(self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0) -> tuple[ConvTile, Origin]:
         """Return the tile for a shape and where the choice comes from."""
 
         def fits(tile: ConvTile) -> bool:
-            geometry = ConvGeometry(shape, tile, kernel, taps, picture_channels)
+            geometry = ConvGeometry(shape, tile, taps, picture_channels)
             return geometry.fits(self.architecture, self.shared_nbytes_per_block)
 
         def overhang(tile: ConvTile) -> float:
@@ -123,12 +128,14 @@ class TileTable:
         if near:
             apart, _, tile = min(near, key=lambda item: item[:2])
             if apart <= _REACH:
-                return tile, "near"
+                fitting = with_fitting_walk(shape, tile, self.multiprocessors) if shape.may_be_cut else tile
+                return fitting if fits(fitting) else tile, "near"
+        if shape.kind == "flat_conv" and shape.may_be_cut:
+            return flat_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(
             shape,
             self.architecture,
             self.multiprocessors,
-            kernel=kernel,
             taps=taps,
             shared_nbytes=self.shared_nbytes_per_block,
         )

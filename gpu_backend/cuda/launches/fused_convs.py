@@ -22,7 +22,7 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
 from gpu_backend.cuda.schedule import Constant, Launch, Region
 from gpu_backend.cuda.target import Target
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, default_tile, flat_tile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
@@ -45,23 +45,12 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         raise ValueError(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
     if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
         raise ValueError(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
-    shape = ConvShape("up_conv" if work.is_up else "conv", work.side, work.cin, work.cout, site.batch)
+    kind: ConvKind = "up_conv" if work.is_up else "flat_conv" if work.kernel == 1 else "conv"
+    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
-    if work.kernel == 3:
-        tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
-    elif shape.may_be_cut:
-        tile = flat_tile(shape, target.architecture, target.multiprocessors, target.shared_nbytes_per_block)
-    else:
-        tile = default_tile(
-            shape,
-            target.architecture,
-            target.multiprocessors,
-            kernel=work.kernel,
-            taps=taps,
-            shared_nbytes=target.shared_nbytes_per_block,
-        )
-    geometry = ConvGeometry(shape, tile, work.kernel, taps, pictures)
+    tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
+    geometry = ConvGeometry(shape, tile, taps, pictures)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry

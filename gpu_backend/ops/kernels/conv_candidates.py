@@ -22,20 +22,19 @@ def candidates(
     multiprocessors: int,
     shared_nbytes_per_block: int,
     *,
-    kernel: int = 3,
     taps: int = 4,
     picture_channels: int = 3,
 ) -> tuple[ConvTile, ...]:
     """Return tiles that fit, each with a split that fills the GPU; the likeliest first."""
     found: dict[ConvTile, float] = {}
     for tile in _tiles(shape, architecture):
-        geometry = ConvGeometry(shape, tile, kernel, taps, picture_channels)
+        geometry = ConvGeometry(shape, tile, taps, picture_channels)
         if not 8 <= geometry.sums_per_thread <= 144 or not geometry.fits(architecture, shared_nbytes_per_block):
             continue
         for split in _splits(geometry.blocks, geometry.steps, multiprocessors):
             if (tile.stages == 1) != (tile.walk == 1 and geometry.steps <= split):
                 continue  # one stage is for walks of one step, which need no other
-            chosen = ConvGeometry(shape, replace(tile, split=split), kernel, taps, picture_channels)
+            chosen = ConvGeometry(shape, replace(tile, split=split), taps, picture_channels)
             if chosen.fits(architecture, shared_nbytes_per_block):
                 found[chosen.tile] = _promise(chosen, multiprocessors)
     return tuple(sorted(found, key=lambda tile: -found[tile]))

@@ -15,13 +15,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-ConvKind = Literal["conv", "up_conv"]
+ConvKind = Literal["conv", "flat_conv", "up_conv"]
+"""Flat ones have kernels of 1 x 1, the others of 3 x 3."""
+
 Instruction = Literal["mma", "wgmma"]
 
 FRAGMENT = 16
 """Positions of one matrix fragment."""
 
 _ALIGNMENT = 1024
+
+_LONGEST_WALK = 32
+_AROUND_A_WALK = 1.0
+"""What a block does before and after its walk, in bands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,14 @@ class ConvShape:
         return self.side // 2 if self.kind == "up_conv" else self.side
 
     @property
+    def kernel(self) -> int:
+        """Side of the kernel."""
+        return 1 if self.kind == "flat_conv" else 3
+
+    @property
     def may_be_cut(self) -> bool:
         """Whether a convolution's tiles may reach over the right and lower border: no usual tile divides its side."""
-        return self.kind == "conv" and self.side & (self.side - 1) != 0
+        return self.kind != "up_conv" and self.side & (self.side - 1) != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +95,6 @@ class ConvGeometry:
 
     Attributes
     ----------
-    kernel
-        Side of the kernel: 3, or 1 for resnet's skip.
     taps
         Length of the FIR filter that follows an up-convolution.
     picture_channels
@@ -94,14 +103,13 @@ class ConvGeometry:
 
     shape: ConvShape
     tile: ConvTile
-    kernel: int = 3
     taps: int = 4
     picture_channels: int = 0
 
     @property
     def halo(self) -> int:
         """Columns of a band, and rows of a walk, that an up-convolution's filter needs besides those of its outputs."""
-        if self.shape.kind == "conv":
+        if self.shape.kind != "up_conv":
             return 0
         left = 1 + (self.taps + 1) // 2 - 2
         return (left + 1) // 2 + (self.taps - left) // 2
@@ -143,7 +151,7 @@ class ConvGeometry:
     @property
     def weight_nbytes(self) -> int:
         """Packed weights of one step and one block."""
-        return self.kernel**2 * self.tile.channels * self.tile.depth * 2
+        return self.shape.kernel**2 * self.tile.channels * self.tile.depth * 2
 
     @property
     def channel_blocks(self) -> int:
@@ -190,7 +198,7 @@ class ConvGeometry:
         else:
             shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
             end = self.positions * max(tile.channels * 2 + 16, shares)
-            rows, columns = tile.rows + self.kernel - 1, tile.columns + self.kernel - 1
+            rows, columns = tile.rows + self.shape.kernel - 1, tile.columns + self.shape.kernel - 1
             if tile.columns >= FRAGMENT:
                 columns = _whole(columns, 8)
         patches = tile.stages * _whole(rows * columns * tile.depth * 2, _ALIGNMENT)
@@ -219,7 +227,9 @@ class ConvGeometry:
             return False
         if tile.stages == 1 and (tile.walk > 1 or self.steps > tile.split):
             return False  # with one stage, only the first step is ever copied
-        if self.picture_channels > 8 or not (self._conv_fits() if self.shape.kind == "conv" else self._up_conv_fits()):
+        if self.picture_channels > 8 or not (
+            self._up_conv_fits() if self.shape.kind == "up_conv" else self._conv_fits()
+        ):
             return False
         if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
             return False
@@ -235,7 +245,7 @@ class ConvGeometry:
             return False
         if tile.columns < FRAGMENT:
             return True
-        return tile.columns % FRAGMENT == 0 and (self.kernel == 1 or tile.rows % self.fragments_per_warp == 0)
+        return tile.columns % FRAGMENT == 0 and (self.shape.kernel == 1 or tile.rows % self.fragments_per_warp == 0)
 
     def _up_conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.positions_side
@@ -248,7 +258,6 @@ def default_tile(
     architecture: str,
     multiprocessors: int,
     *,
-    kernel: int = 3,
     taps: int = 4,
     shared_nbytes: int = 65536,
 ) -> ConvTile:
@@ -264,12 +273,12 @@ def default_tile(
     for edge in (16, 8, 4):
         if edge > shape.positions_side:
             continue
-        halo = ConvGeometry(shape, ConvTile(1, 1, 16, 16, 1, 1, 1), kernel, taps).halo
+        halo = ConvGeometry(shape, ConvTile(1, 1, 16, 16, 1, 1, 1), taps).halo
         for width in sorted({channels, min(channels, 32), 16}, reverse=True):
             for warps_m, warps_n in ((4, 2), (4, 1), (2, 2), (2, 1), (1, 4), (1, 2), (1, 1)):
                 for depth in (32, 16):
                     tile = ConvTile(edge + halo, edge, width, depth, 2, warps_m, warps_n)
-                    geometry = ConvGeometry(shape, tile, kernel, taps, 8)
+                    geometry = ConvGeometry(shape, tile, taps, 8)
                     if geometry.fits(architecture, min(shared_nbytes, 65536)):
                         found.append(geometry)
     if not found:
@@ -284,7 +293,7 @@ def default_tile(
 
 
 def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
-    """Return a tile for a 1 x 1 convolution of any side: deep steps, since there is one tap, and long walks.
+    """Return a tile for a flat convolution of any side: deep steps, since there is one tap, and walks that fit.
 
     Raises
     ------
@@ -293,19 +302,30 @@ def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_
     """
     channels = next(width for width in (16, 32, 64, 128) if width >= min(shape.cout, 128))
     mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
-    tiles = [
-        ConvTile(
-            8, 16, channels if mma == "wgmma" else min(channels, 64), depth, stages, 4, 1, mma=mma, blocks=2, walk=walk
-        )
-        for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2))
-        for walk in (16, 8, 4, 2, 1)
-    ]
-    for tile in tiles:
-        geometry = ConvGeometry(shape, tile, 1, 1)
-        is_busy = tile.walk == 1 or geometry.blocks >= 4 * tile.blocks * multiprocessors
-        if is_busy and geometry.fits(architecture, shared_nbytes // tile.blocks):
-            return tile
-    return default_tile(shape, architecture, multiprocessors, kernel=1, taps=1, shared_nbytes=shared_nbytes)
+    for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2)):
+        width = channels if mma == "wgmma" else min(channels, 64)
+        tile = ConvTile(8, 16, width, depth, stages, 4, 1, mma=mma, blocks=2)
+        if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
+            return with_fitting_walk(shape, tile, multiprocessors)
+    return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
+
+
+def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
+    """Return a convolution's tile with the walk after which all multiprocessors are done soonest, and about together.
+
+    A picture of any side is rarely cut into as many blocks as the GPU holds, or a multiple; a last round that is nearly
+    empty takes as long as a full one.
+    """
+    if tile.stages == 1 or tile.split > 1:
+        return tile
+    bands = -(-shape.side // tile.rows)
+    at_once = multiprocessors * tile.blocks
+
+    def cost(walk: int) -> tuple[float, int]:
+        blocks = ConvGeometry(shape, replace(tile, walk=walk)).blocks
+        return -(-blocks // at_once) * (walk + _AROUND_A_WALK), -walk
+
+    return replace(tile, walk=min(range(1, min(bands, _LONGEST_WALK) + 1), key=cost))
 
 
 def _whole(count: int, unit: int) -> int:

@@ -15,8 +15,9 @@ from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.schedule import Launch, Schedule
 from gpu_backend.cuda.style_layout import StyleLayout
 from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.model.model import Model
+from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 from tests.helpers.stylegan3 import R, make_stylegan3
@@ -132,12 +133,25 @@ def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
     assert sum(launch.flops for launch in schedule.launches) == pytest.approx(2e9 * 109.4, rel=0.01)
 
 
-def test_its_convolutions_can_be_tuned() -> None:
-    convs = LoneConvs([plan_of(T_MODEL)], T_MODEL.weights, TARGET)
-    assert {shape.side for shape in convs.shapes} == {
-        layer.conv_size for layer in T_MODEL.spec.layers if layer.kernel == 3
-    }
+@pytest.mark.parametrize(("model", "kind"), [(T_MODEL, "conv"), (R_MODEL, "flat_conv")], ids=["T", "R"])
+def test_its_convolutions_can_be_tuned(model: Model, kind: str) -> None:
+    convs = LoneConvs([plan_of(model)], model.weights, TARGET)
+    layers = [layer for layer in model.spec.layers if layer.kind == "conv"]
+    sides = {(kind if layer.kernel == layers[0].kernel else "flat_conv", layer.conv_size) for layer in layers}
+    assert {(shape.kind, shape.side) for shape in convs.shapes} == sides
     for shape in convs.shapes:
         tile = TARGET.tiles.choose(shape)
         assert convs.fused(shape, tile).launch.label == "modulated_conv"
         assert convs.plain(shape).launch.label == "plain_modulated_conv"
+        others = candidates(shape, "sm_90a", 132, 232448, taps=1, picture_channels=0)
+        assert len(others) > 100
+        assert all(convs.fused(shape, other).launch.is_fused for other in others[:2])
+
+
+def test_a_tuned_tile_of_a_flat_convolution_is_used() -> None:
+    shape = LoneConvs([plan_of(R_MODEL)], R_MODEL.weights, TARGET).shapes[-1]
+    tile = replace(TARGET.tiles.choose(shape), walk=3)
+    table = TileTable("sm_90a", 132, {shape: Tuned(tile, 1.0)}, shared_nbytes_per_block=232448)
+    schedule = lower(plan_of(R_MODEL), R_MODEL.weights, replace(TARGET, tiles=table))
+    walks = [dict(launch.recipe.defines)["WALK"] for launch in schedule.launches if launch.label == "modulated_conv"]
+    assert "3" in walks

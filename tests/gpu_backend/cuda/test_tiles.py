@@ -16,7 +16,7 @@ from gpu_backend.cuda.tiles import (
     shipped_entries,
     tuned_path,
 )
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile, with_fitting_walk
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
@@ -38,6 +38,29 @@ def written(*items: object, version: object = tiles.FORMAT) -> bytes:
 def test_what_was_measured_here_goes_before_what_was_shipped() -> None:
     assert table(tuned={SHAPE: TILE}, shipped={SHAPE: OTHER}).explain(SHAPE) == (TILE, "tuned")
     assert table(shipped={SHAPE: OTHER}).explain(SHAPE) == (OTHER, "shipped")
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        ConvShape("conv", 1046, 128, 88, 8),
+        ConvShape("conv", 278, 208, 128, 8),
+        ConvShape("flat_conv", 532, 408, 256, 1),
+    ],
+)
+def test_a_walk_leaves_no_last_round_that_is_nearly_empty(shape: ConvShape) -> None:
+    tile = ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, walk=32)
+    fitting = with_fitting_walk(shape, tile, 132)
+    assert replace(fitting, walk=32) == tile
+
+    def bands(walk: int) -> int:
+        """Of the multiprocessor that is done last."""
+        blocks = ConvGeometry(shape, replace(tile, walk=walk)).blocks
+        return -(-blocks // (132 * tile.blocks)) * walk
+
+    least = ConvGeometry(shape, replace(tile, walk=1)).blocks / (132 * tile.blocks)
+    assert bands(fitting.walk) <= 1.25 * least
+    assert bands(fitting.walk) <= bands(32)
 
 
 def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
