@@ -59,8 +59,11 @@ def make_spec1(
     )
 
 
-def make_stylegan1(*, seed: int = 0, **options: Any) -> Model:
-    """A whole model; the same arguments give the same numbers, of which all show in the picture."""
+def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> Model:
+    """A whole model; the same arguments give the same numbers, of which all show in the picture.
+
+    With a contrast of 1 pictures go from about -6 to 6, with 0.2 as those of trained networks do.
+    """
     spec = make_spec1(**options)
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}
@@ -76,6 +79,8 @@ def make_stylegan1(*, seed: int = 0, **options: Any) -> Model:
             values *= 0.2
         elif name.endswith("w_avg"):
             values *= 0.5
+        elif name.endswith("torgb.weight"):
+            values *= contrast
         weights[name] = np.ascontiguousarray(values, dtype=np.float32).reshape(shape)
     digest = hashlib.sha256(repr(spec).encode())
     for name in sorted(weights):

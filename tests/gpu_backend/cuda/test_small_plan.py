@@ -91,7 +91,7 @@ def test_a_small_stylegan3_gives_the_picture_of_the_processor(
 def test_a_small_stylegan1_gives_the_picture_of_the_processor(
     gpu: Gpu, make: Any, batch: int, resolution: int, width: int, precision: Any
 ) -> None:
-    model = make(resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20)
+    model = make(resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20, contrast=0.2)
     executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)
     ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
     gains = np.linspace(0.5, 1.5, len(model.spec.noise_layers), dtype=np.float32)
