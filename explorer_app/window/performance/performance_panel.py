@@ -19,10 +19,8 @@ from explorer_app.window.performance.step_csv import step_csv
 from explorer_app.window.performance.step_table import StepTable
 from gpu_backend import Comparison, RenderOptions, Roofline
 
-_FIGURES_MS = 250
-"""Figures that change more often cannot be read."""
-_PLOT_MS = 250
-_TABLE_MS = 500
+_BEAT_MS = 500
+"""Figures that change more often are hard to read, and each time the window is painted anew."""
 
 _LOW_PX = 330
 """Below this height the plot of frame times gives way to the table."""
@@ -80,17 +78,10 @@ class PerformancePanel(QWidget):
         self.table.columns_chosen.connect(self.columns_chosen)
         self.table.step_chosen.connect(self.roofline.show_chosen)
         self.roofline.step_chosen.connect(self.table.choose)
-        self._timers = []
-        for interval, show in (
-            (_FIGURES_MS, self._show_figures),
-            (_PLOT_MS, self._show_plot),
-            (_TABLE_MS, self._show_steps),
-        ):
-            timer = QTimer(self)
-            timer.setSingleShot(True)
-            timer.setInterval(interval)
-            timer.timeout.connect(show)
-            self._timers.append(timer)
+        self._beat = QTimer(self)
+        self._beat.setSingleShot(True)
+        self._beat.setInterval(_BEAT_MS)
+        self._beat.timeout.connect(self._show_all)
         self.fast_path.show_graph(False)
         self.show_page(0)
 
@@ -104,12 +95,10 @@ class PerformancePanel(QWidget):
         self._show_steps()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
-        """Show statistics soon; however often this is called, each part keeps its own rate."""
+        """Show statistics soon; however often this is called, at most twice a second."""
         self._statistics = statistics
-        if self.isVisible():
-            for timer in self._timers:
-                if not timer.isActive():
-                    timer.start()
+        if self.isVisible() and not self._beat.isActive():
+            self._beat.start()
 
     def show_device(self, *, has_graph: bool, roofline: Roofline | None) -> None:
         """Show what there is on a device: a graph or none, and what it can do at best, if that is known."""
@@ -154,8 +143,7 @@ class PerformancePanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""
         super().showEvent(event)
-        for timer in self._timers:
-            timer.start()
+        self._beat.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Where it is low, the table matters more than the plot."""
@@ -163,15 +151,15 @@ class PerformancePanel(QWidget):
         self.overview.plot.setVisible(self.height() >= theme.px(_LOW_PX))
 
     @Slot()
+    def _show_all(self) -> None:
+        self._show_figures()
+        if self._statistics is not None and self._page == 0:
+            self.overview.show_plot(self._statistics)
+        self._show_steps()
+
     def _show_figures(self) -> None:
         self.overview.show_figures(self._statistics)
 
-    @Slot()
-    def _show_plot(self) -> None:
-        if self._statistics is not None and self._page == 0:
-            self.overview.show_plot(self._statistics)
-
-    @Slot()
     def _show_steps(self) -> None:
         statistics = self._statistics
         steps = statistics.steps if statistics is not None else ()

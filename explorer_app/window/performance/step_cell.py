@@ -20,6 +20,7 @@ _SERIES = {KEYS.index("share"): 0, KEYS.index("roofline"): 1}
 """Column -> index of its bar's colour among those of plot series."""
 
 _BAR_OPACITY = 0.38
+_MOST_CUT = 1000
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 _LEFT = int(_MIDDLE | Qt.AlignmentFlag.AlignLeft)
 _RIGHT = int(_MIDDLE | Qt.AlignmentFlag.AlignRight)
@@ -38,6 +39,7 @@ class StepCell(QStyledItemDelegate):
         super().__init__(parent)
         self._steps = steps
         self._tokens: theme.Tokens | None = None
+        self._cut: dict[tuple[str, int], str] = {}
         self._inset = theme.px(4)
         self._icon = theme.px(12)
 
@@ -60,13 +62,21 @@ class StepCell(QStyledItemDelegate):
             rect.setLeft(rect.left() + self._icon + self._inset)
             text = text.removeprefix("plain_")  # the sign says so
         if about.is_left:
-            text = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+            text = self._elided(option, text, rect.width())
         is_quiet = column in _DIM and not option.state & QStyle.StateFlag.State_Selected
         if column == _STATE and text == "fallback":
             painter.setPen(self._fallen)
         else:
             painter.setPen(self._dim if is_quiet else self._strong)
         painter.drawText(rect, _LEFT if about.is_left else _RIGHT, text)
+
+    def _elided(self, option: QStyleOptionViewItem, text: str, width: int) -> str:
+        """Return a name cut to a width; there are few, and they come again and again."""
+        if (text, width) not in self._cut:
+            if len(self._cut) > _MOST_CUT:
+                self._cut.clear()
+            self._cut[text, width] = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+        return self._cut[text, width]
 
     def _paint_sign(self, painter: QPainter, rect: QRect, sign: QIcon) -> None:
         below = (rect.height() - self._icon) // 2
@@ -76,6 +86,7 @@ class StepCell(QStyledItemDelegate):
         tokens = theme.current()
         if tokens is not self._tokens:
             self._tokens = tokens
+            self._cut.clear()
             self._fallen = QColor(tokens.accent_text)
             self._strong, self._dim = QColor(tokens.strong), QColor(tokens.dim)
             self._bars = {
