@@ -26,8 +26,8 @@ FRAGMENT = 16
 _ALIGNMENT = 1024
 
 _LONGEST_WALK = 32
-_AROUND_A_WALK = 1.0
-"""What a block does before and after its walk, in bands."""
+_AROUND_A_WALK = 4
+"""What a block does before and after its walk, in steps through the input channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +321,9 @@ def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) ->
     bands = -(-shape.side // tile.rows)
     at_once = multiprocessors * tile.blocks
 
-    def cost(walk: int) -> tuple[float, int]:
-        blocks = ConvGeometry(shape, replace(tile, walk=walk)).blocks
-        return -(-blocks // at_once) * (walk + _AROUND_A_WALK), -walk
+    def cost(walk: int) -> tuple[int, int]:
+        geometry = ConvGeometry(shape, replace(tile, walk=walk))
+        return -(-geometry.blocks // at_once) * (walk * geometry.steps + _AROUND_A_WALK), -walk
 
     return replace(tile, walk=min(range(1, min(bands, _LONGEST_WALK) + 1), key=cost))
 
