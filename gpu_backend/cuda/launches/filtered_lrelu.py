@@ -1,4 +1,4 @@
-"""Launches of the activation between two filters: fused on pairs of fp16 numbers, plain in fp32."""
+"""Launches of the activation between two filters: fused on tensor cores, plain in fp32."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.launches.bands import band_words
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
@@ -73,7 +74,7 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
         raise ValueError("fused filters are the same in all directions, this layer's is not")
     _, phase = _start(settings)
     shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, settings.is_radial)
-    return choose_filter_tile(shape, target.multiprocessors)
+    return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
 
 
 def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
@@ -83,8 +84,8 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
         "UP": shape.up,
         "PHASE": shape.phase,
         "RADIAL": int(shape.is_radial),
-        "WORDS": tile.words,
-        "GROUPS": tile.groups,
+        "TILES": tile.tiles,
+        "STAGES": geometry.stages,
         "MIN_BLOCKS": tile.blocks,
     }
     return KernelRecipe("filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
@@ -93,18 +94,26 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
 def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: FilterGeometry) -> Built:
     """Build the fused kernel. Reads ``site.x`` and ``styles``; writes and declares ``site.y``."""
     settings: FilteredLrelu = step.attributes
-    first, _ = _start(settings)
+    first, phase = _start(settings)
+    # Half of the activation's gain goes along each axis.
+    gain = np.float32(settings.up * math.sqrt(settings.act.gain))
+
+    def bands() -> NDArray[np.uint32]:
+        after = _taps(step, weights, "down_filter")
+        return band_words(_taps(step, weights, "up_filter") * gain, after, settings.up, phase)
+
+    made = Constant(f"{step.layer}/bands", bands)
     arguments: tuple[Argument, ...] = (
         *_regions(site),
+        constant(made.key),
         *_sizes(settings, site),
         np.int32(first),
         np.int32(first),
         np.int32(geometry.tile.segment),
         _word(min(_clamp(settings), _LARGEST_HALF)),
-        *_fused_taps(step, weights),
     )
-    recipe, threads = fused_filter_recipe(geometry), geometry.tile.threads
-    return _built(step, site, recipe, geometry.grid, threads, 0, arguments, (), is_fused=True)
+    recipe, threads, shared = fused_filter_recipe(geometry), geometry.tile.threads, geometry.shared_nbytes
+    return _built(step, site, recipe, geometry.grid, threads, shared, arguments, (made,), is_fused=True)
 
 
 def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target, *, reason: str = "") -> Built:
@@ -201,16 +210,6 @@ def _start(settings: FilteredLrelu) -> tuple[int, int]:
 
 def _clamp(settings: FilteredLrelu) -> float:
     return math.inf if settings.act.clamp is None else settings.act.clamp
-
-
-def _fused_taps(step: Step, weights: Weights) -> tuple[np.uint32, ...]:
-    """Return the taps in the kernel's order. Half of the activation's gain goes along each axis."""
-    settings: FilteredLrelu = step.attributes
-    before = _taps(step, weights, "up_filter") * np.float32(settings.up * math.sqrt(settings.act.gain))
-    after = _taps(step, weights, "down_filter")
-    ordered = after[:TAPS, :TAPS] if settings.is_radial else after.reshape(TAPS, 2).T
-    taps = (*before.reshape(TAPS, settings.up).T.reshape(-1), *ordered.reshape(-1))
-    return tuple(_word(float(tap)) for tap in taps)
 
 
 def _taps(step: Step, weights: Weights, role: str) -> NDArray[np.float32]:

@@ -1,296 +1,259 @@
-// The activation between two filters (gpu_backend/ops/filtered_lrelu.py), on two channels of fp16 a word, times the style
-// of the convolution that reads the result. Filters have six taps a phase; the one after the activation halves each axis.
+// The activation between two filters (gpu_backend/ops/filtered_lrelu.py) on tensor cores, times the style of the
+// convolution that reads the result. A filter of few taps along an axis is the product with a band of a matrix:
 //
-// With t counting the samples that are activated and g = floor((t + PHASE) / UP) groups of them, PHASE their place in
-// the first group, an axis takes
-//     u[t] = sum_i up_taps[(t + PHASE) % UP][i] x[first + g - i]           i = 0 .. 5, x is 0 outside
-// so that a thread that owns a group needs six samples for its UP results. A block walks down a strip of GROUPS groups of
-// columns, WORDS words of channels each; a thread owns one group of WIDE words. Row by row it filters along the row, keeps
-// six rows of that in registers and filters along the column, UP rows a row. What follows each sum of `down` is kept as
-// six sums that are under way, of which one is complete every second row:
-//     RADIAL 0   along the column in the same registers, then through shared memory along the row
-//     RADIAL 1   the activated rows go through shared memory; a filter that is the same in all directions is folded: both
-//                ends of a row are added before they are multiplied
-// Copies of rows run AHEAD steps before their use; a step is STEP_ROWS rows of groups. One barrier a step: what a step
-// leaves in shared memory is used after the barrier of the next.
+//     16 activated samples   = BAND (16 x 16) * the WINDOW samples that they are made of
+//     8 samples of output    = BAND (8 x 32)  * 32 activated ones, of which 26 count
 //
-// Macros: UP 2|4, PHASE, RADIAL, WORDS 4|8, GROUPS (times WORDS / WIDE a multiple of 32), MIN_BLOCKS.
-// Taps are arguments, each twice in a word, so that they lie in the constant bank; gains are in them:
-//     u<r><i>   phase r, tap i of the filter before
-//     RADIAL 0: d<p><i>  tap 2 i + p of the filter after         RADIAL 1: d<e><i>  row e, column i of its first quarter
-// first_x, first_y: x's sample at i = 0 of the first group. segment: rows of output of a block, even.
-// Grid: blocks of channels, so that those of a pixel run together and a sector is not fetched and written twice; strips x
-// segments; pictures.
+// Filters have six taps a phase before the activation; the one after it has twelve, halves each axis, and is a product of
+// both axes. With t counting the samples that are activated, s = t + PHASE, an axis takes
+//     u[t] = sum_i up_taps[s % UP][i] x[first + s / UP - i]     i = 0 .. 5, x is 0 outside
+// A block walks down a strip of TILES * 16 activated columns, 16 channels; a warp owns 16 of the columns. A step is 16
+// activated rows:
+//     NEW samples of a column arrive       in shared memory, copied STAGES steps ahead
+//     -> filtered along the row            `ring`, the warp's own
+//     -> filtered along the column, activated, filtered along the column     in registers: a sum is the next one's factor
+//     -> 8 rows of output, all columns     `kept`
+//     -> filtered along the row            in registers, to y, by all warps but the last
+// With RADIAL the filter after the activation is the same in all directions, and no product of two:
+//     -> filtered along the column, activated         in registers
+//     -> 16 activated rows, all columns    `kept`
+//     -> for each row of output that one of them adds to, filtered along the row with the filter's row
+// Pixels are 32 bytes in shared memory, of every second four the halves are exchanged: eight in a row meet all banks, and
+// so do eight in a column, rows being 16 bytes longer than they need. In `ring` and `kept` the first half of a pixel holds
+// the even words of its channels, the second the odd ones, so that a thread stores two neighbours.
+//
+// Macros: UP 2|4, PHASE, RADIAL, TILES, STAGES, MIN_BLOCKS.
+// bands: words of each lane, gains in them, for bands of 8 rows by 16 in two halves: 2 of activated samples; the same once
+// more, since as first factors they need other registers and would be copied for every product; 2 of output, or 2 for each
+// of the first six rows of a filter that is the same in all directions.
+// first_x, first_y: x's sample at i = 0 of t = -PHASE. segment: rows of output of a block, a multiple of 8.
+// Grid: blocks of channels, strips x segments, pictures.
 #define HALF 1
 #define ACTIVATION 2
 // part: types
 // part: activation
 // part: copies
-// part: halves
+// part: half_products
 
 #define TAPS 6
-#define WIDE 2                                    // words of a thread
-#define STEP_ROWS (4 / UP)
-#define AHEAD 3
-#define STAGES (AHEAD + 1)
-#define LANES (WORDS / WIDE)                       // threads that share a group
-#define THREADS (GROUPS * LANES)
-#define COLUMNS (GROUPS + TAPS - 1)               // samples of a row that a block reads
-#define OUTPUTS (UP / 2)                          // of a thread, neighbours in a row
-#define WIDTH (((UP * GROUPS - 2 * TAPS - PHASE) / 2 + 1) / OUTPUTS * OUTPUTS)  // of a strip, in outputs
-#define FIRST_ROW (-(TAPS - 1) - (PHASE + 1) / 2)  // of the output, that the first activated row adds to
-#define NEEDED (2 * TAPS + 2 * (OUTPUTS - 1))     // activated samples of a row, for the outputs of a thread
-#define KEPT_GROUPS (GROUPS + (NEEDED - 1 + PHASE) / UP)  // the last are read by threads that have no output, whatever they hold
-#define KEPT_ROWS (STEP_ROWS * (RADIAL ? UP : OUTPUTS))    // that a step leaves in shared memory
-#define CHUNKS (WORDS / 4)                         // 16 bytes each
-#define TURNS ((STEP_ROWS * COLUMNS * CHUNKS + THREADS - 1) / THREADS)
+#define CHANNELS 16
+#define PIXEL (2 * CHANNELS)            // bytes
+#define NEW (16 / UP)                   // samples of an axis that 16 activated ones have of their own
+#define OLD 6                           // that they share with those before
+#define WINDOW (OLD + NEW)
+#define LEAD (8 / NEW)                  // steps that arrive before the first that is activated; OLD + 2 rows
+#define RING (8 + NEW)                  // rows
+#define RING_PITCH (16 * PIXEL + 16)
+#define KEPT_ROWS (RADIAL ? 16 : 8)
+#define DOWN_ROWS (RADIAL ? TAPS : 1)
+#define KEPT_PITCH (TILES * 16 * PIXEL + 16)
+#define COLUMNS (NEW * (TILES - 1) + WINDOW)
+#define SUMS (RADIAL ? TAPS : 16)        // under way: of rows of output, the newest first; of 8 rows in a column
+#define THREADS (32 * TILES)
+#define WIDTH (8 * (TILES - 1))         // of a strip, in outputs
+#define STAGE_NBYTES (NEW * COLUMNS * PIXEL)
+#define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
+#define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
+#define AT_ONCE 4                       // columns, whose products do not wait for one another
 
-#define SIX(name) unsigned name##0, unsigned name##1, unsigned name##2, unsigned name##3, unsigned name##4, unsigned name##5
-#define ROW(name) {name##0, name##1, name##2, name##3, name##4, name##5}
-#if UP == 4
-#define UP_ARGUMENTS SIX(u0), SIX(u1), SIX(u2), SIX(u3)
-#define UP_ROWS {ROW(u0), ROW(u1), ROW(u2), ROW(u3)}
-#else
-#define UP_ARGUMENTS SIX(u0), SIX(u1)
-#define UP_ROWS {ROW(u0), ROW(u1)}
-#endif
-#if RADIAL
-#define DOWN_ARGUMENTS SIX(d0), SIX(d1), SIX(d2), SIX(d3), SIX(d4), SIX(d5)
-#define DOWN_ROWS {ROW(d0), ROW(d1), ROW(d2), ROW(d3), ROW(d4), ROW(d5)}
-#else
-#define DOWN_ARGUMENTS SIX(d0), SIX(d1)
-#define DOWN_ROWS {ROW(d0), ROW(d1)}
-#endif
+__device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
-// Neighbouring words of a thread.
-struct __align__(4 * WIDE) Words {
-    unsigned at[WIDE];
-};
-
-__device__ __forceinline__ Words none() {
-    Words v;
-#pragma unroll
-    for (int i = 0; i < WIDE; ++i) v.at[i] = 0u;
-    return v;
-}
-
-__device__ __forceinline__ Words add_times(const Words& a, unsigned factor, const Words& sum) {
-    Words v;
-#pragma unroll
-    for (int i = 0; i < WIDE; ++i) v.at[i] = multiply_add2(a.at[i], factor, sum.at[i]);
-    return v;
-}
-
-// Leaky, the gain already in them, and held within the bound.
-__device__ __forceinline__ Words leaky(Words v, unsigned bound) {
-#pragma unroll
-    for (int i = 0; i < WIDE; ++i) {
+__device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
 #if LEVEL >= 800
-        v.at[i] = activated2(v.at[i], bound);
+    return activated2(word, bound);
 #else
-        float low, high;
-        from_half2(v.at[i], low, high);
-        const float most = from_half((half_bits)(bound & 0xffffu));
-        v.at[i] = to_half2(bounded(activate(low), most), bounded(activate(high), most));
+    float low, high;
+    from_half2(word, low, high);
+    const float most = from_half((half_bits)(bound & 0xffffu));
+    return to_half2(bounded(activate(low), most), bounded(activate(high), most));
 #endif
-    }
-    return v;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
-    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, int in_size, int out_size,
-    int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound, UP_ARGUMENTS, DOWN_ARGUMENTS) {
-    __shared__ __align__(16) Words ring[STAGES][STEP_ROWS][COLUMNS][LANES];
-    __shared__ __align__(16) Words kept[2][KEPT_ROWS][UP][KEPT_GROUPS][LANES];
-    const unsigned up_taps[UP][TAPS] = UP_ROWS;
-    const unsigned down_taps[RADIAL ? 6 : 2][TAPS] = DOWN_ROWS;
+    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
+    int in_size, int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
+    extern __shared__ float4 shared[];
+    unsigned char* const stages = reinterpret_cast<unsigned char*>(shared);
+    unsigned char* const kept = stages + STAGES * STAGE_NBYTES;
+    const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+    unsigned char* const ring = kept + KEPT_ROWS * KEPT_PITCH + warp * (RING * RING_PITCH);
 
-    const int tid = threadIdx.x, lane = tid % LANES, group = tid / LANES;
     const int strips = (out_size + WIDTH - 1) / WIDTH;
     const int x0 = static_cast<int>(blockIdx.y) % strips * WIDTH, y0 = static_cast<int>(blockIdx.y) / strips * segment;
     const int rows = min(segment, out_size - y0);
-    const int channel = (blockIdx.x * WORDS + lane * WIDE) * 2;
-    const bool has_channel = channel < channels;
     const size_t sample = blockIdx.z;
-    Words style;
-#pragma unroll
-    for (int i = 0; i < WIDE; ++i) {
-        style.at[i] = 0x3C003C00u;
-        if (next_style != nullptr && has_channel) {
-            const float* const from = next_style + sample * style_stride + channel + 2 * i;
-            style.at[i] = to_half2(from[0], from[1]);
-        }
-    }
-    // Rows of x: those before the first group's own, then one a group.
-    const int groups = (2 * (rows - 1) + 2 * TAPS + PHASE + UP - 1) / UP;
-    const int steps = (groups + TAPS - 1 + STEP_ROWS - 1) / STEP_ROWS;
+    const int steps = LEAD + (rows + 7) / 8 + 1;
 
-    // What a thread copies in each step, and where it stores: all of it but the row stays the same.
-    const T* const picture = x + sample * in_size * in_size * channels;
-    const int step_stride = STEP_ROWS * in_size * channels;
-    int from_row[TURNS], from_place[TURNS];
-    bool is_inside[TURNS];
+    unsigned up[2][2], up_both[4], down[DOWN_ROWS][2][2];
 #pragma unroll
-    for (int turn = 0; turn < TURNS; ++turn) {
-        const int item = tid + turn * THREADS;
-        const int column = first_x + x0 / OUTPUTS - (TAPS - 1) + item / CHUNKS % COLUMNS;
-        const int from_channel = (blockIdx.x * WORDS + item % CHUNKS * 4) * 2;
-        from_row[turn] = first_y + y0 / OUTPUTS - (TAPS - 1) + item / (CHUNKS * COLUMNS);
-        from_place[turn] = (from_row[turn] * in_size + column) * channels + from_channel;
-        is_inside[turn] = static_cast<unsigned>(column) < static_cast<unsigned>(in_size) && from_channel < channels;
+    for (int i = 0; i < 4; ++i) {
+        up[i / 2][i % 2] = bands[i * 32 + lane];
+        up_both[i % 2 * 2 + i / 2] = bands[(4 + i) * 32 + lane];
+#pragma unroll
+        for (int row = 0; row < DOWN_ROWS; ++row) down[row][i / 2][i % 2] = bands[(8 + row * 4 + i) * 32 + lane];
     }
+
+    // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
+    const T* const picture = x + sample * in_size * in_size * channels;
+    const int copied_row = tid / ROW_CHUNKS, copied_column = tid % ROW_CHUNKS / 2, copied_chunk = tid % 2;
+    const int from_column = first_x + x0 / (UP / 2) - (OLD - 1) + copied_column;
+    const int from_channel = blockIdx.x * CHANNELS + copied_chunk * 8;
+    int from_row = first_y + y0 / (UP / 2) - (OLD + 1) + copied_row;
+    int from_place = (from_row * in_size + from_column) * channels + from_channel;
+    const int to_place = (copied_row * COLUMNS + copied_column) * PIXEL + half_of(copied_chunk, copied_column);
+    const bool copies = copied_row < ROWS_AT_ONCE;
+    const bool is_inside = static_cast<unsigned>(from_column) < static_cast<unsigned>(in_size) && from_channel < channels;
     auto load = [&](int step) {
-        if (step < steps) {
+        if (step < steps && copies) {
+            const unsigned to = shared_address(stages + step % STAGES * STAGE_NBYTES + to_place);
 #pragma unroll
-            for (int turn = 0; turn < TURNS; ++turn) {
-                const int item = tid + turn * THREADS;
-                if (item >= STEP_ROWS * COLUMNS * CHUNKS) continue;
-                const bool wanted = is_inside[turn] && static_cast<unsigned>(from_row[turn] + step * STEP_ROWS) <
-                                                           static_cast<unsigned>(in_size);
-                const T* const from = wanted ? picture + (from_place[turn] + step * step_stride) : x;
-                copy_async(shared_address(&ring[step % STAGES][0][0][0].at[0] + item * 4), from, wanted);
+            for (int i = 0; i < NEW; i += ROWS_AT_ONCE) {
+                if (NEW % ROWS_AT_ONCE != 0 && copied_row + i >= NEW) continue;
+                const bool wanted = is_inside && static_cast<unsigned>(from_row + i) < static_cast<unsigned>(in_size);
+                const T* const from = wanted ? picture + (from_place + i * in_size * channels) : x;
+                copy_async(to + i * (COLUMNS * PIXEL), from, wanted);
             }
+            from_row += NEW;
+            from_place += NEW * in_size * channels;
         }
         commit_copies();
     };
-    T* const corner = y + ((sample * out_size + y0) * out_size + x0 + group * OUTPUTS) * channels + channel;
-    const int columns = has_channel ? min(WIDTH, out_size - x0) - group * OUTPUTS : 0;  // from this thread's on
-    auto store = [&](int row, int column, Words value) {
-        if (static_cast<unsigned>(row) >= static_cast<unsigned>(rows) || column >= columns) return;
-#pragma unroll
-        for (int i = 0; i < WIDE; ++i) value.at[i] = multiply_add2(value.at[i], style.at[i], 0u);
-        *reinterpret_cast<Words*>(corner + (row * out_size + column) * channels) = value;
-    };
-    // The row of output that the first of a step's rows of groups adds to first.
-    auto output_row = [&](int step, int row) { return FIRST_ROW + (step * STEP_ROWS + row - (TAPS - 1)) * OUTPUTS; };
 
-    Words filtered[UP][TAPS];  // along the row, of the last six rows, the newest first
-#if RADIAL
-    Words sums[OUTPUTS][TAPS];
-#pragma unroll
-    for (int i = 0; i < OUTPUTS * TAPS; ++i) sums[i / TAPS][i % TAPS] = none();
-#else
-    Words sums[UP][TAPS];
-#pragma unroll
-    for (int i = 0; i < UP * TAPS; ++i) sums[i / TAPS][i % TAPS] = none();
-#endif
-#pragma unroll
-    for (int i = 0; i < UP * TAPS; ++i) filtered[i / TAPS][i % TAPS] = none();
+    // Of a matrix that is loaded, this lane's row; two of them lie behind one another, or are the halves of pixels. What
+    // is beyond the window meets zeros, but it has to be a number.
+    const int matrix = lane / 8, place = lane % 8, quad = lane / 4, word = lane % 4;
+    const int sample_column = NEW * warp + min(place + 8 * (matrix % 2), WINDOW - 1);
+    const int sample_place = sample_column * PIXEL + half_of(matrix / 2, sample_column);
+    const int window_row = RING - WINDOW + min(place + 8 * (matrix / 2), WINDOW - 1);
+    const int kept_column = place + 8 * (matrix / 2);
+    const int kept_place = warp * (16 * PIXEL) + kept_column * PIXEL + half_of(matrix % 2, kept_column);
 
-    // What a step left in shared memory, made into output.
-    auto finish = [&](int step) {
-#if RADIAL
-#pragma unroll
-        for (int row = 0; row < STEP_ROWS; ++row) {
-            if (step * STEP_ROWS + row < TAPS - 1) continue;
-            int to_row = output_row(step, row);
-#pragma unroll
-            for (int r = 0; r < UP; ++r) {
-                const bool is_odd = (r + PHASE) & 1;
-                Words v[NEEDED];
-#pragma unroll
-                for (int m = 0; m < NEEDED; ++m) {
-                    v[m] = kept[step & 1][row * UP + r][(PHASE + m) % UP][group + (PHASE + m) / UP][lane];
-                }
-#pragma unroll
-                for (int o = 0; o < OUTPUTS; ++o) {
-#pragma unroll
-                    for (int m = 0; m < TAPS; ++m) {
-                        const Words both = add_times(v[2 * o + m], 0x3C003C00u, v[2 * o + 2 * TAPS - 1 - m]);
-#pragma unroll
-                        for (int s = 0; s < TAPS; ++s) {
-                            const int tap = is_odd ? 2 * s : 2 * s + 1;
-                            sums[o][s] = add_times(both, down_taps[tap < TAPS ? tap : 2 * TAPS - 1 - tap][m], sums[o][s]);
-                        }
-                    }
-                }
-                if (is_odd) {
-#pragma unroll
-                    for (int o = 0; o < OUTPUTS; ++o) {
-                        store(to_row, o, sums[o][0]);
-#pragma unroll
-                        for (int s = 0; s + 1 < TAPS; ++s) sums[o][s] = sums[o][s + 1];
-                        sums[o][TAPS - 1] = none();
-                    }
-                    ++to_row;
-                }
-            }
-        }
-#else
-#pragma unroll
-        for (int row = 0; row < KEPT_ROWS; ++row) {
-            Words total[OUTPUTS];
-#pragma unroll
-            for (int o = 0; o < OUTPUTS; ++o) total[o] = none();
-#pragma unroll
-            for (int m = 0; m < NEEDED; ++m) {
-                const Words v = kept[step & 1][row][(PHASE + m) % UP][group + (PHASE + m) / UP][lane];
-#pragma unroll
-                for (int o = 0; o < OUTPUTS; ++o) {
-                    const int tap = 2 * TAPS - 1 - (m - 2 * o);
-                    if (tap >= 0 && tap < 2 * TAPS) total[o] = add_times(v, down_taps[tap & 1][tap >> 1], total[o]);
-                }
-            }
-#pragma unroll
-            for (int o = 0; o < OUTPUTS; ++o) {
-                store(output_row(step, row / OUTPUTS) + row % OUTPUTS, o, total[o]);
-            }
-        }
-#endif
-    };
+    const int channel = blockIdx.x * CHANNELS + 4 * word;
+    const bool has_channel = channel < channels;
+    unsigned style[2] = {0x3C003C00u, 0x3C003C00u};
+    if (next_style != nullptr && has_channel) {
+        const float* const from = next_style + sample * style_stride + channel;
+        style[0] = to_half2(from[0], from[1]);
+        style[1] = to_half2(from[2], from[3]);
+    }
+    const int to_column = x0 + warp * 8 + quad;
+    const bool has_output = has_channel && to_column < out_size;
+    T* const corner = y + ((sample * out_size + y0) * out_size + to_column) * channels + channel;
 
+    unsigned sums[SUMS][2];
 #pragma unroll
-    for (int i = 0; i < AHEAD; ++i) load(i);
+    for (int i = 0; i < SUMS; ++i) sums[i][0] = sums[i][1] = 0u;
+#pragma unroll
+    for (int i = 0; i < STAGES; ++i) load(i);
+    int ring_row = 0;  // where a step's first new row goes
     for (int step = 0; step < steps; ++step) {
-        wait_copies<AHEAD - 1>();
+        wait_copies<STAGES - 1>();
         __syncthreads();
-        load(step + AHEAD);
-        if (step > 0) finish(step - 1);
-        int done = 0;
+        const unsigned char* const stage = stages + step % STAGES * STAGE_NBYTES;
 #pragma unroll
-        for (int row = 0; row < STEP_ROWS; ++row) {
-            Words samples[TAPS];
+        for (int row = 0; row < NEW; ++row) {
+            unsigned samples[4];
+            load_turned(samples, shared_address(stage + row * (COLUMNS * PIXEL) + sample_place));
 #pragma unroll
-            for (int i = 0; i < TAPS; ++i) samples[i] = ring[step % STAGES][row][group + TAPS - 1 - i][lane];
+            for (int chunk = 0; chunk < 2; ++chunk) {
+                unsigned made[2];
+                const unsigned factor[2] = {samples[2 * chunk], samples[2 * chunk + 1]};
+                product(made, up_both, factor);
 #pragma unroll
-            for (int c = 0; c < UP; ++c) {
-#pragma unroll
-                for (int i = TAPS - 1; i > 0; --i) filtered[c][i] = filtered[c][i - 1];
-                Words total = add_times(samples[0], up_taps[c][0], none());
-#pragma unroll
-                for (int i = 1; i < TAPS; ++i) total = add_times(samples[i], up_taps[c][i], total);
-                filtered[c][0] = total;
+                for (int i = 0; i < 2; ++i) {
+                    *reinterpret_cast<unsigned*>(
+                        ring + (ring_row + row) * RING_PITCH + (quad + 8 * i) * PIXEL + half_of(word % 2, quad) +
+                        (2 * chunk + word / 2) * 4) = made[i];
+                }
             }
-            if (step * STEP_ROWS + row < TAPS - 1) {
-                done += OUTPUTS;
-                continue;
-            }
+        }
+        __syncwarp();
+        ring_row = ring_row + NEW == RING ? 0 : ring_row + NEW;
+        if (step >= LEAD) {
+            // The oldest row of the ring is the one that is written next.
+            const int oldest = ring_row + window_row < RING ? ring_row + window_row : ring_row + window_row - RING;
+            const unsigned char* const from = ring + oldest * RING_PITCH;
+            unsigned char* const to = kept + quad * KEPT_PITCH + warp * (16 * PIXEL) + word * 4;
 #pragma unroll
-            for (int r = 0; r < UP; ++r) {
-                const bool is_odd = (r + PHASE) & 1;
+            for (int first = 0; first < 16; first += AT_ONCE) {
+                unsigned window[AT_ONCE][4], done[AT_ONCE][KEPT_ROWS / 4];
 #pragma unroll
-                for (int c = 0; c < UP; ++c) {
-                    Words v = add_times(filtered[c][0], up_taps[r][0], none());
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    const int column = first + i;
+                    load_turned(window[i], shared_address(from + column * PIXEL + half_of(matrix % 2, column)));
+                }
 #pragma unroll
-                    for (int i = 1; i < TAPS; ++i) v = add_times(filtered[c][i], up_taps[r][i], v);
-                    v = leaky(v, bound);
-#if RADIAL
-                    kept[step & 1][row * UP + r][c][group][lane] = v;
-#else
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    unsigned activated[4];
 #pragma unroll
-                    for (int s = 0; s < TAPS; ++s) sums[c][s] = add_times(v, down_taps[is_odd ? 0 : 1][s], sums[c][s]);
-                    if (is_odd) {
-                        kept[step & 1][done][c][group][lane] = sums[c][0];
-#pragma unroll
-                        for (int s = 0; s + 1 < TAPS; ++s) sums[c][s] = sums[c][s + 1];
-                        sums[c][TAPS - 1] = none();
+                    for (int part = 0; part < 2; ++part) {
+                        unsigned made[2];
+                        product(made, window[i], up[part]);
+                        activated[2 * part] = leaky(made[0], bound);
+                        activated[2 * part + 1] = leaky(made[1], bound);
                     }
+#if RADIAL
+#pragma unroll
+                    for (int part = 0; part < 4; ++part) done[i][part] = activated[part];
+#else
+                    unsigned next[2];
+                    product(next, activated, down[0][0]);
+                    product_plus(done[i], activated, down[0][1], sums[first + i][0], sums[first + i][1]);
+                    sums[first + i][0] = next[0], sums[first + i][1] = next[1];
 #endif
                 }
-                done += is_odd;
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+#pragma unroll
+                    for (int part = 0; part < KEPT_ROWS / 4; ++part) {
+                        *reinterpret_cast<unsigned*>(
+                            to + part / 2 * (8 * KEPT_PITCH) + (first + i) * PIXEL + half_of(part % 2, first + i)) =
+                            turned(done[i][part]);
+                    }
+                }
+            }
+        }
+        __syncthreads();
+        load(step + STAGES);
+        if (step >= LEAD && warp < TILES - 1) {
+            const unsigned from = shared_address(kept + kept_place);
+            // Of output; what is before the first belongs to others.
+            const int first_row = (step - LEAD) * 8 - (RADIAL ? TAPS - 1 : 8);
+            T* to = corner + static_cast<long long>(first_row) * out_size * channels;
+#pragma unroll(RADIAL ? 8 : 4)
+            for (int row = 0; row < 8; ++row) {
+                unsigned samples[2][4], sum[2];
+#if RADIAL
+#pragma unroll
+                for (int odd = 0; odd < 2; ++odd) {
+                    load_turned(samples[0], from + (2 * row + odd) * KEPT_PITCH);
+                    load_turned(samples[1], from + (2 * row + odd) * KEPT_PITCH + 16 * PIXEL);
+#pragma unroll
+                    for (int i = 0; i < 2 * TAPS; ++i) {
+                        const int age = i % TAPS, tap = 2 * age + odd;
+                        product_plus(
+                            sums[age], samples[i / TAPS], down[tap < TAPS ? tap : 2 * TAPS - 1 - tap][i / TAPS],
+                            sums[age][0], sums[age][1]);
+                    }
+                }
+                sum[0] = sums[TAPS - 1][0], sum[1] = sums[TAPS - 1][1];
+#pragma unroll
+                for (int age = TAPS - 1; age > 0; --age) sums[age][0] = sums[age - 1][0], sums[age][1] = sums[age - 1][1];
+                sums[0][0] = sums[0][1] = 0u;
+#else
+                load_turned(samples[0], from + row * KEPT_PITCH);
+                load_turned(samples[1], from + row * KEPT_PITCH + 16 * PIXEL);
+                product(sum, samples[0], down[0][0]);
+                product_plus(sum, samples[1], down[0][1], sum[0], sum[1]);
+#endif
+                uint2 value;
+                value.x = multiply_add2(turned(sum[0]), style[0], 0u);
+                value.y = multiply_add2(turned(sum[1]), style[1], 0u);
+                if (has_output && static_cast<unsigned>(first_row + row) < static_cast<unsigned>(rows)) {
+                    *reinterpret_cast<uint2*>(to) = value;
+                }
+                to += out_size * channels;
             }
         }
     }
-    __syncthreads();
-    finish(steps - 1);
 }
