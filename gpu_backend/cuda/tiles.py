@@ -27,6 +27,7 @@ from gpu_backend.ops.kernels.conv_tile import (
     ConvTile,
     default_tile,
     flat_tile,
+    with_fitting_channels,
     with_fitting_walk,
 )
 from gpu_backend.whole_file import write_whole
@@ -128,8 +129,10 @@ class TileTable:
         if near:
             apart, _, tile = min(near, key=lambda item: item[:2])
             if apart <= _REACH:
-                fitting = with_fitting_walk(shape, tile, self.multiprocessors) if shape.may_be_cut else tile
-                return fitting if fits(fitting) else tile, "near"
+                if shape.may_be_cut:
+                    other = with_fitting_channels(shape, tile)
+                    tile = with_fitting_walk(shape, other if fits(other) else tile, self.multiprocessors)
+                return tile, "near"
         if shape.kind == "flat_conv" and shape.may_be_cut:
             return flat_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, Instruction
+from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
 
 _EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (4, 32), (8, 32), (16, 32))
 _UP_EDGES = ((6, 4), (10, 8), (8, 14), (12, 14), (8, 16), (18, 16), (4, 30), (8, 30), (4, 32))
@@ -43,7 +43,7 @@ def candidates(
 def _tiles(shape: ConvShape, architecture: str) -> Iterator[ConvTile]:
     up = shape.kind == "up_conv"
     instructions: tuple[Instruction, ...] = ("mma", "wgmma") if architecture == "sm_90a" else ("mma",)
-    widths = [channels for channels in (16, 32, 64, 128) if channels == 16 or channels < 2 * shape.cout]
+    widths = [channels for channels in BLOCK_CHANNELS if channels == 16 or channels < 2 * shape.cout]
     depths = [depth for depth in (16, 32, 64) if depth == 16 or depth < 2 * shape.cin]
     edges = [edge for edge in (_UP_EDGES if up else _EDGES) if edge[1] <= shape.positions_side]
     for (rows, columns), channels, depth, mma in itertools.product(edges, widths, depths, instructions):

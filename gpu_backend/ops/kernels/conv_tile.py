@@ -20,12 +20,18 @@ ConvKind = Literal["conv", "flat_conv", "up_conv"]
 
 Instruction = Literal["mma", "wgmma"]
 
+BLOCK_CHANNELS = (16, 32, 64, 96, 128)
+"""Output channels that a block may have; an up-convolution's are never 96."""
+
 FRAGMENT = 16
 """Positions of one matrix fragment."""
 
 _ALIGNMENT = 1024
 
 _LONGEST_WALK = 32
+_EMPTY = 1.2
+"""How many times as many channels are worth another tile than the one that was measured on a shape alike."""
+
 _AROUND_A_WALK = 4
 """What a block does before and after its walk, in steps through the input channels."""
 
@@ -216,7 +222,9 @@ class ConvGeometry:
         """Whether the kernel can be compiled and launched so."""
         tile = self.tile
         numbers = (tile.rows, tile.columns, tile.stages, tile.warps_m, tile.warps_n, tile.split, tile.blocks, tile.walk)
-        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or tile.channels not in (16, 32, 64, 128):
+        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or tile.channels not in BLOCK_CHANNELS:
+            return False
+        if tile.channels == 96 and self.shape.kind == "up_conv":
             return False
         warp_channels = tile.channels // tile.warps_n
         if warp_channels * tile.warps_n != tile.channels or warp_channels % 16 or tile.threads > 1024:
@@ -308,6 +316,27 @@ def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_
         if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
             return with_fitting_walk(shape, tile, multiprocessors)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
+
+
+def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
+    """Return a tile whose last block of channels is clearly less empty, if there is one."""
+    if tile.mma != "wgmma" or shape.kind == "up_conv":
+        return tile
+    other = replace(
+        tile,
+        rows=8,
+        columns=32,
+        channels=96,
+        depth=16,
+        stages=3,
+        warps_m=8,
+        warps_n=1,
+        split=1,
+        blocks=1,
+        resident=False,
+    )
+    covered, covered_then = (item.channels * ConvGeometry(shape, item).channel_blocks for item in (tile, other))
+    return other if covered > _EMPTY * covered_then else tile
 
 
 def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:

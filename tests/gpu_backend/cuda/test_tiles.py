@@ -40,6 +40,14 @@ def test_what_was_measured_here_goes_before_what_was_shipped() -> None:
     assert table(shipped={SHAPE: OTHER}).explain(SHAPE) == (OTHER, "shipped")
 
 
+def test_blocks_of_channels_are_not_half_empty() -> None:
+    near = replace(SHAPE, side=512, cin=64, cout=64)
+    found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, walk=4)})
+    assert found.choose(replace(near, side=534)).channels == 64
+    assert found.choose(replace(near, side=534, cout=88)).channels == 96
+    assert found.choose(replace(near, cout=88)).channels == 64
+
+
 @pytest.mark.parametrize(
     "shape",
     [
