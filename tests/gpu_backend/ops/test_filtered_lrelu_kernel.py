@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.launches.bands import band_words
-from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, plain_filter
+from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, fused_filter_recipe, plain_filter
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.tiles import SMALLEST_SHARED_NBYTES
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
@@ -84,6 +85,19 @@ def test_every_way_to_cut_it_gives_the_reference(
     monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.choose_filter_tile", choose)
     for case in (FilterCase(24, 60, 61), FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, batch=2)):
         check_filter_case("fused", replace(case, half=True), target)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "case", [FilterCase(24, 60, 61), FilterCase(24, 40, 61, up=4, low=-2, is_radial=True)], ids=str
+)
+def test_what_turing_runs_gives_the_reference(case: FilterCase, gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    def older(geometry: FilterGeometry) -> KernelRecipe:
+        recipe = fused_filter_recipe(geometry)
+        return replace(recipe, defines=(("LEVEL", "750"), *recipe.defines))
+
+    monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.fused_filter_recipe", older)
+    check_filter_case("fused", replace(case, half=True), target_of(gpu))
 
 
 @pytest.mark.parametrize(("variant", "architecture"), dealt_to_all(PHASES))
