@@ -100,8 +100,14 @@ def joined(device: str = "auto") -> Iterator[Processes]:
         torch.cuda.set_device(chosen)
     with ending_at_once():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
-        yield Processes(distributed.get_rank(), count, chosen)
-        distributed.destroy_process_group()  # not after an error: it would wait for processes that have ended
+        try:
+            yield Processes(distributed.get_rank(), count, chosen)
+        except BaseException:
+            # Closing would wait for processes that have ended, and threads that wait for them must not be pulled down.
+            if distributed.group.WORLD is not None:
+                distributed.group.WORLD.abort()
+            raise
+        distributed.destroy_process_group()
 
 
 @contextmanager
