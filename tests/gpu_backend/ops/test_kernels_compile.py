@@ -61,7 +61,7 @@ _FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
 _COUNTS = frozenset({"SPLIT", "WALK"})
 """How many blocks share a sum, and how far one goes on: code differs between one and several."""
 
-_PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES WORDS"
+_PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES"
 TILE_MACROS = frozenset(_PLAIN_TILE.split()) | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
 
 
