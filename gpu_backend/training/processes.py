@@ -10,6 +10,7 @@ fails at once where a process has ended, so that the others end, too.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from gpu_backend.errors import DeviceError, LoomError
 from gpu_backend.training.stop import ending_at_once
 
 _SEED_STRIDE = 1_000_003
+_LETTING_GO_S = 0.2
+"""After a failed exchange gloo's thread still lets go of tensors, for which it needs Python; if Python ended meanwhile,
+the thread would take the process down with a signal."""
 
 
 class PeerError(LoomError):
@@ -100,14 +104,8 @@ def joined(device: str = "auto") -> Iterator[Processes]:
         torch.cuda.set_device(chosen)
     with ending_at_once():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
-        try:
-            yield Processes(distributed.get_rank(), count, chosen)
-        except BaseException:
-            # Closing would wait for processes that have ended, and threads that wait for them must not be pulled down.
-            if distributed.group.WORLD is not None:
-                distributed.group.WORLD.abort()
-            raise
-        distributed.destroy_process_group()
+        yield Processes(distributed.get_rank(), count, chosen)
+        distributed.destroy_process_group()  # not after an error: it would wait for processes that have ended
 
 
 @contextmanager
@@ -116,6 +114,7 @@ def _exchange() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        time.sleep(_LETTING_GO_S)
         raise PeerError(
             "A training needs all of its processes, but another one ended or cannot be reached; look what it said.",
             str(error),
