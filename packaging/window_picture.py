@@ -23,7 +23,7 @@ from explorer_app.messages import MessageLog  # noqa: E402
 from explorer_app.session.edits import AddSource, Edit, GoToSeed, MoveTo, SetSlider, SetTruncation  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Slider, Source  # noqa: E402
-from gpu_backend import Latent, Point, Truncation  # noqa: E402
+from gpu_backend import Latent, Point, RowRange, Truncation  # noqa: E402
 
 DEFAULT = ROOT / "assets" / "pictures" / "window.png"
 WIDTH_PX, HEIGHT_PX = 1600, 980
@@ -42,7 +42,8 @@ def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
     yield GoToSeed(42), True
     yield GoToSeed(38), False
     yield SetTruncation(Truncation(0.76)), False
-    yield SetSlider(Slider("sefa/1", 0.4, starred=True)), False
+    yield SetSlider(Slider("world/tree density", 1.4, RowRange(4, 6), starred=True)), False
+    yield SetSlider(Slider("world/sky hue", -0.6, RowRange(4, 13))), False
     yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
     yield AddSource(_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
 

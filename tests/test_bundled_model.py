@@ -76,6 +76,23 @@ def test_its_name_is_that_of_its_file_and_nothing_is_wrong_with_it(renderer: Ren
     assert (facts.name, facts.img_channels, facts.c_dim, facts.warnings) == (NAME, 3, 0, ())
 
 
+def test_its_sliders_move_one_factor_each_as_its_card_says(renderer: Renderer, card: str) -> None:
+    directions = read_model(MODEL).directions
+    assert directions is not None
+    assert len(directions.names) >= 8
+    factors = {factor.name.replace("_", " ") for factor in FACTORS}
+    for name, rows, reach, centre, measures in zip(
+        directions.names, directions.rows, directions.reach, directions.centre, directions.measures, strict=True
+    ):
+        factor = name.removeprefix("world/")
+        assert factor in factors
+        assert measures["spearman"] >= 0.9, factor
+        assert measures["selectivity"] >= 3.0, factor
+        ends = f"{centre - reach:.3g} to {centre + reach:.3g}".replace("-", "\u2212")
+        told = f"{measures['spearman']:.3g} | {measures['selectivity']:.3g}"
+        assert f"| {factor} | {rows.first}\u2013{rows.last} | {ends} | {told} |" in card
+
+
 def test_the_sheet_on_its_card_shows_this_model(renderer: Renderer) -> None:
     with Image.open(SHEET) as sheet:
         assert sheet.size == (8 * 132 + 4, 8 * 132 + 4)
