@@ -13,8 +13,8 @@ _PLACES = (_PACKAGE / "_assets" / "models", _PACKAGE.parent / "assets" / "models
 
 BUNDLED_SEED = 38
 """Where a first session on the bundled model begins: a snowy mountain at noon in autumn, with a meadow and firs to its
-left, mountains over a lake to its right and snow by the water below. Chosen by eye; look again when the model is trained
-again."""
+left, mountains over a lake to its right and snow by the water below. Chosen by eye; look again when the model is
+trained again."""
 
 
 def bundled_model() -> Path:

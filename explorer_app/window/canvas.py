@@ -59,6 +59,7 @@ class Canvas(QWidget):
         self.setAccessibleDescription(
             "Drag or press the arrow keys to walk the seed plane, Shift slows; the wheel zooms, Space and drag pans."
         )
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all that is below it is painted for each picture
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -357,6 +358,7 @@ class Canvas(QWidget):
         """Paint the well, the picture and the line below it."""
         tokens = theme.current()
         painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(tokens.ground))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         well = QPainterPath()

@@ -197,8 +197,12 @@ class MainWindow(QMainWindow):
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
-        self._dock("performance-dock").visibilityChanged.connect(controller.set_measuring)
-        self._dock("layers-dock").visibilityChanged.connect(controller.set_reading_values)
+        for name, tell_panel, tell_controller in (
+            ("performance-dock", self.performance.set_on_show, controller.set_measuring),
+            ("layers-dock", self.layers.set_on_show, controller.set_reading_values),
+        ):
+            self._dock(name).visibilityChanged.connect(tell_panel)
+            self._dock(name).visibilityChanged.connect(tell_controller)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""

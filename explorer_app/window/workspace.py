@@ -29,11 +29,8 @@ class Workspace(QMainWindow):
         super().__init__(parent)
         self.setWindowFlags(Qt.WindowType.Widget)  # a QMainWindow makes itself a window whatever its parent
         self.setObjectName("workspace")
-        self.setDockOptions(
-            QMainWindow.DockOption.AllowNestedDocks
-            | QMainWindow.DockOption.AllowTabbedDocks
-            | (QMainWindow.DockOption.AnimatedDocks if theme.motion_ms() else QMainWindow.DockOption(0))
-        )
+        # Not animated: that would begin an animation a dock each time a label somewhere gets another text.
+        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setDocumentMode(True)
         for corner, area in (

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from explorer_app.window import theme
 
 
 class HintLabel(QLabel):
-    """Words at the right that take the room that is left; what does not fit gives way to something shorter."""
+    """Words at the right that take the room that is left; what does not fit gives way to something shorter.
+
+    They are painted here and not set as the label's text, which would lay out the whole window each time.
+    """
 
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._wordings: tuple[str, ...] = ()
+        self._shown = ""
         self._may_cut = False
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -26,6 +30,10 @@ class HintLabel(QLabel):
     def full_text(self) -> str:
         """The longest wording."""
         return self._wordings[0]
+
+    def text(self) -> str:
+        """Return the words that are to be seen."""
+        return self._shown
 
     def show_words(self, *wordings: str) -> None:
         """Show the first of these that fits, the longest first; nothing where none does."""
@@ -53,8 +61,16 @@ class HintLabel(QLabel):
     def _fit(self) -> None:
         metrics, room = self.fontMetrics(), self.width()
         fitting = [words for words in self._wordings if metrics.horizontalAdvance(words) <= room]
-        if fitting:
-            self.setText(fitting[0])
-        else:
-            cut = metrics.elidedText(self.full_text, Qt.TextElideMode.ElideRight, room)
-            self.setText(cut if self._may_cut else "")
+        shown = fitting[0] if fitting else ""
+        if not fitting and self._may_cut:
+            shown = metrics.elidedText(self.full_text, Qt.TextElideMode.ElideRight, room)
+        if shown != self._shown:
+            self._shown = shown
+            self.setAccessibleName(shown)
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Paint the words as a label does."""
+        painter, area = QPainter(self), self.contentsRect()
+        flags, role = self.alignment().value, self.foregroundRole()
+        self.style().drawItemText(painter, area, flags, self.palette(), self.isEnabled(), self._shown, role)

@@ -51,7 +51,8 @@ class LayerFigures(QWidget):
                 figure.setFont(fonts.table())
                 theme.set_role(figure, "strong")
                 figure.setAlignment(right)
-                figure.setFixedWidth(figure.fontMetrics().horizontalAdvance(_WIDEST))
+                metrics = figure.fontMetrics()  # of a fixed size, so that a new text lays nothing out
+                figure.setFixedSize(metrics.horizontalAdvance(_WIDEST), metrics.height())
                 figure.setToolTip(tip)
                 grid.addWidget(figure, row, column)
         self.show_frame(None)

@@ -54,6 +54,7 @@ class LayersPanel(QWidget):
         self._session = Session()
         self._last: Tap | None = None
         """The tap that was set last: what a layer is shown with, and what comes back after the picture."""
+        self._is_on_show = True
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
         self.table = LayerTable()
@@ -123,13 +124,20 @@ class LayersPanel(QWidget):
     def show_frame(self, frame: Frame | None) -> None:
         """Show a frame's figures and spectrum soon; however often this is called, they change at their own rate."""
         self._frame = frame
-        if not self.isVisible():
+        if not (self._is_on_show and self.isVisible()):
             return
         if not self._figures_timer.isActive():
             self._figures_timer.start()
         is_slow = frame is not None and min(frame.width, frame.height) > _QUICK_PX
         if is_slow or not self._spectrum_timer.isActive():
             self._spectrum_timer.start()
+
+    def set_on_show(self, on: bool) -> None:
+        """Take note of whether somebody sees it: Qt calls a panel behind another one's tab visible."""
+        self._is_on_show = on
+        if on and self.isVisible():
+            self._draw_figures()
+            self._draw_spectrum()
 
     def toggle(self, on: bool) -> None:
         """Ask for the layer that was shown last, or for the picture."""

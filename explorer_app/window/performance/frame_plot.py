@@ -94,7 +94,7 @@ class FramePlot(QWidget):
         ground = theme.mixed(tokens.panel, tokens.well, 0.45)
         self._plot.setBackground(ground)
         self._label.fill = _pg.mkBrush(theme.alpha(ground.name(), 0.7))  # times go behind the words, not through them
-        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1.2))
+        self._line.setPen(_pg.mkPen(QColor(tokens.accent), width=1))
         self._budget.setPen(_pg.mkPen(theme.mixed(tokens.panel, tokens.dim, 0.5), width=1, style=Qt.PenStyle.DashLine))
         self._label.setFont(fonts.caption())
         self._label.setColor(QColor(tokens.dim))

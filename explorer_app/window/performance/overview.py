@@ -11,6 +11,7 @@ from explorer_app.window.performance.figure import Figure, milliseconds, short_c
 from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
+_WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (
     "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
     "when the steps were measured last; only CUPTI tells them, events between kernels count gaps to the kernels."
@@ -35,6 +36,8 @@ class Overview(QWidget):
         self.host = HintLabel("", self)
         for label in (self.latency, self.host):
             theme.set_role(label, "dim")
+        metrics = self.latency.fontMetrics()  # of a fixed size, so that a new text lays nothing out
+        self.latency.setFixedSize(metrics.horizontalAdvance(_WIDEST) + 2, metrics.height())
         figures = QHBoxLayout()
         figures.setSpacing(theme.px(4))
         for figure, stretch in ((self.p50, 5), (self.p99, 6), (self.third, 7), (self.dropped, 3)):

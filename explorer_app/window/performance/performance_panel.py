@@ -78,6 +78,7 @@ class PerformancePanel(QWidget):
         self.table.columns_chosen.connect(self.columns_chosen)
         self.table.step_chosen.connect(self.roofline.show_chosen)
         self.roofline.step_chosen.connect(self.table.choose)
+        self._is_on_show = True
         self._beat = QTimer(self)
         self._beat.setSingleShot(True)
         self._beat.setInterval(_BEAT_MS)
@@ -97,7 +98,13 @@ class PerformancePanel(QWidget):
     def show_statistics(self, statistics: FrameStatistics) -> None:
         """Show statistics soon; however often this is called, at most twice a second."""
         self._statistics = statistics
-        if self.isVisible() and not self._beat.isActive():
+        if self._is_on_show and self.isVisible() and not self._beat.isActive():
+            self._beat.start()
+
+    def set_on_show(self, on: bool) -> None:
+        """Take note of whether somebody sees it: Qt calls a panel behind another one's tab visible."""
+        self._is_on_show = on
+        if on:
             self._beat.start()
 
     def show_device(self, *, has_graph: bool, roofline: Roofline | None) -> None:
