@@ -44,6 +44,11 @@ _UNAVOIDABLE = "This plugin does not support "
 _THREAD_END_S = 5.0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """Keep what was imported out of every garbage collection: it stays, and many tests ask for one."""
     gc.collect()

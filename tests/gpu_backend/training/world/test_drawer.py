@@ -10,7 +10,7 @@ from gpu_backend.training.data.world import WorldSource
 from gpu_backend.training.world import draw, sample_factors
 from gpu_backend.training.world.drawer import Drawer, to_bytes
 
-pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("gpu")]
+pytestmark = [pytest.mark.gpu, pytest.mark.long, pytest.mark.usefixtures("gpu")]
 
 SIDE = 32
 
