@@ -197,12 +197,9 @@ class MainWindow(QMainWindow):
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
-        for name, tell_panel, tell_controller in (
-            ("performance-dock", self.performance.set_on_show, controller.set_measuring),
-            ("layers-dock", self.layers.set_on_show, controller.set_reading_values),
-        ):
-            self._dock(name).visibilityChanged.connect(tell_panel)
-            self._dock(name).visibilityChanged.connect(tell_controller)
+        self._dock("performance-dock").visibilityChanged.connect(self.performance_link.set_on_show)
+        self._dock("layers-dock").visibilityChanged.connect(self.layers.set_on_show)
+        self._dock("layers-dock").visibilityChanged.connect(controller.set_reading_values)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
@@ -393,7 +390,7 @@ class MainWindow(QMainWindow):
             window_state=self.workspace.state_text(),
         )
         with contextlib.suppress(RuntimeError):
-            self._dock("performance-dock").visibilityChanged.disconnect(self._controller.set_measuring)
+            self._dock("performance-dock").visibilityChanged.disconnect(self.performance_link.set_on_show)
         self._speed_timer.stop()
         self.message_view.close()
         self.hide()  # the renderer may have a step to end, and nobody wants to watch that

@@ -35,6 +35,12 @@ class PerformanceLink(QObject):
         self._show_options()
         self._show_comparison()
 
+    @Slot(bool)
+    def set_on_show(self, on: bool) -> None:
+        """Measure steps and show them while somebody sees the panel."""
+        self._panel.set_on_show(on)
+        self._controller.set_measuring(on)
+
     @Slot()
     def _show_device(self) -> None:
         state = self._controller.devices
