@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.assets import BUNDLED_SEED, bundled_model  # noqa: E402
 from gpu_backend import Renderer, read_model  # noqa: E402
+from gpu_backend.training.directions.probe import pushed  # noqa: E402
 
 DEFAULT = bundled_model().with_name("loom-landscapes-256-sliders.jpg")
 PSI = 0.7
@@ -37,11 +38,8 @@ def take_picture(target: Path) -> None:
     sheet = Image.new("RGB", (COLUMNS * step - SPACE_PX, len(directions.names) * step - SPACE_PX))
     columns = (directions.vectors, directions.rows, directions.centre, directions.reach)
     for row, (vector, rows, centre, reach) in enumerate(zip(*columns, strict=True)):
-        last = ws.shape[1] - 1 if rows.last is None else rows.last
         for column, amount in enumerate(np.linspace(centre - reach, centre + reach, COLUMNS)):
-            pushed = ws.copy()
-            pushed[:, rows.first : last + 1] += (amount * vector).astype(np.float32)
-            image = renderer.synthesize(pushed)[0].transpose(1, 2, 0)
+            image = renderer.synthesize(pushed(ws, amount * vector, rows))[0].transpose(1, 2, 0)
             pixels = np.clip(image * 127.5 + 128, 0, 255).astype(np.uint8)
             small = Image.fromarray(pixels).resize((side, side), Image.Resampling.BOX)
             sheet.paste(small, (column * step, row * step))
