@@ -48,7 +48,7 @@ __device__ __forceinline__ void accumulate(
     const int a_half = lane >> 4;
 #if WGMMA
     unsigned a[2][MF + (REUSES_ROWS ? 2 : 0)][4];
-    const unsigned long long matrix = matrix_descriptor(weights + warp_n * WARP_CHANNELS * DEPTH * 2);
+    const unsigned matrix = matrix_descriptor(weights + warp_n * WARP_CHANNELS * DEPTH * 2);
 #else
     const int b_row = warp_n * WARP_CHANNELS + (lane & 7) + (lane >> 4) * 8, b_half = lane >> 3 & 1;
 #endif
@@ -171,17 +171,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     auto is_inside = [&](int y0, int pixel) {  // of a band's pixels in rows
         return !CUTS || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
     };
-    const float strength = noise == nullptr ? 0.0f : noise_strength * noise_gain[0] * GAIN_BEFORE;
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int band, int i) {
         const int position = i * THREADS + tid;
         const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
         if (band >= bands || position >= POSITIONS || !is_inside(first_row + band * ROWS, position)) return 0.0f;
-        return scaled_noise(noise, noise_source, strength, noise_layer, pixel);
+        return layer_noise.fetch(pixel);
     };
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
 #pragma unroll
         for (int i = 0; i < NOISES; ++i) {
-            if (i * THREADS + tid < POSITIONS) shared_noise[band & 1][i * THREADS + tid] = values[i];
+            if (i * THREADS + tid < POSITIONS) shared_noise[band & 1][i * THREADS + tid] = values[i] * layer_noise.strength;
         }
     };
     float noises[NOISES];
@@ -195,6 +195,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         const int position = (own_warp_m * MF + m) * 16 + (own_lane & 15);
         pixels[m] = row_of(position) * PITCH + column_of(position);
     }
+#if WGMMA
+    const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
+#else
+    const int product_warp_n = own_warp_n;
+#endif
     unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
         const int y0 = first_row + band * ROWS;
@@ -211,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
             const unsigned stage = walk.stages + slot * STAGE_NBYTES;
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, own_warp_n, own_lane);
+            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
             slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
         }

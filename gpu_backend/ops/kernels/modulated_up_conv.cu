@@ -64,7 +64,7 @@ __device__ __forceinline__ void accumulate(
     float (&sum)[4][MF][NF * 4], const int (&pixels)[MF], unsigned patch, unsigned weights, int warp_n, int lane) {
     const int a_half = lane >> 4;
 #if WGMMA
-    const unsigned long long matrix = matrix_descriptor(weights + warp_n * WARP_CHANNELS * DEPTH * 2);
+    const unsigned matrix = matrix_descriptor(weights + warp_n * WARP_CHANNELS * DEPTH * 2);
     unsigned a[TURNS][4][4];
 #else
     const int b_row = warp_n * WARP_CHANNELS + (lane & 7) + (lane >> 4) * 8, b_half = lane >> 3 & 1;
@@ -113,10 +113,12 @@ __device__ __forceinline__ void accumulate(
 #endif
 }
 
-// Where eight channels of t at a row and a column of the band lie; groups are exchanged against bank conflicts.
-__device__ __forceinline__ int t_offset(int row, int column, int group) {
-    return ((row * T_COLUMNS + column) * GROUPS + (group ^ ((column >> 1) & (GROUPS - 1)))) * 16;
+// Where t at a row and a column of the band lies; groups of eight channels are exchanged against bank conflicts.
+__device__ __forceinline__ int t_offset(int row, int column) { return (row * T_COLUMNS + column) * GROUPS * 16; }
+__device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
+__device__ __forceinline__ int t_group(int group, int column) { return (group ^ ((column >> 1) & (GROUPS - 1))) * 16; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_conv(
     const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
@@ -159,17 +161,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     }
     // A band's first row of t lets this row of outputs be finished; the first band's outputs begin TAPS - 1 rows later.
     auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
-    const float strength = noise == nullptr ? 0.0f : noise_strength * noise_gain[0] * GAIN_BEFORE;
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int band, int i) {
         const int place = i * THREADS + fresh(tid);
         const int row = first_output(band) + place / (2 * COLUMNS), column = 2 * x0 + place % (2 * COLUMNS);
         if (place >= NOISE_COUNT || row < 2 * first_row || row >= 2 * (first_row + rows) || column >= side) return 0.0f;
-        return scaled_noise(noise, noise_source, strength, noise_layer, row * side + column);
+        return layer_noise.fetch(row * side + column);
     };
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
 #pragma unroll
         for (int i = 0; i < NOISES; ++i) {
-            if (i * THREADS + tid < NOISE_COUNT) shared_noise[band & 1][i * THREADS + tid] = values[i];
+            if (i * THREADS + tid < NOISE_COUNT) shared_noise[band & 1][i * THREADS + tid] = values[i] * layer_noise.strength;
         }
     };
     float noises[NOISES];
@@ -186,6 +188,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     // A column's last rows, filtered along the row, are kept from band to band where they take no registers from the sums.
     uint4* const carried = reinterpret_cast<uint4*>(t + 8 * POSITIONS * CHANNELS) + tid;
 
+#if WGMMA
+    const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
+#else
+    const int product_warp_n = own_warp_n;
+#endif
     unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
         float sum[4][MF][NF * 4];
@@ -204,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
             const unsigned stage = walk.stages + slot * STAGE_NBYTES;
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, own_warp_n, own_lane);
+            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
             slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
         }
@@ -223,14 +230,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                     if (position >= POSITIONS) continue;
                     const int row = position / M_COLUMNS * 2, column = position % M_COLUMNS * 2;
+                    const unsigned corner = shared_address(t) + t_offset(row, column) + t_group(warp_n * NF, column) + (lane & 3) * 4;
 #pragma unroll
                     for (int n = 0; n < NF; ++n) {
                         const int local = warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
                         const float2 d = *reinterpret_cast<const float2*>(&shared_demod[local]);
+                        const unsigned place = corner ^ n * 16;
 #pragma unroll
                         for (int phase = 0; phase < 4; ++phase) {
-                            *reinterpret_cast<unsigned*>(t + t_offset(row + phase / 2, column + phase % 2, local / 8) + local % 8 * 2) =
-                                to_half2(sum[phase][m][n * 4 + half * 2] * d.x, sum[phase][m][n * 4 + half * 2 + 1] * d.y);
+                            store_shared(place + t_offset(phase / 2, phase % 2),
+                                         to_half2(sum[phase][m][n * 4 + half * 2] * d.x, sum[phase][m][n * 4 + half * 2 + 1] * d.y));
                         }
                     }
                 }
@@ -260,9 +269,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const unsigned bias_of[4] = {biases.x, biases.y, biases.z, biases.w};
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
             const unsigned style_of[4] = {styles.x, styles.y, styles.z, styles.w};
-            const int output = first_output(band);
-            T* const picture = y + static_cast<long long>(sample) * side * side * cout;
-            T* const raw_picture = y_raw + static_cast<long long>(sample) * side * side * cout;
+            const int output = first_output(band), row_numbers = side * cout;
+            const long long corner = (static_cast<long long>(sample) * side * side + output * side + 2 * x0 + column) * cout + channel;
+            T* const to = y + corner;
+            T* const to_raw = y_raw + corner;
+            const unsigned char* from[TAPS];
+#pragma unroll
+            for (int p = 0; p < TAPS; ++p) {
+                const int at = column + 2 * HALO_LOW - LEFT + p;
+                from[p] = t + t_offset(0, at) + t_group(group, at);
+            }
             const int begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
             unsigned filtered[TAPS][4];
 #pragma unroll
@@ -279,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 }
 #pragma unroll
                 for (int p = 0; p < TAPS; ++p) {
-                    const uint4 values = *reinterpret_cast<const uint4*>(t + t_offset(row, column + 2 * HALO_LOW - LEFT + p, group));
+                    const uint4 values = *reinterpret_cast<const uint4*>(from[p] + t_offset(row, 0));
                     const unsigned words[4] = {values.x, values.y, values.z, values.w};
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
@@ -289,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 if (row >= begin && row < end) {
                     const float value = shared_noise[band & 1][row * 2 * COLUMNS + column];
                     const unsigned shift = to_half2(value, value);
-                    unsigned raw[4], out[4];
+                    unsigned out[4];
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
@@ -302,12 +318,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         from_half2(z, low, high);
                         z = to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
 #endif
-                        raw[i] = z;
-                        out[i] = multiply_add2(z, style_of[i], 0u);
+                        out[i] = z;
                     }
-                    const int offset = ((output + row) * side + 2 * x0 + column) * cout + channel;
-                    if (y != nullptr) *reinterpret_cast<uint4*>(picture + offset) = make_uint4(out[0], out[1], out[2], out[3]);
-                    if (y_raw != nullptr) *reinterpret_cast<uint4*>(raw_picture + offset) = make_uint4(raw[0], raw[1], raw[2], raw[3]);
+                    if (y_raw != nullptr) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) out[i] = multiply_add2(out[i], style_of[i], 0u);
+                    if (y != nullptr) *reinterpret_cast<uint4*>(to + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
                 }
             }
 #if WALK > 1

@@ -10,3 +10,22 @@ __device__ __forceinline__ float scaled_noise(
     if (noise_source[0] == 0u) return strength * noise[pixel];
     return strength * noise_at(noise_source[1], noise_source[2], (unsigned)noise_layer, pixel);
 }
+
+// The same in two halves, for who fetches early what is needed late: nothing waits for a stored number before it is used.
+struct LayerNoise {
+    const float* noise;
+    const unsigned* source;
+    float strength;
+    int layer;
+    bool is_random;
+
+    __device__ __forceinline__ LayerNoise(
+        const float* noise_, const unsigned* source_, const float* gain, float layer_strength, int layer_)
+        : noise(noise_), source(source_), strength(noise_ == nullptr ? 0.0f : layer_strength * gain[0]), layer(layer_),
+          is_random(source_ != nullptr && source_[0] != 0u) {}
+
+    __device__ __forceinline__ float fetch(unsigned pixel) const {
+        if (strength == 0.0f) return 0.0f;  // whatever the picture holds
+        return is_random ? noise_at(source[1], source[2], (unsigned)layer, pixel) : noise[pixel];
+    }
+};
