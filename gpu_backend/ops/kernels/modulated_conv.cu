@@ -29,16 +29,18 @@
 #define NF (CHANNELS / 8 / WARPS_N)    // groups of eight channels a warp
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
 #define STORE_PITCH (CHANNELS * 2 + 16)  // bytes of a pixel in the store buffer
+#define STORES (POSITIONS * (CHANNELS / 8))  // of 16 bytes
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
 #define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))
 // part: conv_walk
 
-__device__ __forceinline__ int row_of(int position) {
+// Positions and pixels are unsigned: they are divided by powers of two, which is one instruction then.
+__device__ __forceinline__ int row_of(unsigned position) {
     if (COLUMNS >= 16) return position / 16 % ROWS;
     return position / COLUMNS;
 }
 
-__device__ __forceinline__ int column_of(int position) {
+__device__ __forceinline__ int column_of(unsigned position) {
     if (COLUMNS >= 16) return position / 16 / ROWS * 16 + position % 16;
     return position % COLUMNS;
 }
@@ -168,12 +170,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int c = 0; c < 8; ++c) shared_rgb[c][i] = to_half(c < IMG_CHANNELS && there ? rgb_weight[c * cout + channel] * style : 0.0f);
 #endif
     }
-    auto is_inside = [&](int y0, int pixel) {  // of a band's pixels in rows
+    auto is_inside = [&](int y0, unsigned pixel) {  // of a band's pixels in rows
         return !CUTS || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
     };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int band, int i) {
-        const int position = i * THREADS + tid;
+        const unsigned position = i * THREADS + tid;
         const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
         if (band >= bands || position >= POSITIONS || !is_inside(first_row + band * ROWS, position)) return 0.0f;
         return layer_noise.fetch(pixel);
@@ -192,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     int pixels[MF];  // in the patch, of the position whose row this lane addresses
 #pragma unroll
     for (int m = 0; m < MF; ++m) {
-        const int position = (own_warp_m * MF + m) * 16 + (own_lane & 15);
+        const unsigned position = (own_warp_m * MF + m) * 16 + (own_lane & 15);
         pixels[m] = row_of(position) * PITCH + column_of(position);
     }
 #if WGMMA
@@ -202,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
     unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
-        const int y0 = first_row + band * ROWS;
+        const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
         float sum[MF][NF * 4];
 #pragma unroll
         for (int m = 0; m < MF; ++m) {
@@ -234,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int m = 0; m < MF; ++m) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+                const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                 const float value = shared_noise[band & 1][row_of(position) * COLUMNS + column_of(position)];
                 noise_at_row[m][half] = to_half2(value, value);
             }
@@ -253,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if HAS_SKIP
                     float sums[2];
                     from_half2(words[m][n][half], sums[0], sums[1]);
-                    const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+                    const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                     if (n0 + local < cout) {
                         add_doubled<2>(sums, skip + static_cast<long long>(sample) * side * side / 4 * cout + n0 + local, taps, side, cout,
                                        y0 + row_of(position), x0 + column_of(position));
@@ -278,6 +280,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 multiply(rgb[m], a, b0, b1);
             }
         }
+        float* const parts = rgb_parts + (static_cast<long long>(blockIdx.y * batch + sample) * side * side + corner) * IMG_CHANNELS;
 #if WARPS_N > 1
         float* const rgb_sums = reinterpret_cast<float*>(store);  // [WARPS_N][POSITIONS][IMG_CHANNELS]
 #endif
@@ -293,21 +296,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if WARPS_N > 1
                 rgb_sums[(warp_n * POSITIONS + row_of(position) * COLUMNS + column_of(position)) * IMG_CHANNELS + c] = rgb[m][i];
 #else
-                const int pixel = (y0 + row_of(position)) * side + x0 + column_of(position);
-                rgb_parts[(static_cast<long long>(blockIdx.y * batch + sample) * side * side + pixel) * IMG_CHANNELS + c] = rgb[m][i];
+                parts[(row_of(position) * side + column_of(position)) * IMG_CHANNELS + c] = rgb[m][i];
 #endif
             }
         }
 #if WARPS_N > 1
         __syncthreads();
-        for (int i = tid; i < POSITIONS * IMG_CHANNELS; i += THREADS) {
+        for (unsigned i = tid; i < POSITIONS * IMG_CHANNELS; i += THREADS) {
             float value = 0.0f;
 #pragma unroll
             for (int w = 0; w < WARPS_N; ++w) value += rgb_sums[w * POSITIONS * IMG_CHANNELS + i];
-            const int position = i / IMG_CHANNELS;
+            const unsigned position = i / IMG_CHANNELS;
             if (!is_inside(y0, position)) continue;
-            const int pixel = (y0 + position / COLUMNS) * side + x0 + position % COLUMNS;
-            rgb_parts[(static_cast<long long>(blockIdx.y * batch + sample) * side * side + pixel) * IMG_CHANNELS + i % IMG_CHANNELS] = value;
+            parts[(position / COLUMNS * side + position % COLUMNS) * IMG_CHANNELS + i % IMG_CHANNELS] = value;
         }
         __syncthreads();
 #endif
@@ -326,19 +327,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 for (int m = 0; m < MF; ++m) {
 #pragma unroll
                     for (int half = 0; half < 2; ++half) {
-                        const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
-                        const int pixel = row_of(position) * COLUMNS + column_of(position);
+                        const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+                        const unsigned pixel = row_of(position) * COLUMNS + column_of(position);
                         *reinterpret_cast<unsigned*>(store + pixel * STORE_PITCH + local * 2) =
                             kind == 0 ? multiply_add2(words[m][n][half], style, 0u) : words[m][n][half];
                     }
                 }
             }
             __syncthreads();
-            T* const corner = target + (static_cast<long long>(sample * side + y0) * side + x0) * cout + n0;
-            for (int i = fresh(tid); i < POSITIONS * (CHANNELS / 8); i += THREADS) {
-                const int pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
-                if (n0 + channel < cout && is_inside(y0, pixel)) {
-                    *reinterpret_cast<uint4*>(corner + (pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel) =
+            T* const to = target + (static_cast<long long>(sample) * side * side + corner) * cout + n0;
+#pragma unroll
+            for (int turn = 0; turn < (STORES + THREADS - 1) / THREADS; ++turn) {
+                const unsigned i = fresh(tid) + turn * THREADS, pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
+                if ((STORES % THREADS == 0 || i < STORES) && n0 + channel < cout && is_inside(y0, pixel)) {
+                    *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) =
                         *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
                 }
             }

@@ -163,8 +163,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int band, int i) {
-        const int place = i * THREADS + fresh(tid);
-        const int row = first_output(band) + place / (2 * COLUMNS), column = 2 * x0 + place % (2 * COLUMNS);
+        const unsigned place = i * THREADS + fresh(tid);
+        const int row = first_output(band) + static_cast<int>(place / (2 * COLUMNS)), column = 2 * x0 + static_cast<int>(place % (2 * COLUMNS));
         if (place >= NOISE_COUNT || row < 2 * first_row || row >= 2 * (first_row + rows) || column >= side) return 0.0f;
         return layer_noise.fetch(row * side + column);
     };
@@ -227,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             for (int m = 0; m < MF; ++m) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+                    const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                     if (position >= POSITIONS) continue;
                     const int row = position / M_COLUMNS * 2, column = position % M_COLUMNS * 2;
                     const unsigned corner = shared_address(t) + t_offset(row, column) + t_group(warp_n * NF, column) + (lane & 3) * 4;
@@ -262,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const unsigned bound = to_half2(clamp, clamp);
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
-            const int index = fresh(tid) + job * THREADS;
+            const unsigned index = fresh(tid) + job * THREADS;
             const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * 8;
             if (index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side) continue;
             const uint4 biases = *reinterpret_cast<const uint4*>(&shared_bias[group * 8]);
