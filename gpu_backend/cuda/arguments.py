@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from gpu_backend.cuda.schedule import Address, Argument
+from gpu_backend.cuda.schedule import Address, Argument, TensorMap
 
 _SLOT_NBYTES = 8
+_MAP_ALIGNMENT = 64
 
-Value = np.uint64 | np.int32 | np.uint32 | np.float32
+Value = np.uint64 | np.int32 | np.uint32 | np.float32 | np.void
+"""A tensor map is np.void, its bytes as they are."""
+
+EncodeMap = Callable[[int, TensorMap], bytes]
+"""Given where the activations lie, returns a tensor map as kernels take it; `gpu_backend.cuda.driver.Driver.tensor_map`."""
 
 
 class PackedArguments:
@@ -28,17 +33,22 @@ class PackedArguments:
 
     def __init__(self, values: Sequence[Value]) -> None:
         self.values = tuple(values)
-        self._slots = np.zeros(max(len(values), 1) * _SLOT_NBYTES, np.uint8)
-        for index, value in enumerate(values):
-            start = index * _SLOT_NBYTES
-            self._slots[start : start + value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
-        first = self._slots.ctypes.data
-        self._pointers = first + _SLOT_NBYTES * np.arange(max(len(values), 1), dtype=np.uint64)
+        starts, end = [], 0
+        for value in values:
+            unit = _MAP_ALIGNMENT if isinstance(value, np.void) else _SLOT_NBYTES
+            starts.append(-(-end // unit) * unit)
+            end = starts[-1] + max(value.itemsize, _SLOT_NBYTES)
+        self._slots = np.zeros(end + _MAP_ALIGNMENT, np.uint8)
+        first = -self._slots.ctypes.data % _MAP_ALIGNMENT
+        for start, value in zip(starts, values, strict=True):
+            place = first + start
+            self._slots[place : place + value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
+        self._pointers = self._slots.ctypes.data + first + np.array(starts or [0], np.uint64)
         self.address = int(self._pointers.ctypes.data)
 
 
 def pack_arguments(
-    arguments: Sequence[Argument], regions: Mapping[str, int], constants: Mapping[str, int]
+    arguments: Sequence[Argument], regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
 ) -> PackedArguments:
     """Resolve a launch's arguments, given where regions and constants lie.
 
@@ -47,12 +57,16 @@ def pack_arguments(
     ValueError
         If an argument names a region or a constant that is not there, or has a type that kernels do not take.
     """
-    return PackedArguments([_value(argument, regions, constants) for argument in arguments])
+    return PackedArguments([_value(argument, regions, constants, encode) for argument in arguments])
 
 
-def _value(argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int]) -> Value:
+def _value(
+    argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
+) -> Value:
     if argument is None:
         return np.uint64(0)
+    if isinstance(argument, TensorMap):
+        return np.void(encode(int(_value(argument.address, regions, constants, encode)), argument))
     if isinstance(argument, Address):
         places = regions if argument.kind == "region" else constants
         if argument.name not in places:

@@ -249,7 +249,10 @@ class CudaBoundPlan:
         driver.zero(self._base, schedule.nbytes)
         self._places = {region.name: self._base + region.offset for region in schedule.regions}
         self._taken = self._constants.take(schedule.constants)
-        self._arguments = [pack_arguments(launch.arguments, self._places, self._taken) for launch in schedule.launches]
+        self._arguments = [
+            pack_arguments(launch.arguments, self._places, self._taken, self._driver.tensor_map)
+            for launch in schedule.launches
+        ]
         for _ in range(_LANES):
             start, end, done = (self._make_event() for _ in range(3))
             lane = Lane(start, end, done, pinned_memory(self._pool, self._inputs.nbytes))

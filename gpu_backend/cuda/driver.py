@@ -13,6 +13,7 @@ from typing import Any, NewType, Protocol
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments
+from gpu_backend.cuda.schedule import TensorMap
 
 Event = NewType("Event", object)
 """A moment in the stream's work."""
@@ -116,6 +117,10 @@ class Driver(Protocol):
 
     def blocks_per_multiprocessor(self, kernel: LoadedKernel, threads: int, shared_nbytes: int) -> int:
         """Blocks of so many threads and so much dynamic shared memory that fit a multiprocessor at once."""
+        ...
+
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """Return a tensor map of activations at an address, as kernels take it; only GPUs with a copy engine have them."""
         ...
 
     def launch(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.arguments import PackedArguments
 from gpu_backend.cuda.driver import Event, Graph, LoadedKernel
 from gpu_backend.cuda.errors import KernelError, driver_error
+from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceError, DeviceLostError
 
 _NOT_FOR_THIS_GPU = frozenset(
@@ -30,6 +31,12 @@ _NOT_FOR_THIS_GPU = frozenset(
         "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
     }
 )
+_EXCHANGES = {
+    16: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
+    32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
+    64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+}
+"""By channels of a box: how the 16-byte groups of its rows lie, the same as `exchanged` in parts/tensor_core.cuh."""
 _ATTRIBUTE = cuda.CUfunction_attribute
 _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 
@@ -142,6 +149,26 @@ class GpuDriver:
         """Blocks that fit a multiprocessor at once."""
         answer = cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(kernel.function, threads, shared_nbytes)
         return int(self._ask_kernel(answer, kernel.entry))
+
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """Return a tensor map of activations at an address."""
+        channels, columns, rows, _ = described.extents
+        strides = 2 * channels, 2 * channels * columns, 2 * channels * columns * rows
+        box = *described.box, 1
+        answer = cuda.cuTensorMapEncodeTiled(
+            cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            len(described.extents),
+            address,
+            [cuda.cuuint64_t(extent) for extent in described.extents],
+            [cuda.cuuint64_t(stride) for stride in strides],
+            [cuda.cuuint32_t(extent) for extent in box],
+            [cuda.cuuint32_t(1) for _ in box],
+            cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            _EXCHANGES[described.box[0]],
+            cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            cuda.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+        return b"".join(int(word).to_bytes(8, "little") for word in self._ask(answer, "describing memory").opaque)
 
     def launch(
         self,

@@ -173,7 +173,9 @@ class _Observer:
     def _start(
         self, launch: Launch, kernel: LoadedKernel, arguments: Sequence[Argument], borrowed: Mapping[str, int]
     ) -> None:
-        packed: PackedArguments = pack_arguments(arguments, {**self._places, **borrowed}, self._constants)
+        packed: PackedArguments = pack_arguments(
+            arguments, {**self._places, **borrowed}, self._constants, self._driver.tensor_map
+        )
         self._driver.launch(kernel, launch.grid, launch.block, launch.shared_nbytes, packed)
 
     def _fetch(self, shape: tuple[int, ...], dtype: str, address: int) -> NDArray[Any]:

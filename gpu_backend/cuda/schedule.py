@@ -49,7 +49,25 @@ class Address:
     offset: int = 0
 
 
-Argument = Address | np.int32 | np.uint32 | np.float32 | None
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """How a GPU's copy engine finds boxes in activations; a kernel gets it by value, in the form that the driver gives it.
+
+    Attributes
+    ----------
+    extents
+        Channels, columns, rows, pictures, without gaps; 16-bit numbers.
+    box
+        Channels, columns and rows of one copy; 16, 32 or 64 channels, which lie exchanged in shared memory. What is
+        outside the picture becomes zeros.
+    """
+
+    address: Address
+    extents: tuple[int, int, int, int]
+    box: tuple[int, int, int]
+
+
+Argument = Address | TensorMap | np.int32 | np.uint32 | np.float32 | None
 """None is the null pointer."""
 
 

@@ -203,7 +203,8 @@ class DeviceTileTimer:
         for constant in conv.constants:
             if constant.key != weight and constant.key not in self._constants:
                 self._constants[constant.key] = self._uploaded(constant.make())
-        return pack_arguments(conv.launch.arguments, regions, {**self._constants, weight: weight_at})
+        constants = {**self._constants, weight: weight_at}
+        return pack_arguments(conv.launch.arguments, regions, constants, self._driver.tensor_map)
 
     def _placed(self, region: Region, conv: LoneConv) -> int:
         """Return where a region lies, made up when it is first asked for."""

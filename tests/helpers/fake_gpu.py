@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments
+from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.cuda.driver import Event, Graph, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.probe import Gpu
@@ -173,6 +174,10 @@ class FakeDriver:
         """By threads and shared memory alone."""
         by_shared = FAKE_GPU.shared_nbytes_per_block_optin // max(shared_nbytes + kernel.shared_nbytes, 1)
         return min(FAKE_GPU.threads_per_multiprocessor // threads, by_shared)
+
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """The address, and nothing that kernels made of Python need."""
+        return address.to_bytes(128, "little")
 
     def launch(
         self,

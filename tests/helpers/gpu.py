@@ -83,7 +83,7 @@ def run_launches(
         unknown = set(inputs) - set(places)
         assert not unknown, f"no region is called {sorted(unknown)}"
         fixed = {item.key: place(_bytes(np.ascontiguousarray(item.make()))) for item in constants}
-        arguments = [pack_arguments(launch.arguments, places, fixed) for launch in launches]
+        arguments = [pack_arguments(launch.arguments, places, fixed, driver.tensor_map) for launch in launches]
         results: dict[str, NDArray[Any]] = {}
         for run in range(runs):
             for launch, packed in zip(launches, arguments, strict=True):

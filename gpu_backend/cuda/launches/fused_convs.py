@@ -20,7 +20,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
-from gpu_backend.cuda.schedule import Constant, Launch, Region
+from gpu_backend.cuda.schedule import Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.target import Target
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -28,6 +28,9 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"
 """Regions that convolutions with a split share: each needs them only while it runs."""
+
+_WITH_COPY_ENGINE = ("sm_90a",)
+"""Architectures whose convolutions are fed by it. Later ones have it too; there it was not measured."""
 
 _MOST_NUMBERS = 2**31 - 1
 """Of one picture's activations: within a picture the kernels count in 32 bits."""
@@ -50,7 +53,7 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
-    geometry = ConvGeometry(shape, tile, taps, pictures)
+    geometry = ConvGeometry(shape, tile, taps, pictures, has_boxes=target.architecture in _WITH_COPY_ENGINE)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry
@@ -91,11 +94,17 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
         grid=geometry.grid,
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments=arguments,
+        arguments=(*arguments, _boxes(work, site, geometry)),
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
     )
     return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
+
+
+def _boxes(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> TensorMap | None:
+    if not geometry.has_boxes:
+        return None
+    return TensorMap(region(site.x), (work.cin, work.side_in, work.side_in, site.batch), geometry.patch)
 
 
 def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> KernelRecipe:
@@ -115,6 +124,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "MIN_BLOCKS": tile.blocks,
         "WALK": tile.walk,
         "RESIDENT": int(tile.resident),
+        "BOXES": int(geometry.has_boxes),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
     }
     if work.is_up:

@@ -12,6 +12,7 @@ The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -105,12 +106,15 @@ class ConvGeometry:
         Length of the FIR filter that follows an up-convolution.
     picture_channels
         Channels of the picture that rides along; 0 for none.
+    has_boxes
+        The GPU's copy engine fetches boxes of activations and whole steps of weights, instead of every thread its part.
     """
 
     shape: ConvShape
     tile: ConvTile
     taps: int = 4
     picture_channels: int = 0
+    has_boxes: bool = False
 
     @property
     def halo(self) -> int:
@@ -193,6 +197,15 @@ class ConvGeometry:
         return self.counters * self.tile.split * self.sums_per_thread * self.tile.threads * 4
 
     @property
+    def patch(self) -> tuple[int, int, int]:
+        """Channels, columns and rows of input that lie in shared memory for a step of a band."""
+        tile, around = self.tile, 1 if self.shape.kind == "up_conv" else self.shape.kernel - 1
+        columns = tile.columns + self.halo + around
+        if self.shape.kind == "up_conv" or tile.columns >= FRAGMENT:
+            columns = _whole(columns, 8)
+        return tile.depth, columns, tile.rows + around
+
+    @property
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         tile = self.tile
@@ -200,14 +213,10 @@ class ConvGeometry:
             jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
             carried = jobs * self.taps * tile.threads * 16 if tile.walk > 1 else 0
             end = 8 * self.positions * tile.channels + carried
-            rows, columns = tile.rows + 1, _whole(tile.columns + self.halo + 1, 8)
         else:
             shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
             end = self.positions * max(tile.channels * 2 + 16, shares)
-            rows, columns = tile.rows + self.shape.kernel - 1, tile.columns + self.shape.kernel - 1
-            if tile.columns >= FRAGMENT:
-                columns = _whole(columns, 8)
-        patches = tile.stages * _whole(rows * columns * tile.depth * 2, _ALIGNMENT)
+        patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
         weights = (self.steps if tile.resident else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
         return patches + weights + end + _ALIGNMENT
 
@@ -216,7 +225,7 @@ class ConvGeometry:
         """Shared memory that the kernel itself declares."""
         pixels = self.tile.rows * self.tile.columns * (4 if self.shape.kind == "up_conv" else 1)
         picture = 16 * (self.tile.channels + 8) if self.picture_channels else 0
-        return 10 * self.tile.channels + 8 * pixels + picture + 64
+        return 10 * self.tile.channels + 8 * pixels + picture + 8 * (self.tile.stages + 1) + 64
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""

@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp) {
+    int demod_stride, int style_stride, float gain, float clamp, BOX_MAP boxes) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
     __shared__ __align__(16) half_bits shared_style[CHANNELS];
@@ -152,8 +152,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const Strip strip = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share))};
-    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0};
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
+    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0, 0, 0};
     unsigned char* const store = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
 
@@ -202,7 +202,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #else
     const int product_warp_n = own_warp_n;
 #endif
-    unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
         const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
         float sum[MF][NF * 4];
@@ -212,14 +211,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             for (int i = 0; i < NF * 4; ++i) sum[m][i] = 0.0f;
         }
         for (int step = 0; step < strip.steps; ++step) {
-            next_stage(walk, strip, band == 0 && step == 0);
+            const unsigned stage = walk.next_stage(strip, band == 0 && step == 0);
             if (WALK > 1 && step == 0) {
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
-            const unsigned stage = walk.stages + slot * STAGE_NBYTES;
             accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
         }
         if (strip.steps == 0) __syncthreads();

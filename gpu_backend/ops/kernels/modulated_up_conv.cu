@@ -39,6 +39,7 @@
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
 #define GROUPS (CHANNELS / 8)
 #define TURNS (MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2)  // a second set of positions' registers, where there are some left
+#define SHORT_OF_REGISTERS (WGMMA && 16 * MF * NF + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS))
 #define T_COLUMNS (2 * M_COLUMNS)
 #define MINUS_ONES 0xbc00bc00u
 #if ODD_BORDER && TAPS != 4
@@ -76,11 +77,21 @@ __device__ __forceinline__ void accumulate(
         for (int m = 0; m < MF; ++m) {
             const int turn = (k * MF + m) % TURNS;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) load_positions(a[turn][i], patch, pixels[m] - (i >> 1) * PITCH - (i & 1), k * 2 + a_half);
+            for (int i = 0; i < 4 - SHORT_OF_REGISTERS; ++i) load_positions(a[turn][i], patch, pixels[m] - (i >> 1) * PITCH - (i & 1), k * 2 + a_half);
             wgmma_fence();
 #pragma unroll
             for (int p = 0; p < 9; ++p) {
+#if SHORT_OF_REGISTERS
+                if (p == 8) {
+                    wgmma_commit();
+                    wgmma_wait<0>();
+                    load_positions(a[turn][0], patch, pixels[m] - PITCH - 1, k * 2 + a_half);
+                    wgmma_fence();
+                }
+                wgmma<WARP_CHANNELS>(sum[phase_of(p)][m], a[turn][neighbour_of(p) % 3], matrix + (tap_of(p) * CHANNELS * DEPTH * 2 + k * 32 >> 4));
+#else
                 wgmma<WARP_CHANNELS>(sum[phase_of(p)][m], a[turn][neighbour_of(p)], matrix + (tap_of(p) * CHANNELS * DEPTH * 2 + k * 32 >> 4));
+#endif
             }
             wgmma_commit();
             wgmma_wait<TURNS - 1>();
@@ -127,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp) {
+    int demod_stride, int style_stride, float gain, float clamp, BOX_MAP boxes) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
     __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
@@ -146,9 +157,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const Strip strip = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share))};
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
     Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0),
-                 0, 0, bands, first_row, ROWS, 0};
+                 0, 0, bands, first_row, ROWS, 0, 0, 0};
     unsigned char* const t = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
 
@@ -193,7 +204,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #else
     const int product_warp_n = own_warp_n;
 #endif
-    unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
         float sum[4][MF][NF * 4];
 #pragma unroll
@@ -205,14 +215,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
         }
         for (int step = 0; step < strip.steps; ++step) {
-            next_stage(walk, strip, band == 0 && step == 0);
+            const unsigned stage = walk.next_stage(strip, band == 0 && step == 0);
             if (WALK > 1 && step == 0) {
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
-            const unsigned stage = walk.stages + slot * STAGE_NBYTES;
             accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
         }
         if (strip.steps == 0) __syncthreads();

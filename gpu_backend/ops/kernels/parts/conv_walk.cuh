@@ -3,8 +3,12 @@
 // end of a band too. With RESIDENT the weights of all steps are copied once and stay.
 //
 // Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a band needs,
-// BEFORE rows and columns before the band's first.
+// BEFORE rows and columns before the band's first. BOXES: the copy engine fetches, asked by one thread; otherwise every
+// thread fetches its part.
 // part: tensor_core
+#if BOXES
+// part: copy_engine
+#endif
 
 #define CHUNKS (DEPTH / 8)
 #define PATCH_NBYTES ((PATCH_ROWS * PITCH * DEPTH * 2 + 1023) / 1024 * 1024)
@@ -23,6 +27,15 @@
 #endif
 
 #define ONES 0x3C003C00u
+
+// How the kernel's last parameter and its place in a Strip look: a tensor map, or nothing.
+#if BOXES
+#define BOX_MAP const __grid_constant__ TensorMap
+#define BOX_PLACE(map, sample) , map, sample
+#else
+#define BOX_MAP const void* const
+#define BOX_PLACE(map, sample)
+#endif
 
 // Two numbers and their noise (a word of two) through activation and clamp. The usual activations are cheap for two numbers of
 // 16 bits at a time; the result is stored as such anyway.
@@ -48,8 +61,27 @@ struct Strip {
     const T* x;                // of the sample
     const unsigned char* weight;  // of the block's output channels
     int x0, side, cin, first_step, steps;
+#if BOXES
+    const TensorMap* map;
+    int sample;
+#endif
 };
 
+#if BOXES
+__shared__ __align__(8) unsigned long long arrivals[STAGES + 1];  // of the stages, and of resident weights
+__device__ __forceinline__ unsigned arrival(unsigned stage) { return shared_address(arrivals) + stage * 8; }
+#endif
+
+#if BOXES
+__device__ __forceinline__ void load_weights(unsigned target, const Strip& strip, int step, unsigned barrier) {
+    copy_run(target, strip.weight + static_cast<long long>(step) * WEIGHT_NBYTES, WEIGHT_NBYTES, barrier);
+}
+
+// What lies between the patch and the pitch comes along.
+__device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, int step, int y0, unsigned barrier) {
+    copy_box(target, strip.map, step * DEPTH, strip.x0 - BEFORE, y0 - BEFORE, strip.sample, barrier);
+}
+#else
 __device__ __forceinline__ void load_weights(unsigned target, const Strip& strip, int step) {
     const unsigned char* source = strip.weight + static_cast<long long>(step) * WEIGHT_NBYTES;
 #pragma unroll
@@ -88,22 +120,38 @@ __device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, 
         }
     }
 }
+#endif
 
 // Sixteen positions by sixteen input channels, for the pixel of the patch that this lane addresses.
 __device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch, int pixel, int chunk) {
     load_matrices(a, patch + pixel * (DEPTH * 2) + exchanged(chunk, pixel) * 16);
 }
 
-// The copies of a walk, in order; each step of each band is one group.
+// The copies of a walk, in order; each step of each band is one group, which fills a stage.
 struct Walk {
     unsigned resident, stages;  // in shared memory
     int band, step, bands, y0, band_rows;
-    unsigned slot;
+    unsigned slot;    // where the next group goes
+    unsigned oldest;  // the group that is waited for next
+    unsigned phase;
 
     __device__ __forceinline__ void begin(const Strip& strip) {
+#if BOXES
+        if (threadIdx.x == 0) {
+#pragma unroll
+            for (int i = 0; i <= STAGES; ++i) begin_barrier(arrival(i));
+            publish_barriers();
+            if (RESIDENT) {
+                expect_bytes(arrival(STAGES), strip.steps * WEIGHT_NBYTES);
+                for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, arrival(STAGES));
+            }
+        }
+        __syncthreads();
+#else
         if (RESIDENT) {
             for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i);
         }
+#endif
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) load_next(strip);
     }
@@ -111,37 +159,58 @@ struct Walk {
     __device__ __forceinline__ void load_next(const Strip& strip) {
         if (band < bands && strip.steps > 0) {
             const unsigned stage = stages + slot * STAGE_NBYTES;
-            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, strip.first_step + step);
-            load_patch(stage, strip, strip.first_step + step, y0 + band * band_rows);
+            const int from = strip.first_step + step, row = y0 + band * band_rows;
+#if BOXES
+            if (threadIdx.x == 0) {
+                expect_bytes(arrival(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
+                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, arrival(slot));
+                load_patch(stage, strip, from, row, arrival(slot));
+            }
+#else
+            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from);
+            load_patch(stage, strip, from, row);
+#endif
             slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (++step == strip.steps) {
                 step = 0;
                 ++band;
             }
         }
+#if !BOXES
         commit_copies();
+#endif
+    }
+
+    // Waits until the oldest group is there for every thread, and returns where it lies; then the next one is asked for, into
+    // the stage just left.
+    __device__ __forceinline__ unsigned next_stage(const Strip& strip, bool is_first) {
+#if STAGES == 1
+        if (!is_first) {
+            __syncthreads();
+            load_next(strip);
+        }
+#endif
+#if BOXES
+        if (RESIDENT && is_first) wait_barrier(arrival(STAGES), 0);
+        wait_barrier(arrival(oldest), phase);
+#else
+        wait_copies<STAGES == 1 ? 0 : AHEAD - 1>();
+#if WGMMA
+        publish_shared();
+#endif
+#endif
+        __syncthreads();
+#if STAGES > 1
+        load_next(strip);
+#endif
+        const unsigned stage = stages + oldest * STAGE_NBYTES;
+        if (++oldest == STAGES) {
+            oldest = 0;
+            phase ^= 1;
+        }
+        return stage;
     }
 };
-
-// Until the oldest step is there for every thread; then the next one may be asked for, into the stage just left.
-__device__ __forceinline__ void next_stage(Walk& walk, const Strip& strip, bool is_first) {
-#if STAGES == 1
-    if (!is_first) {
-        __syncthreads();
-        walk.load_next(strip);
-    }
-    wait_copies<0>();
-#else
-    wait_copies<AHEAD - 1>();
-#endif
-#if WGMMA
-    publish_shared();
-#endif
-    __syncthreads();
-#if STAGES > 1
-    walk.load_next(strip);
-#endif
-}
 
 // Sums of all shares of a tile, by the block that comes last; false for the others. Always added in the same order.
 #if SPLIT > 1
