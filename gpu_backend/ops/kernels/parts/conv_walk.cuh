@@ -235,7 +235,7 @@ __device__ __forceinline__ bool add_shares(float* sum, float* workspace, unsigne
 #pragma unroll
     for (int i = 0; i < COUNT / 4; ++i) {
         float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll 4
+#pragma unroll(COUNT > 32 ? 2 : 4)
         for (int s = 0; s < SPLIT; ++s) {
             const float4 part = __ldcg(parts + (s * (COUNT / 4) + i) * THREADS);
             total.x += part.x;
