@@ -60,9 +60,7 @@ def pack_arguments(
     return PackedArguments([_value(argument, regions, constants, encode) for argument in arguments])
 
 
-def _value(
-    argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
-) -> Value:
+def _value(argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap) -> Value:
     if argument is None:
         return np.uint64(0)
     if isinstance(argument, TensorMap):

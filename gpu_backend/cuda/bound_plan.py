@@ -74,6 +74,8 @@ class CudaBoundPlan:
         self._schedule = schedule
         self._constants = constants
         self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
+        # The first one's inputs are copied, not made by a kernel.
+        self._are_early = [index > 0 and launch.recipe.begins_early for index, launch in enumerate(schedule.launches)]
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
         self._inputs = HeldInputs(schedule.regions, schedule.starts)
         self._lanes: list[Lane] = []
@@ -329,13 +331,18 @@ class CudaBoundPlan:
         self._inputs.sent()
 
     def _launch_all(self) -> None:
-        for index in range(len(self._kernels)):
-            self._launch(index)
+        for index, is_early in enumerate(self._are_early):
+            self._launch(index, is_early=is_early)
 
-    def _launch(self, index: int) -> None:
+    def _launch(self, index: int, *, is_early: bool = False) -> None:
         launch = self._schedule.launches[index]
         self._driver.launch(
-            self._kernels[index], launch.grid, launch.block, launch.shared_nbytes, self._arguments[index]
+            self._kernels[index],
+            launch.grid,
+            launch.block,
+            launch.shared_nbytes,
+            self._arguments[index],
+            is_early=is_early,
         )
 
     def _finish(self, run: DeviceRun) -> None:

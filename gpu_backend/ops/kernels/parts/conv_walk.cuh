@@ -6,6 +6,7 @@
 // BEFORE rows and columns before the band's first. BOXES: the copy engine fetches, asked by one thread; otherwise every
 // thread fetches its part.
 // part: tensor_core
+// part: early
 #if BOXES
 // part: copy_engine
 #endif
@@ -135,6 +136,7 @@ struct Walk {
     unsigned oldest;  // the group that is waited for next
     unsigned phase;
 
+    // The first weights set out before the kernel ahead has ended, activations when it has.
     __device__ __forceinline__ void begin(const Strip& strip) {
 #if BOXES
         if (threadIdx.x == 0) {
@@ -145,25 +147,37 @@ struct Walk {
                 expect_bytes(arrival(STAGES), strip.steps * WEIGHT_NBYTES);
                 for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, arrival(STAGES));
             }
+#pragma unroll
+            for (int i = 0; i < AHEAD; ++i) {
+                if (i < bands * strip.steps) ask_weights(strip, i, strip.first_step + i % strip.steps);
+            }
         }
         __syncthreads();
+        wait_for_inputs();
 #else
+        wait_for_inputs();
         if (RESIDENT) {
             for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i);
         }
 #endif
 #pragma unroll
-        for (int i = 0; i < AHEAD; ++i) load_next(strip);
+        for (int i = 0; i < AHEAD; ++i) load_next(strip, BOXES);
     }
 
-    __device__ __forceinline__ void load_next(const Strip& strip) {
+#if BOXES
+    __device__ __forceinline__ void ask_weights(const Strip& strip, unsigned to, int from) {
+        expect_bytes(arrival(to), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
+        if (!RESIDENT) load_weights(stages + to * STAGE_NBYTES + PATCH_NBYTES, strip, from, arrival(to));
+    }
+#endif
+
+    __device__ __forceinline__ void load_next(const Strip& strip, bool has_weights) {
         if (band < bands && strip.steps > 0) {
             const unsigned stage = stages + slot * STAGE_NBYTES;
             const int from = strip.first_step + step, row = y0 + band * band_rows;
 #if BOXES
             if (threadIdx.x == 0) {
-                expect_bytes(arrival(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
-                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, arrival(slot));
+                if (!has_weights) ask_weights(strip, slot, from);
                 load_patch(stage, strip, from, row, arrival(slot));
             }
 #else
@@ -187,7 +201,7 @@ struct Walk {
 #if STAGES == 1
         if (!is_first) {
             __syncthreads();
-            load_next(strip);
+            load_next(strip, false);
         }
 #endif
 #if BOXES
@@ -201,7 +215,7 @@ struct Walk {
 #endif
         __syncthreads();
 #if STAGES > 1
-        load_next(strip);
+        load_next(strip, false);
 #endif
         const unsigned stage = stages + oldest * STAGE_NBYTES;
         if (++oldest == STAGES) {
