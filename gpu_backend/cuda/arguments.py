@@ -15,7 +15,7 @@ Value = np.uint64 | np.int32 | np.uint32 | np.float32 | np.void
 """A tensor map is np.void, its bytes as they are."""
 
 EncodeMap = Callable[[int, TensorMap], bytes]
-"""Given where the activations lie, returns a tensor map as kernels take it; `gpu_backend.cuda.driver.Driver.tensor_map`."""
+"""Given where activations lie, returns a tensor map as kernels take it: `gpu_backend.cuda.driver.Driver.tensor_map`."""
 
 
 class PackedArguments:

@@ -51,7 +51,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """How a GPU's copy engine finds boxes in activations; a kernel gets it by value, in the form that the driver gives it.
+    """How a GPU's copy engine finds boxes in activations; a kernel gets it by value, as the driver writes it.
 
     Attributes
     ----------

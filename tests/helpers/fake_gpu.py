@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.arguments import PackedArguments
-from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.cuda.driver import Event, Graph, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
 
 FAKE_GPU = Gpu(0, "Fake GPU", "sm_80", "sm_80", 1 << 30, 4, 100 << 10, 1 << 20, "GPU-fake")

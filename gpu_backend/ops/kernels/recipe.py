@@ -36,7 +36,7 @@ class KernelRecipe:
 
     @property
     def begins_early(self) -> bool:
-        """Whether the kernel itself waits for what it reads, so that it may begin before the one ahead of it has ended."""
+        """Whether the kernel itself waits for what it reads: it may begin before the one ahead of it has ended."""
         return "wait_for_inputs()" in self.source
 
     @property
