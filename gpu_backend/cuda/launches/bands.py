@@ -29,17 +29,19 @@ def products_of(after: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArra
     return roots * down.T[:_MOST_PRODUCTS], roots * along[:_MOST_PRODUCTS]
 
 
-def band_words(before: NDArray[np.float32], after: NDArray[np.float32], up: int, phase: int) -> NDArray[np.uint32]:
+def band_words(
+    before: NDArray[np.float32], after: NDArray[np.float32], up: int, phase: int, rank: int = 1
+) -> NDArray[np.uint32]:
     """Return the words of ``filtered_lrelu.cu``, (parts, lanes).
 
     Parameters
     ----------
     before, after
-        (6 * up,); (12,), or (12, 12) of a filter that is the same in all directions; gains in them. `rank_of` says
-        which bands the latter becomes: of its two products down the columns and then along the rows, or of its first
-        six rows.
+        (6 * up,); (12,), or (12, 12) of a filter that is the same in all directions; gains in them.
     phase
         Of the `up` samples that belong to one that is read, the first one's place.
+    rank
+        2: bands of the filter's two products, down the columns and then along the rows; 0: of its first six rows.
     """
     results, samples = np.arange(8)[:, None], np.arange(16)
     ups, downs = [], []
@@ -47,15 +49,14 @@ def band_words(before: NDArray[np.float32], after: NDArray[np.float32], up: int,
         place = 8 * part + results + phase
         tap = place // up + TAPS - 1 - samples
         ups.append(np.where((tap >= 0) & (tap < TAPS), before[np.clip(tap, 0, TAPS - 1) * up + place % up], 0.0))
-    for taps in _rows(after):
+    for taps in _rows(after, rank):
         for part in range(_PARTS):
             tap = 2 * TAPS - 1 - (16 * part + samples - 2 * results)
             downs.append(np.where((tap >= 0) & (tap < 2 * TAPS), taps[np.clip(tap, 0, 2 * TAPS - 1)], 0.0))
     return np.concatenate([_words(part) for part in (*ups, *ups, *downs)])
 
 
-def _rows(after: NDArray[np.float32]) -> NDArray[np.float64] | NDArray[np.float32]:
-    rank = rank_of(after)
+def _rows(after: NDArray[np.float32], rank: int) -> NDArray[np.float64] | NDArray[np.float32]:
     if rank == 1:
         return after[None]
     return after[:TAPS] if rank == 0 else np.concatenate(products_of(after))

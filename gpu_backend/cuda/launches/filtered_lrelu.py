@@ -87,8 +87,10 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
     if site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS:
         raise ValueError(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
     _, phase = _start(settings)
-    rank = rank_of(weights[step.weights["down_filter"]]) if settings.is_radial else 1
     picture_channels = 0 if site.rgb is None else site.rgb.channels
+    rank = 1
+    if settings.is_radial:  # beside the sums of two products there are no registers for a picture
+        rank = 0 if picture_channels else rank_of(weights[step.weights["down_filter"]])
     shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, rank, picture_channels)
     return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
 
@@ -120,7 +122,8 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
 
     def bands() -> NDArray[np.uint32]:
         after = _taps(step, weights, "down_filter")
-        return band_words(_taps(step, weights, "up_filter") * gain, after, settings.up, phase)
+        before = _taps(step, weights, "up_filter") * gain
+        return band_words(before, after, settings.up, phase, geometry.shape.rank)
 
     constants = [Constant(f"{step.layer}/bands", bands)]
     written = [_y_region(step, site)] if site.is_stored else []

@@ -16,7 +16,7 @@ _PIXEL = 2 * _CHANNELS
 _ROWS = 8
 """Rows of output of a step."""
 
-_TILES = range(3, 10)
+_TILES = range(3, 9)
 _STAGES = {2: 1, 4: 2}
 """Steps that are copied ahead, by `up`: with few new rows a step, one would not do."""
 

@@ -26,7 +26,7 @@
 // half of a pixel in `ring` and `kept` holds the even words of its channels, the second the odd ones, so that a thread
 // stores two neighbours.
 //
-// Macros: UP 2|4, PHASE, RANK 0|1|2, TILES, STAGES, MIN_BLOCKS, IMG_CHANNELS up to 8, 0 for none.
+// Macros: UP 2|4, PHASE, RANK 0|1|2, TILES, STAGES, MIN_BLOCKS, IMG_CHANNELS up to 8, 0 for none, as with RANK 2.
 // bands: words of each lane, gains in them, for bands of 8 rows by 16 in two halves: 2 of activated samples; the same once
 // more, since as first factors they need other registers and would be copied for every product; then 2 of output for each
 // product down the columns, with RANK 2 for each along the rows too; with RANK 0, 2 for each of the filter's first six rows.
@@ -66,13 +66,16 @@
 #define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
 #ifndef AT_ONCE
-#define AT_ONCE 4                       // columns, whose products do not wait for one another
+#define AT_ONCE (IMG_CHANNELS && UP == 4 ? 2 : 4)  // columns, whose products do not wait for one another
 #endif
 #define ROWS_LOADED 4                   // likewise
 #ifndef OUT_UNROLLED
 #define OUT_UNROLLED (IMG_CHANNELS ? 1 : 4)
 #endif
 #define STORES_MATRICES (LEVEL >= 900)
+#ifndef IN_PAIRS
+#define IN_PAIRS 1
+#endif
 
 __device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
@@ -86,6 +89,10 @@ __device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
     return to_half2(bounded(activate(low), most), bounded(activate(high), most));
 #endif
 }
+
+// A warp waits for the one right of it only, whose columns it reads too. Barrier 0 is everybody's.
+__device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arrive %0, 64;\n" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
     const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
@@ -209,8 +216,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < STAGES; ++i) load(i);
     int ring_row = 0;  // where a step's first new row goes
     for (int step = 0; step < steps; ++step) {
+#if IN_PAIRS
+        wait_copies<STAGES == 1 ? 0 : STAGES - 2>();
+        __syncthreads();
+        // All are done with the step before.
+        if (STAGES > 1 && step > 0) load(step - 1 + STAGES);
+#else
         wait_copies<STAGES - 1>();
         __syncthreads();
+#endif
         const unsigned char* const stage = stages + step % STAGES * STAGE_NBYTES;
 #pragma unroll
         for (int first = 0; first < NEW; first += ROWS_LOADED) {
@@ -239,6 +253,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
             }
         }
+#if IN_PAIRS
+        if (STAGES == 1) {
+            __syncthreads();
+            load(step + STAGES);
+        }
+#endif
         __syncwarp();
         ring_row = ring_row + NEW == RING ? 0 : ring_row + NEW;
         // The oldest row of the ring is the one that is written next. Two are behind the window.
@@ -300,8 +320,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
+#if IN_PAIRS
+            if (warp > 0) arrive_at(warp);
+            if (warp < TILES - 1) meet_at(warp + 1);
+#else
             __syncthreads();
             if (pass == 0) load(step + STAGES);
+#endif
             if (step >= LEAD && warp < TILES - 1) {
                 const unsigned from_kept = shared_address(kept + kept_place);
                 // Of output; what is before the first belongs to others.
@@ -387,7 +412,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
+#if IN_PAIRS
+            if (pass + 1 < PASSES) {
+                if (warp < TILES - 1) arrive_at(TILES + warp);
+                if (warp > 0) meet_at(TILES - 1 + warp);
+            }
+#else
             if (pass + 1 < PASSES) __syncthreads();
+#endif
         }
     }
 }

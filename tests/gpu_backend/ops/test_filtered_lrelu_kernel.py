@@ -79,7 +79,7 @@ def test_a_filtered_activation_equals_the_reference(flavour: str, case: FilterCa
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("tiles", range(3, 10))
+@pytest.mark.parametrize("tiles", range(3, 9))
 @pytest.mark.parametrize("segment", [8, 24])
 def test_every_way_to_cut_it_gives_the_reference(
     tiles: int, segment: int, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +129,7 @@ def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_
     variant: tuple[int, int, int], architecture: str
 ) -> None:
     up, phase, rank = variant
-    for picture_channels in (0, 3):
+    for picture_channels in (0, 3) if rank < 2 else (0,):
         case = FilterCase(
             24, 60, 61, up=up, low=6 * up - 1 - 4 * up - phase, is_radial=rank != 1, rank=rank or _MANY,
             picture_channels=picture_channels, half=True,
@@ -233,7 +233,7 @@ def test_a_band_is_the_filter(up: int, phase: int) -> None:
 def test_a_radial_filter_is_a_band_for_each_of_its_first_rows() -> None:
     case = FilterCase(8, 31, 29, is_radial=True)
     filters = filters_of(case)
-    parts = matrices(band_words(filters["up"], filters["down"], 2, 0))
+    parts = matrices(band_words(filters["up"], filters["down"], 2, 0, rank=0))
     assert parts.shape == (16, 8, 16)
     for row in range(6):
         alone = band_words(filters["up"], filters["down"][row], 2, 0)
@@ -244,7 +244,7 @@ def test_a_sum_of_two_products_is_bands_down_the_columns_and_along_the_rows() ->
     filters = filters_of(FilterCase(8, 31, 29, is_radial=True, rank=2))
     down, along = products_of(filters["down"])
     assert down.T @ along == pytest.approx(filters["down"], abs=1e-7)
-    parts = matrices(band_words(filters["up"], filters["down"], 2, 0))
+    parts = matrices(band_words(filters["up"], filters["down"], 2, 0, rank=2))
     assert parts.shape == (12, 8, 16)
     for number, taps in enumerate((*down, *along)):
         alone = band_words(filters["up"], taps.astype(np.float32), 2, 0)
