@@ -125,7 +125,7 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
         before = _taps(step, weights, "up_filter") * gain
         return band_words(before, after, settings.up, phase, geometry.shape.rank)
 
-    constants = [Constant(f"{step.layer}/bands", bands)]
+    constants = [Constant(f"{step.layer}/bands/{geometry.shape.rank}", bands)]
     written = [_y_region(step, site)] if site.is_stored else []
     picture: tuple[Argument, ...] = (None, None, None)
     flops, nbytes = _work(settings, site)
