@@ -66,11 +66,11 @@
 #define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
 #ifndef AT_ONCE
-#define AT_ONCE (IMG_CHANNELS && UP == 4 ? 2 : 4)  // columns, whose products do not wait for one another
+#define AT_ONCE (IMG_CHANNELS || UP == 2 && SETS == 2 ? 2 : 4)  // columns, whose products do not wait for one another
 #endif
 #define ROWS_LOADED 4                   // likewise
 #ifndef OUT_UNROLLED
-#define OUT_UNROLLED (IMG_CHANNELS ? 1 : 4)
+#define OUT_UNROLLED (IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4)
 #endif
 #define STORES_MATRICES (LEVEL >= 900)
 #ifndef IN_PAIRS
