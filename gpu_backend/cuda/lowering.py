@@ -2,11 +2,11 @@
 
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
-picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it; its toRGB stands
-alone. A StyleGAN1's normalisation follows its convolution, and brings the last layer's share of the picture. A layer
-that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and kernels that
-failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either can stand
-between two of the other.
+picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it, or brings its
+share of the picture. A StyleGAN1's normalisation follows its convolution, and brings the last layer's share of the
+picture. A layer that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and
+kernels that failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either
+can stand between two of the other.
 """
 
 from __future__ import annotations
@@ -156,7 +156,10 @@ class _Synthesis:
 
     def _filtered(self, step: Step) -> Built:
         out = step.outputs[0]
+        readers = self.readers.get(out, [])
         next_conv = self._next_conv(out)
+        # What toRGB reads has no style of another layer.
+        rgb_step = next((reader for reader in readers if reader.op == "to_rgb" and next_conv is None), None)
         site = FilterSite(
             batch=self.plan.key.batch,
             half=self.half,
@@ -164,6 +167,8 @@ class _Synthesis:
             y=out,
             next_style_offset=None if next_conv is None else self.layout.style_offset(_layer_name(next_conv)),
             style_stride=self.layout.style_width,
+            rgb=None if rgb_step is None else self._rgb_part(rgb_step, out),
+            is_stored=any(reader is not rgb_step for reader in readers),
         )
         reason = ""
         if not self.is_plain:
@@ -174,7 +179,11 @@ class _Synthesis:
             else:
                 reason = self.plain.get(fused_filter_recipe(geometry).digest, "")
                 if not reason:
+                    if site.rgb is not None:
+                        self.part_counts[site.rgb.region] = geometry.picture_parts
                     return fused_filter(step, site, self.weights, geometry)
+        if site.rgb is not None:
+            self.part_counts[site.rgb.region] = 1
         return plain_filter(step, site, self.weights, self.target, reason=reason)
 
     def _next_conv(self, out: str) -> Step | None:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.filtered_lrelu import FilterSite, filter_geometry, fused_filter, plain_filter
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
@@ -29,7 +30,10 @@ _GAP = 8
 
 @dataclass(frozen=True)
 class FilterCase:
-    """What is asked for; `low` zeros go before the first sample, and as many after the last as there have to be."""
+    """What is asked for; `low` zeros go before the first sample, and as many after the last as there have to be.
+
+    A radial filter is the sum of `rank` products of both axes.
+    """
 
     channels: int
     in_size: int
@@ -44,6 +48,9 @@ class FilterCase:
     act: BiasAct = BiasAct.of_layer("lrelu", clamp=256.0)
     is_styled: bool = True
     half: bool = False
+    rank: int = 6
+    picture_channels: int = 0
+    is_stored: bool = True
 
     @property
     def settings(self) -> FilteredLrelu:
@@ -72,14 +79,19 @@ class FilterCase:
     @property
     def site(self) -> FilterSite:
         """Where it stands."""
-        return FilterSite(self.batch, self.half, "x", "y", _GAP if self.is_styled else None, _GAP + pad8(self.channels))
+        rgb = RgbPart("synthesis.rgb", "rgb", self.picture_channels, _GAP, "rgb") if self.picture_channels else None
+        offset = _GAP if self.is_styled else None
+        stride = _GAP + pad8(self.channels)
+        return FilterSite(self.batch, self.half, "x", "y", offset, stride, rgb, self.is_stored)
 
     def __str__(self) -> str:
         """Return a test's id."""
         parts = [
             f"{self.channels}x{self.in_size}to{self.out_size}x{self.batch}",
             f"up{self.up}from{self.low}",
-            "radial" if self.is_radial else "",
+            f"radial{self.rank}" if self.is_radial else "",
+            f"picture{self.picture_channels}" if self.picture_channels else "",
+            "" if self.is_stored else "unstored",
             "" if self.is_styled else "unstyled",
             "fp16" if self.half else "fp32",
         ]
@@ -94,10 +106,14 @@ def filters_of(case: FilterCase) -> Weights:
         np.hanning(count + 2)[1:-1] * random.uniform(0.5, 1.5, count) for count in (settings.up_taps, case.down_taps)
     )
     if case.is_radial:
-        quarter = random.uniform(-0.2, 1.0, (case.down_taps // 2,) * 2)
+        columns, rows = (random.uniform(-0.2, 1.0, (case.rank, case.down_taps // 2)) for _ in range(2))
+        quarter = columns.T @ rows
         half = np.concatenate((quarter, quarter[::-1]))
         down = np.concatenate((half, half[:, ::-1]), axis=1)
-    return {"up": (up / up.sum()).astype(np.float32), "down": (down / down.sum()).astype(np.float32)}
+    found = {"up": (up / up.sum()).astype(np.float32), "down": (down / down.sum()).astype(np.float32)}
+    if case.picture_channels:
+        found["rgb"] = random.standard_normal((case.picture_channels, case.channels, 1, 1)).astype(np.float32)
+    return found
 
 
 def build(flavour: str, case: FilterCase, target: Target) -> Built:
@@ -135,6 +151,13 @@ def check_filter_case(
         * (styles[:, None, None, _GAP : _GAP + case.channels] if case.is_styled else 1.0)
         for settings in (case.settings, free)
     )
+    if case.picture_channels:
+        weight = filters_of(case)["rgb"][:, :, 0, 0] * styles[:, None, _GAP : _GAP + case.channels]
+        picture = np.einsum("bhwo,bio->bhwi", expected, weight.astype(np.float64))
+        error = error_of(found["rgb"].sum(axis=0), picture)
+        assert error < TOLERANCE[flavour][case.half], f"{error} of the picture with {built.launches[0].recipe.title}"
+    if "y" not in found:
+        return
     assert not found["y"][..., case.channels :].any(), "padding of y does not hold zeros"
     error = error_of(found["y"][..., : case.channels], expected, float(np.abs(unclamped).max()))
     assert error < TOLERANCE[flavour][case.half], f"{error} with {built.launches[0].recipe.title}"

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.bands import band_words
+from gpu_backend.cuda.launches.bands import band_words, rank_of
 from gpu_backend.cuda.launches.built import Built
-from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region
+from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_weight_constant
+from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
@@ -25,6 +27,7 @@ NEXT_STYLE = 2
 
 _THREADS = 256
 _PLAIN_TILES = (8, 4, 2, 1)
+_MOST_PICTURE_CHANNELS = 8
 _MOST_NUMBERS = 2**31 - 1
 _LARGEST_HALF = 65504.0
 _ASYMMETRY = 1e-5
@@ -35,7 +38,14 @@ _ASYMMETRY = 1e-5
 class FilterSite:
     """Where a filtered activation stands: regions that it reads and writes, the style of what reads them.
 
-    `next_style_offset` is in floats in a sample's row of ``styles``; None: the result is stored as it is.
+    Attributes
+    ----------
+    next_style_offset
+        In floats in a sample's row of ``styles``; None: the result is stored as it is.
+    rgb
+        The toRGB that reads the result, if one does.
+    is_stored
+        Whether anything else reads the result; plain kernels store it always.
     """
 
     batch: int
@@ -44,6 +54,8 @@ class FilterSite:
     y: str
     next_style_offset: int | None
     style_stride: int
+    rgb: RgbPart | None = None
+    is_stored: bool = True
 
     @property
     def dtype(self) -> str:
@@ -72,8 +84,14 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
         )
     if settings.is_radial and not _is_symmetric(weights[step.weights["down_filter"]]):
         raise ValueError("fused filters are the same in all directions, this layer's is not")
+    if site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS:
+        raise ValueError(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
     _, phase = _start(settings)
-    shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, settings.is_radial)
+    picture_channels = 0 if site.rgb is None else site.rgb.channels
+    rank = 1
+    if settings.is_radial:  # beside the sums of two products there are no registers for a picture
+        rank = 0 if picture_channels else rank_of(weights[step.weights["down_filter"]])
+    shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, rank, picture_channels)
     return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
 
 
@@ -83,16 +101,20 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
     defines = {
         "UP": shape.up,
         "PHASE": shape.phase,
-        "RADIAL": int(shape.is_radial),
+        "RANK": shape.rank,
         "TILES": tile.tiles,
         "STAGES": geometry.stages,
         "MIN_BLOCKS": tile.blocks,
+        "IMG_CHANNELS": shape.picture_channels,
     }
     return KernelRecipe("filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
 
 
 def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: FilterGeometry) -> Built:
-    """Build the fused kernel. Reads ``site.x`` and ``styles``; writes and declares ``site.y``."""
+    """Build the fused kernel.
+
+    Reads ``site.x`` and ``styles``; writes and declares ``site.y``, if it is stored, and the region of ``site.rgb``.
+    """
     settings: FilteredLrelu = step.attributes
     first, phase = _start(settings)
     # Half of the activation's gain goes along each axis.
@@ -100,24 +122,53 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
 
     def bands() -> NDArray[np.uint32]:
         after = _taps(step, weights, "down_filter")
-        return band_words(_taps(step, weights, "up_filter") * gain, after, settings.up, phase)
+        before = _taps(step, weights, "up_filter") * gain
+        return band_words(before, after, settings.up, phase, geometry.shape.rank)
 
-    made = Constant(f"{step.layer}/bands", bands)
+    constants = [Constant(f"{step.layer}/bands/{geometry.shape.rank}", bands)]
+    written = [_y_region(step, site)] if site.is_stored else []
+    picture: tuple[Argument, ...] = (None, None, None)
+    flops, nbytes = _work(settings, site)
+    rgb, side = site.rgb, settings.out_size
+    if rgb is not None:
+        constants.append(rgb_weight_constant(rgb.weight, weights))
+        picture = constant(constants[-1].key), region("styles", rgb.style_offset), region(rgb.region)
+        shape = (geometry.picture_parts, site.batch, side, side, rgb.channels)
+        written.append(Region(rgb.region, shape, "float32", "scratch"))
+        flops += 2 * site.batch * side**2 * settings.channels * rgb.channels
+        nbytes += 4 * math.prod(shape)
+        if not site.is_stored:
+            nbytes -= 2 * site.batch * side**2 * settings.channels
+    read, stored, style = _regions(site)
     arguments: tuple[Argument, ...] = (
-        *_regions(site),
-        constant(made.key),
+        read,
+        stored if site.is_stored else None,
+        style,
+        constant(constants[0].key),
+        *picture,
         *_sizes(settings, site),
         np.int32(first),
         np.int32(first),
         np.int32(geometry.tile.segment),
         _word(min(_clamp(settings), _LARGEST_HALF)),
     )
-    recipe, threads, shared = fused_filter_recipe(geometry), geometry.tile.threads, geometry.shared_nbytes
-    return _built(step, site, recipe, geometry.grid, threads, shared, arguments, (made,), is_fused=True)
+    recipe = fused_filter_recipe(geometry)
+    launch = Launch(
+        layer=step.layer,
+        label=recipe.stem,
+        recipe=recipe,
+        grid=geometry.grid,
+        block=(geometry.tile.threads, 1, 1),
+        shared_nbytes=geometry.shared_nbytes,
+        arguments=arguments,
+        flops=flops,
+        nbytes=nbytes,
+    )
+    return Built((launch,), tuple(constants), tuple(written))
 
 
 def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target, *, reason: str = "") -> Built:
-    """Build the plain kernel, for any filters; regions as those of `fused_filter`.
+    """Build the plain kernel, for any filters, and toRGB's after it; regions as those of `fused_filter`.
 
     Raises
     ------
@@ -157,40 +208,46 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
     }
     recipe = KernelRecipe("plain_filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
     grid = ((-(-settings.out_size // tile)) ** 2, pad8(settings.channels) // 4, site.batch)
-    shared = _shared_nbytes(settings, tile)
-    return _built(step, site, recipe, grid, _THREADS, shared, arguments, constants, is_fused=False, reason=reason)
-
-
-def _built(
-    step: Step,
-    site: FilterSite,
-    recipe: KernelRecipe,
-    grid: tuple[int, int, int],
-    threads: int,
-    shared_nbytes: int,
-    arguments: tuple[Argument, ...],
-    constants: tuple[Constant, ...],
-    *,
-    is_fused: bool,
-    reason: str = "",
-) -> Built:
-    settings: FilteredLrelu = step.attributes
-    side, channels = settings.out_size, settings.channels
+    flops, nbytes = _work(settings, site)
     launch = Launch(
         layer=step.layer,
         label=recipe.stem,
         recipe=recipe,
         grid=grid,
-        block=(threads, 1, 1),
-        shared_nbytes=shared_nbytes,
+        block=(_THREADS, 1, 1),
+        shared_nbytes=_shared_nbytes(settings, tile),
         arguments=arguments,
-        flops=settings.flops(site.batch),
-        nbytes=settings.nbytes(site.batch) // (2 if site.half else 1),
-        is_fused=is_fused,
+        flops=flops,
+        nbytes=nbytes,
+        is_fused=False,
         reason=reason,
     )
-    shape = (site.batch, side, side, pad8(channels))
-    return Built((launch,), constants, (Region(site.y, shape, site.dtype, "scratch"),))
+    layer = Built((launch,), constants, (_y_region(step, site),))
+    if site.rgb is None:
+        return layer
+    picture = plain_to_rgb(
+        site.rgb,
+        site.y,
+        weights,
+        site.batch,
+        settings.out_size,
+        settings.channels,
+        site.style_stride,
+        half=site.half,
+        reason=reason,
+    )
+    return Built.joined((layer, picture))
+
+
+def _work(settings: FilteredLrelu, site: FilterSite) -> tuple[int, int]:
+    """Return operations, and bytes of what is read and written, each once."""
+    return settings.flops(site.batch), settings.nbytes(site.batch) // (2 if site.half else 1)
+
+
+def _y_region(step: Step, site: FilterSite) -> Region:
+    settings: FilteredLrelu = step.attributes
+    side = settings.out_size
+    return Region(site.y, (site.batch, side, side, pad8(settings.channels)), site.dtype, "scratch")
 
 
 def _regions(site: FilterSite) -> tuple[Argument, ...]:

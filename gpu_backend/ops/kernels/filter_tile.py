@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 TAPS = 6
 """Of a phase of the filter before the activation; the one after it has twice as many."""
 
-_CHANNELS = 16
+_EIGHT = 8
+_CHANNELS = 2 * _EIGHT
 _PIXEL = 2 * _CHANNELS
 _ROWS = 8
 """Rows of output of a step."""
 
-_TILES = (3, 5, 7, 9)
+_TILES = range(3, 9)
 _STAGES = {2: 1, 4: 2}
 """Steps that are copied ahead, by `up`: with few new rows a step, one would not do."""
 
-_WARPS = 16
-"""Of a multiprocessor: a thread has 128 registers."""
+_WARPS = {0: 16, 1: 16, 2: 12}
+"""Of a multiprocessor, by `rank`: a thread has 128 registers, or with two products' sums 168."""
 
 _RESERVED_NBYTES = 1024
 """Shared memory that the system takes of every block."""
@@ -34,14 +36,27 @@ _MOST_SEGMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class FilterShape:
-    """What there is to compute: sides, padded channels, pictures; `phase` is the first sample's place in its group."""
+    """What there is to compute.
+
+    Attributes
+    ----------
+    out_size, channels, batch
+        Side, channels with padding, pictures.
+    phase
+        The first sample's place among the `up` of its group.
+    rank
+        Of how many products of both axes the filter after the activation is the sum; 0: of more than two.
+    picture_channels
+        Of the picture whose share comes along; 0 for none.
+    """
 
     out_size: int
     channels: int
     batch: int
     up: int
     phase: int
-    is_radial: bool
+    rank: int
+    picture_channels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +106,22 @@ class FilterGeometry:
         return _CHANNELS
 
     @property
+    def picture_parts(self) -> int:
+        """Shares of the picture, one for the channels of a block."""
+        return -(-self.shape.channels // self.channels)
+
+    @property
     def steps(self) -> int:
         """Steps of a block; those before the first that is activated count little."""
         return -(-self.tile.segment // _ROWS) + 1
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks: of channels, strips times segments, pictures."""
-        side = self.shape.out_size
-        across = -(-side // self.width) * -(-side // self.tile.segment)
-        return -(-self.shape.channels // self.channels), across, self.shape.batch
+        """Blocks: pairs of eight channels of a strip, segments, pictures."""
+        side, shape = self.shape.out_size, self.shape
+        # A block's share of the picture is of channels of one strip.
+        eights = 2 * self.picture_parts if shape.picture_channels else -(-shape.channels // _EIGHT)
+        return -(-(-(-side // self.width) * eights) // 2), -(-side // self.tile.segment), shape.batch
 
     @property
     def shared_nbytes(self) -> int:
@@ -119,8 +140,7 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
     """
 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
-        channels, across, pictures = geometry.grid
-        blocks = -(-channels * across * pictures // multiprocessors)
+        blocks = -(-math.prod(geometry.grid) // multiprocessors)
         at_once = min(blocks, geometry.tile.blocks) * geometry.tile.tiles / _SCHEDULERS
         return blocks * geometry.tile.tiles * (geometry.steps + 0.5) * (1.0 + _WAITS / at_once), geometry.tile.tiles
 
@@ -134,7 +154,7 @@ def _geometries(shape: FilterShape, shared_nbytes: int) -> Iterator[FilterGeomet
     fewest = -(-shape.out_size // _LONGEST_SEGMENT)
     segments = {-(-shape.out_size // count) for count in range(fewest, _MOST_SEGMENTS + 1)}
     for tiles in _TILES:
-        blocks = min(shared_nbytes // (_shared_nbytes(shape, tiles) + _RESERVED_NBYTES), _WARPS // tiles)
+        blocks = min(shared_nbytes // (_shared_nbytes(shape, tiles) + _RESERVED_NBYTES), _WARPS[shape.rank] // tiles)
         if blocks >= 1:
             for segment in sorted({-(-rows // _ROWS) * _ROWS for rows in segments}):
                 yield FilterGeometry(shape, FilterTile(tiles, segment, blocks))
@@ -144,6 +164,6 @@ def _shared_nbytes(shape: FilterShape, tiles: int) -> int:
     new = 16 // shape.up
     window = TAPS + new
     stage = new * (new * (tiles - 1) + window) * _PIXEL
-    kept = (2 if shape.is_radial else 1) * _ROWS * (tiles * 16 * _PIXEL + 16)
+    kept = max(shape.rank, 1) * _ROWS * (tiles * 16 * _PIXEL + 16)
     ring = tiles * (8 + new) * (16 * _PIXEL + 16)
     return _STAGES[shape.up] * stage + kept + ring

@@ -4,36 +4,42 @@
 //     16 activated samples   = BAND (16 x 16) * the WINDOW samples that they are made of
 //     8 samples of output    = BAND (8 x 32)  * 32 activated ones, of which 26 count
 //
-// Filters have six taps a phase before the activation; the one after it has twelve, halves each axis, and is a product of
-// both axes. With t counting the samples that are activated, s = t + PHASE, an axis takes
+// Filters have six taps a phase before the activation; the one after it has twelve, halves each axis, and is a sum of
+// RANK products of both axes. With t counting the samples that are activated, s = t + PHASE, an axis takes
 //     u[t] = sum_i up_taps[s % UP][i] x[first + s / UP - i]     i = 0 .. 5, x is 0 outside
-// A block walks down a strip of TILES * 16 activated columns, 16 channels; a warp owns 16 of the columns. A step is 16
-// activated rows:
+// A block walks down two strips of TILES * 16 activated columns, 8 channels each: those that lie after one another when
+// all strips' eights of channels are counted, so mostly 16 channels of one strip. A warp owns 16 of the columns. A step
+// is 16 activated rows:
 //     NEW samples of a column arrive       in shared memory, copied STAGES steps ahead
 //     -> filtered along the row            `ring`, the warp's own
 //     -> filtered along the column, activated, filtered along the column     in registers: a sum is the next one's factor
-//     -> 8 rows of output, all columns     `kept`
+//     -> 8 rows of output, all columns, of each product     `kept`
 //     -> filtered along the row            in registers, to y, by all warps but the last
-// With RADIAL the filter after the activation is the same in all directions, and no product of two:
+// With RANK 0 the filter after the activation is the same in all directions, and no sum of few products. Twice a step:
 //     -> filtered along the column, activated         in registers
-//     -> 16 activated rows, all columns    `kept`
+//     -> 8 activated rows, all columns    `kept`
 //     -> for each row of output that one of them adds to, filtered along the row with the filter's row
+// With IMG_CHANNELS a block makes its share of a picture, and stores y only where that is not null:
+//     rgb_parts[channel block][picture][pixel][i] = sum_o rgb_weight[i][o] rgb_style[o] y[pixel][o]
 // Pixels are 32 bytes in shared memory, of every second four the halves are exchanged: eight in a row meet all banks, and
-// so do eight in a column, rows being 16 bytes longer than they need. In `ring` and `kept` the first half of a pixel holds
-// the even words of its channels, the second the odd ones, so that a thread stores two neighbours.
+// so do eight in a column, rows being 16 bytes longer than they need. Where threads store words and no matrices, the first
+// half of a pixel in `ring` and `kept` holds the even words of its channels, the second the odd ones, so that a thread
+// stores two neighbours.
 //
-// Macros: UP 2|4, PHASE, RADIAL, TILES, STAGES, MIN_BLOCKS.
+// Macros: UP 2|4, PHASE, RANK 0|1|2, TILES, STAGES, MIN_BLOCKS, IMG_CHANNELS up to 8, 0 for none, as with RANK 2.
 // bands: words of each lane, gains in them, for bands of 8 rows by 16 in two halves: 2 of activated samples; the same once
-// more, since as first factors they need other registers and would be copied for every product; 2 of output, or 2 for each
-// of the first six rows of a filter that is the same in all directions.
+// more, since as first factors they need other registers and would be copied for every product; then 2 of output for each
+// product down the columns, with RANK 2 for each along the rows too; with RANK 0, 2 for each of the filter's first six rows.
 // first_x, first_y: x's sample at i = 0 of t = -PHASE. segment: rows of output of a block, a multiple of 8.
-// Grid: blocks of channels, strips x segments, pictures.
+// Grid: pairs of eights of channels, of all strips; segments; pictures.
 #define HALF 1
 #define ACTIVATION 2
 // part: types
 // part: activation
 // part: copies
 // part: half_products
+#define DEPTH 16
+// part: tensor_core
 
 #define TAPS 6
 #define CHANNELS 16
@@ -44,17 +50,32 @@
 #define LEAD (8 / NEW)                  // steps that arrive before the first that is activated; OLD + 2 rows
 #define RING (8 + NEW)                  // rows
 #define RING_PITCH (16 * PIXEL + 16)
-#define KEPT_ROWS (RADIAL ? 16 : 8)
-#define DOWN_ROWS (RADIAL ? TAPS : 1)
+#define RADIAL (RANK == 0)
+#define PASSES (RADIAL ? 2 : 1)         // over the activated rows of a step
+#define SETS (RANK == 2 ? 2 : 1)        // of rows that are kept
+#define KEPT_ROWS (8 * SETS)
+#define OUT_ROWS (8 / PASSES)           // of a pass
+#define BANDS (RADIAL ? TAPS : RANK == 2 ? 4 : 1)
+#define ACROSS (RANK == 2 ? 2 : 0)      // first of the bands along the row
 #define KEPT_PITCH (TILES * 16 * PIXEL + 16)
 #define COLUMNS (NEW * (TILES - 1) + WINDOW)
-#define SUMS (RADIAL ? TAPS : 16)        // under way: of rows of output, the newest first; of 8 rows in a column
+#define SUMS (RADIAL ? TAPS : 16 * RANK) // under way: of rows of output, the newest first; of 8 rows in a column
 #define THREADS (32 * TILES)
 #define WIDTH (8 * (TILES - 1))         // of a strip, in outputs
 #define STAGE_NBYTES (NEW * COLUMNS * PIXEL)
 #define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
-#define AT_ONCE 4                       // columns, whose products do not wait for one another
+#ifndef AT_ONCE
+#define AT_ONCE (IMG_CHANNELS || UP == 2 && SETS == 2 ? 2 : 4)  // columns, whose products do not wait for one another
+#endif
+#define ROWS_LOADED 4                   // likewise
+#ifndef OUT_UNROLLED
+#define OUT_UNROLLED (IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4)
+#endif
+#define STORES_MATRICES (LEVEL >= 900)
+#ifndef IN_PAIRS
+#define IN_PAIRS 1
+#endif
 
 __device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
@@ -69,9 +90,14 @@ __device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
 #endif
 }
 
+// A warp waits for the one right of it only, whose columns it reads too. Barrier 0 is everybody's.
+__device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arrive %0, 64;\n" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
+
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
     const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
-    int in_size, int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
+    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts, int in_size,
+    int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
     extern __shared__ float4 shared[];
     unsigned char* const stages = reinterpret_cast<unsigned char*>(shared);
     unsigned char* const kept = stages + STAGES * STAGE_NBYTES;
@@ -79,30 +105,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     unsigned char* const ring = kept + KEPT_ROWS * KEPT_PITCH + warp * (RING * RING_PITCH);
 
     const int strips = (out_size + WIDTH - 1) / WIDTH;
-    const int x0 = static_cast<int>(blockIdx.y) % strips * WIDTH, y0 = static_cast<int>(blockIdx.y) / strips * segment;
+    // A picture's share is of all channels of a block, so they lie in one strip.
+    const int eights = IMG_CHANNELS ? (channels + 15) / 16 * 2 : channels / 8;
+    const int y0 = static_cast<int>(blockIdx.y) * segment;
     const int rows = min(segment, out_size - y0);
     const size_t sample = blockIdx.z;
     const int steps = LEAD + (rows + 7) / 8 + 1;
 
-    unsigned up[2][2], up_both[4], down[DOWN_ROWS][2][2];
+    unsigned up[2][2], up_both[4], down[BANDS][2][2];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         up[i / 2][i % 2] = bands[i * 32 + lane];
         up_both[i % 2 * 2 + i / 2] = bands[(4 + i) * 32 + lane];
 #pragma unroll
-        for (int row = 0; row < DOWN_ROWS; ++row) down[row][i / 2][i % 2] = bands[(8 + row * 4 + i) * 32 + lane];
+        for (int band = 0; band < BANDS; ++band) down[band][i / 2][i % 2] = bands[(8 + band * 4 + i) * 32 + lane];
     }
 
     // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
     const T* const picture = x + sample * in_size * in_size * channels;
     const int copied_row = tid / ROW_CHUNKS, copied_column = tid % ROW_CHUNKS / 2, copied_chunk = tid % 2;
-    const int from_column = first_x + x0 / (UP / 2) - (OLD - 1) + copied_column;
-    const int from_channel = blockIdx.x * CHANNELS + copied_chunk * 8;
+    const int copied_strip = static_cast<int>(2 * blockIdx.x + copied_chunk) / eights;
+    const int from_column = first_x + copied_strip * (WIDTH / (UP / 2)) - (OLD - 1) + copied_column;
+    const int from_channel = static_cast<int>(2 * blockIdx.x + copied_chunk) % eights * 8;
     int from_row = first_y + y0 / (UP / 2) - (OLD + 1) + copied_row;
     int from_place = (from_row * in_size + from_column) * channels + from_channel;
     const int to_place = (copied_row * COLUMNS + copied_column) * PIXEL + half_of(copied_chunk, copied_column);
     const bool copies = copied_row < ROWS_AT_ONCE;
-    const bool is_inside = static_cast<unsigned>(from_column) < static_cast<unsigned>(in_size) && from_channel < channels;
+    const bool is_inside =
+        static_cast<unsigned>(from_column) < static_cast<unsigned>(in_size) && from_channel < channels && copied_strip < strips;
     auto load = [&](int step) {
         if (step < steps && copies) {
             const unsigned to = shared_address(stages + step % STAGES * STAGE_NBYTES + to_place);
@@ -128,17 +158,56 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     const int kept_column = place + 8 * (matrix / 2);
     const int kept_place = warp * (16 * PIXEL) + kept_column * PIXEL + half_of(matrix % 2, kept_column);
 
-    const int channel = blockIdx.x * CHANNELS + 4 * word;
-    const bool has_channel = channel < channels;
-    unsigned style[2] = {0x3C003C00u, 0x3C003C00u};
-    if (next_style != nullptr && has_channel) {
-        const float* const from = next_style + sample * style_stride + channel;
-        style[0] = to_half2(from[0], from[1]);
-        style[1] = to_half2(from[2], from[3]);
+    // What a lane stores of a pixel's 16 channels, where.
+#if STORES_MATRICES
+    const int own_half = lane % 2, channel_in_half = 0, own_column = lane / 2 % 8, own_row = lane / 16;
+    const int ring_place = (place + 8 * (matrix % 2)) * PIXEL + half_of(matrix / 2, place);
+    const int kept_row = SETS == 2 ? place + 8 * (matrix / 2) : place;
+    const int turned_row = kept_row * KEPT_PITCH + (warp * 16 + (SETS == 2 ? 0 : matrix / 2)) * PIXEL;
+    const unsigned turned_to[2] = {
+        shared_address(kept + turned_row + half_of(matrix % 2, 0)), shared_address(kept + turned_row + half_of(matrix % 2, 4))};
+#else
+    const int own_half = word / 2, channel_in_half = word % 2 * 4, own_column = quad, own_row = 0;
+#endif
+    const int own_strip = static_cast<int>(2 * blockIdx.x + own_half) / eights;
+    const int channel = static_cast<int>(2 * blockIdx.x + own_half) % eights * 8 + channel_in_half;
+    const bool has_channel = channel < channels && own_strip < strips;
+#if !IMG_CHANNELS
+    unsigned style[2];  // of the channels whose sums a lane has
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int held = STORES_MATRICES ? quad + 8 * i : quad / 2 * 4 + quad % 2 + 2 * i;
+        const int unit = 2 * blockIdx.x + held / 8, styled = unit % eights * 8 + held % 8;
+        style[i] = 0x3C003C00u;
+        if (next_style != nullptr && styled < channels) {
+            const float factor = next_style[sample * style_stride + styled];
+            style[i] = to_half2(factor, factor);
+        }
     }
-    const int to_column = x0 + warp * 8 + quad;
-    const bool has_output = has_channel && to_column < out_size;
-    T* const corner = y + ((sample * out_size + y0) * out_size + to_column) * channels + channel;
+#endif
+    const int to_column = own_strip * WIDTH + warp * 8 + own_column;
+    const bool has_output = has_channel && to_column < out_size && (!IMG_CHANNELS || y != nullptr);
+    T* const to_picture = y + sample * out_size * out_size * channels;
+    const int corner = ((y0 + own_row) * out_size + to_column) * channels + channel;
+#if IMG_CHANNELS
+    const int pair = static_cast<int>(blockIdx.x) % (eights / 2);
+    const int rgb_column = static_cast<int>(blockIdx.x) / (eights / 2) * WIDTH + warp * 8 + quad;
+    const bool has_rgb = rgb_column < out_size && 2 * word < IMG_CHANNELS;
+    unsigned rgb_of[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int from = pair * 16 + (STORES_MATRICES ? 8 * i + 2 * word : 4 * word + 2 * i);
+        float pairs[2] = {0.0f, 0.0f};
+        if (quad < IMG_CHANNELS && from < channels) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+                pairs[e] = rgb_weight[quad * channels + from + e] * rgb_style[sample * style_stride + from + e];
+        }
+        rgb_of[i] = to_half2(pairs[0], pairs[1]);
+    }
+    float* const rgb_picture = rgb_parts + (pair * gridDim.z + sample) * out_size * out_size * IMG_CHANNELS;
+    const int rgb_corner = (y0 * out_size + rgb_column) * IMG_CHANNELS + 2 * word;
+#endif
 
     unsigned sums[SUMS][2];
 #pragma unroll
@@ -147,113 +216,210 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < STAGES; ++i) load(i);
     int ring_row = 0;  // where a step's first new row goes
     for (int step = 0; step < steps; ++step) {
+#if IN_PAIRS
+        wait_copies<STAGES == 1 ? 0 : STAGES - 2>();
+        __syncthreads();
+        // All are done with the step before.
+        if (STAGES > 1 && step > 0) load(step - 1 + STAGES);
+#else
         wait_copies<STAGES - 1>();
         __syncthreads();
+#endif
         const unsigned char* const stage = stages + step % STAGES * STAGE_NBYTES;
 #pragma unroll
-        for (int row = 0; row < NEW; ++row) {
-            unsigned samples[4];
-            load_turned(samples, shared_address(stage + row * (COLUMNS * PIXEL) + sample_place));
+        for (int first = 0; first < NEW; first += ROWS_LOADED) {
+            unsigned samples[ROWS_LOADED][4];
 #pragma unroll
-            for (int chunk = 0; chunk < 2; ++chunk) {
-                unsigned made[2];
-                const unsigned factor[2] = {samples[2 * chunk], samples[2 * chunk + 1]};
-                product(made, up_both, factor);
+            for (int i = 0; i < ROWS_LOADED; ++i) {
+                load_turned(samples[i], shared_address(stage + (first + i) * (COLUMNS * PIXEL) + sample_place));
+            }
 #pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    *reinterpret_cast<unsigned*>(
-                        ring + (ring_row + row) * RING_PITCH + (quad + 8 * i) * PIXEL + half_of(word % 2, quad) +
-                        (2 * chunk + word / 2) * 4) = made[i];
+            for (int i = 0; i < ROWS_LOADED; ++i) {
+                unsigned made[2][2];
+#pragma unroll
+                for (int chunk = 0; chunk < 2; ++chunk) {
+                    const unsigned factor[2] = {samples[i][2 * chunk], samples[i][2 * chunk + 1]};
+                    product(made[chunk], up_both, factor);
                 }
+                unsigned char* const to = ring + (ring_row + first + i) * RING_PITCH;
+#if STORES_MATRICES
+                store_matrices(shared_address(to + ring_place), made[0][0], made[0][1], made[1][0], made[1][1]);
+#else
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    *reinterpret_cast<unsigned*>(
+                        to + (quad + 8 * (k % 2)) * PIXEL + half_of(word % 2, quad) + (2 * (k / 2) + word / 2) * 4) = made[k / 2][k % 2];
+                }
+#endif
             }
         }
+#if IN_PAIRS
+        if (STAGES == 1) {
+            __syncthreads();
+            load(step + STAGES);
+        }
+#endif
         __syncwarp();
         ring_row = ring_row + NEW == RING ? 0 : ring_row + NEW;
-        if (step >= LEAD) {
-            // The oldest row of the ring is the one that is written next.
-            const int oldest = ring_row + window_row < RING ? ring_row + window_row : ring_row + window_row - RING;
-            const unsigned char* const from = ring + oldest * RING_PITCH;
-            unsigned char* const to = kept + quad * KEPT_PITCH + warp * (16 * PIXEL) + word * 4;
+        // The oldest row of the ring is the one that is written next. Two are behind the window.
+        unsigned char* const behind = ring + ring_row * RING_PITCH;
+        const int oldest = ring_row + window_row < RING ? ring_row + window_row : ring_row + window_row - RING;
+        const unsigned char* const from = ring + oldest * RING_PITCH;
 #pragma unroll
-            for (int first = 0; first < 16; first += AT_ONCE) {
-                unsigned window[AT_ONCE][4], done[AT_ONCE][KEPT_ROWS / 4];
+        for (int pass = 0; pass < PASSES; ++pass) {
+            if (step >= LEAD) {
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    const int column = first + i;
-                    load_turned(window[i], shared_address(from + column * PIXEL + half_of(matrix % 2, column)));
-                }
+                for (int first = 0; first < 16; first += AT_ONCE) {
+                    unsigned window[AT_ONCE][4], done[AT_ONCE][2 * SETS];
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    unsigned activated[4];
-#pragma unroll
-                    for (int part = 0; part < 2; ++part) {
-                        unsigned made[2];
-                        product(made, window[i], up[part]);
-                        activated[2 * part] = leaky(made[0], bound);
-                        activated[2 * part + 1] = leaky(made[1], bound);
+                    for (int i = 0; i < AT_ONCE; ++i) {
+                        const int column = first + i;
+                        load_turned(window[i], shared_address(from + column * PIXEL + half_of(matrix % 2, column)));
                     }
-#if RADIAL
 #pragma unroll
-                    for (int part = 0; part < 4; ++part) done[i][part] = activated[part];
+                    for (int i = 0; i < AT_ONCE; ++i) {
+                        unsigned activated[4];
+#pragma unroll
+                        for (int part = 0; part < 2 / PASSES; ++part) {
+                            unsigned made[2];
+                            product(made, window[i], up[RADIAL ? pass : part]);
+                            activated[2 * part] = leaky(made[0], bound);
+                            activated[2 * part + 1] = leaky(made[1], bound);
+                        }
+#if RADIAL
+                        done[i][0] = activated[0], done[i][1] = activated[1];
 #else
-                    unsigned next[2];
-                    product(next, activated, down[0][0]);
-                    product_plus(done[i], activated, down[0][1], sums[first + i][0], sums[first + i][1]);
-                    sums[first + i][0] = next[0], sums[first + i][1] = next[1];
+#pragma unroll
+                        for (int set = 0; set < SETS; ++set) {
+                            unsigned next[2], both[2];
+                            unsigned(&sum)[2] = sums[set * 16 + first + i];
+                            product(next, activated, down[set][0]);
+                            product_plus(both, activated, down[set][1], sum[0], sum[1]);
+                            sum[0] = next[0], sum[1] = next[1];
+                            done[i][2 * set] = both[0], done[i][2 * set + 1] = both[1];
+                        }
+#endif
+                    }
+#if STORES_MATRICES
+#pragma unroll
+                    for (int i = 0; i < AT_ONCE; i += 2 / SETS) {
+                        const int column = first + i, last = i + 2 / SETS - 1;
+                        store_turned(turned_to[column / 4 % 2] + column * PIXEL, done[i][0], done[i][1], done[last][2 * SETS - 2], done[last][2 * SETS - 1]);
+                    }
+#else
+                    unsigned char* const to = kept + quad * KEPT_PITCH + warp * (16 * PIXEL) + word * 4;
+#pragma unroll
+                    for (int i = 0; i < AT_ONCE; ++i) {
+#pragma unroll
+                        for (int part = 0; part < 2 * SETS; ++part) {
+                            *reinterpret_cast<unsigned*>(
+                                to + part / 2 * (8 * KEPT_PITCH) + (first + i) * PIXEL + half_of(part % 2, first + i)) =
+                                turned(done[i][part]);
+                        }
+                    }
 #endif
                 }
-#pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-#pragma unroll
-                    for (int part = 0; part < KEPT_ROWS / 4; ++part) {
-                        *reinterpret_cast<unsigned*>(
-                            to + part / 2 * (8 * KEPT_PITCH) + (first + i) * PIXEL + half_of(part % 2, first + i)) =
-                            turned(done[i][part]);
-                    }
-                }
             }
-        }
-        __syncthreads();
-        load(step + STAGES);
-        if (step >= LEAD && warp < TILES - 1) {
-            const unsigned from = shared_address(kept + kept_place);
-            // Of output; what is before the first belongs to others.
-            const int first_row = (step - LEAD) * 8 - (RADIAL ? TAPS - 1 : 8);
-            T* to = corner + static_cast<long long>(first_row) * out_size * channels;
-#pragma unroll(RADIAL ? 8 : 4)
-            for (int row = 0; row < 8; ++row) {
-                unsigned samples[2][4], sum[2];
+#if IN_PAIRS
+            if (warp > 0) arrive_at(warp);
+            if (warp < TILES - 1) meet_at(warp + 1);
+#else
+            __syncthreads();
+            if (pass == 0) load(step + STAGES);
+#endif
+            if (step >= LEAD && warp < TILES - 1) {
+                const unsigned from_kept = shared_address(kept + kept_place);
+                // Of output; what is before the first belongs to others.
+                const int first_row = (step - LEAD) * 8 - (RADIAL ? TAPS - 1 : 8) + pass * OUT_ROWS;
+#pragma unroll(OUT_UNROLLED)
+                for (int row = 0; row < OUT_ROWS; row += 2) {
+                    unsigned sum[2][2];
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        unsigned samples[2][4];
 #if RADIAL
 #pragma unroll
-                for (int odd = 0; odd < 2; ++odd) {
-                    load_turned(samples[0], from + (2 * row + odd) * KEPT_PITCH);
-                    load_turned(samples[1], from + (2 * row + odd) * KEPT_PITCH + 16 * PIXEL);
+                        for (int odd = 0; odd < 2; ++odd) {
+                            load_turned(samples[0], from_kept + (2 * (row + i) + odd) * KEPT_PITCH);
+                            load_turned(samples[1], from_kept + (2 * (row + i) + odd) * KEPT_PITCH + 16 * PIXEL);
 #pragma unroll
-                    for (int i = 0; i < 2 * TAPS; ++i) {
-                        const int age = i % TAPS, tap = 2 * age + odd;
-                        product_plus(
-                            sums[age], samples[i / TAPS], down[tap < TAPS ? tap : 2 * TAPS - 1 - tap][i / TAPS],
-                            sums[age][0], sums[age][1]);
-                    }
-                }
-                sum[0] = sums[TAPS - 1][0], sum[1] = sums[TAPS - 1][1];
+                            for (int k = 0; k < 2 * TAPS; ++k) {
+                                const int age = k % TAPS, tap = 2 * age + odd;
+                                product_plus(
+                                    sums[age], samples[k / TAPS], down[tap < TAPS ? tap : 2 * TAPS - 1 - tap][k / TAPS],
+                                    sums[age][0], sums[age][1]);
+                            }
+                        }
+                        sum[i][0] = sums[TAPS - 1][0], sum[i][1] = sums[TAPS - 1][1];
 #pragma unroll
-                for (int age = TAPS - 1; age > 0; --age) sums[age][0] = sums[age - 1][0], sums[age][1] = sums[age - 1][1];
-                sums[0][0] = sums[0][1] = 0u;
+                        for (int age = TAPS - 1; age > 0; --age) sums[age][0] = sums[age - 1][0], sums[age][1] = sums[age - 1][1];
+                        sums[0][0] = sums[0][1] = 0u;
 #else
-                load_turned(samples[0], from + row * KEPT_PITCH);
-                load_turned(samples[1], from + row * KEPT_PITCH + 16 * PIXEL);
-                product(sum, samples[0], down[0][0]);
-                product_plus(sum, samples[1], down[0][1], sum[0], sum[1]);
+                        sum[i][0] = sum[i][1] = 0u;
+#pragma unroll
+                        for (int set = 0; set < SETS; ++set) {
+                            load_turned(samples[0], from_kept + (8 * set + row + i) * KEPT_PITCH);
+                            load_turned(samples[1], from_kept + (8 * set + row + i) * KEPT_PITCH + 16 * PIXEL);
+                            product_plus(sum[i], samples[0], down[ACROSS + set][0], sum[i][0], sum[i][1]);
+                            product_plus(sum[i], samples[1], down[ACROSS + set][1], sum[i][0], sum[i][1]);
+                        }
 #endif
-                uint2 value;
-                value.x = multiply_add2(turned(sum[0]), style[0], 0u);
-                value.y = multiply_add2(turned(sum[1]), style[1], 0u);
-                if (has_output && static_cast<unsigned>(first_row + row) < static_cast<unsigned>(rows)) {
-                    *reinterpret_cast<uint2*>(to) = value;
+                    }
+#if !IMG_CHANNELS
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) sum[i / 2][i % 2] = multiply_add2(sum[i / 2][i % 2], style[i % 2], 0u);
+#endif
+                    T* const to = to_picture + (corner + (first_row + row) * out_size * channels);
+#if STORES_MATRICES
+                    // Turned by way of shared memory, behind the window; the other of both rows may still be read.
+                    unsigned char* const turning = behind + row / 2 % 2 * RING_PITCH;
+                    store_turned(
+                        shared_address(turning + matrix / 2 * (8 * PIXEL) + place * PIXEL + half_of(matrix % 2, place)), sum[0][0], sum[0][1],
+                        sum[1][0], sum[1][1]);
+                    __syncwarp();
+                    if (has_output && static_cast<unsigned>(first_row + row + own_row) < static_cast<unsigned>(rows)) {
+                        *reinterpret_cast<uint4*>(to) =
+                            *reinterpret_cast<const uint4*>(turning + lane / 2 * PIXEL + half_of(lane % 2, lane / 2));
+                    }
+#else
+                    unsigned made[2][2];
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        made[i][0] = turned(sum[i][0]), made[i][1] = turned(sum[i][1]);
+                        if (has_output && static_cast<unsigned>(first_row + row + i) < static_cast<unsigned>(rows)) {
+                            *reinterpret_cast<uint2*>(to + i * out_size * channels) = make_uint2(made[i][0], made[i][1]);
+                        }
+                    }
+#endif
+#if IMG_CHANNELS
+                    unsigned pixels[4];  // a left factor: pixels of both rows by channels
+#if STORES_MATRICES
+                    load_matrices(
+                        pixels, shared_address(turning + matrix % 2 * (8 * PIXEL) + place * PIXEL + half_of(matrix / 2, place)));
+#else
+                    pixels[0] = made[0][0], pixels[1] = made[1][0], pixels[2] = made[0][1], pixels[3] = made[1][1];
+#endif
+                    float rgb[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+                    multiply(rgb, pixels, rgb_of[0], rgb_of[1]);
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        const int at = first_row + row + i;
+                        if (!has_rgb || static_cast<unsigned>(at) >= static_cast<unsigned>(rows)) continue;
+                        float* const to_rgb = rgb_picture + (rgb_corner + at * out_size * IMG_CHANNELS);
+                        to_rgb[0] = rgb[2 * i];
+                        if (IMG_CHANNELS % 2 == 0 || 2 * word + 1 < IMG_CHANNELS) to_rgb[1] = rgb[2 * i + 1];
+                    }
+#endif
                 }
-                to += out_size * channels;
             }
+#if IN_PAIRS
+            if (pass + 1 < PASSES) {
+                if (warp < TILES - 1) arrive_at(TILES + warp);
+                if (warp > 0) meet_at(TILES - 1 + warp);
+            }
+#else
+            if (pass + 1 < PASSES) __syncthreads();
+#endif
         }
     }
 }

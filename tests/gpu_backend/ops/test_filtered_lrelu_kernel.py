@@ -10,11 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.compiler import compile_kernel
-from gpu_backend.cuda.launches.bands import band_words
+from gpu_backend.cuda.launches.bands import band_words, products_of, rank_of
 from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, fused_filter_recipe, plain_filter
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.tiles import SMALLEST_SHARED_NBYTES
 from gpu_backend.errors import DeviceError
+from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -39,6 +40,13 @@ CASES = (
     FilterCase(8, 31, 29, up=4, low=-3),
     FilterCase(8, 31, 29, up=4, low=-3, is_radial=True),
     FilterCase(8, 31, 1, up=4, low=-3),
+    FilterCase(24, 54, 52, is_radial=True, rank=2),
+    FilterCase(40, 31, 29, up=4, low=-5, is_radial=True, rank=2, batch=2),
+    FilterCase(8, 31, 29, is_radial=True, rank=1, is_styled=False),
+    FilterCase(32, 31, 60, picture_channels=3, is_styled=False),
+    FilterCase(40, 31, 29, up=4, low=-5, picture_channels=1, is_styled=False, batch=2),
+    FilterCase(24, 31, 29, is_radial=True, picture_channels=4, is_styled=False, is_stored=False),
+    FilterCase(8, 31, 29, is_radial=True, rank=2, picture_channels=3, is_styled=False, is_stored=False, batch=2),
     FilterCase(56, 150, 148, act=BiasAct.of_layer("lrelu", clamp=0.5)),
     FilterCase(8, 31, 29, act=BiasAct.of_layer("lrelu")),
 )
@@ -48,8 +56,10 @@ ODD = (
     FilterCase(5, 40, 13, up=1, low=5, up_taps=8, down=3, down_taps=9, act=BiasAct.of_layer("swish", clamp=0.5)),
 )
 """What only the plain kernel runs."""
-PHASES = [(up, phase, is_radial) for is_radial in (True, False) for up in (4, 2) for phase in reversed(range(up))]
-"""Every way in which samples fall on pixels, with either filter; those that take most registers first."""
+PHASES = [(up, phase, rank) for rank in (2, 0, 1) for up in (4, 2) for phase in reversed(range(up))]
+"""Every way in which samples fall on pixels, with each kind of filter; those that take most registers first."""
+_MANY = 6
+"""Products whose sum is a filter that no few make up."""
 
 
 def each() -> list[Any]:
@@ -69,7 +79,7 @@ def test_a_filtered_activation_equals_the_reference(flavour: str, case: FilterCa
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("tiles", [3, 5, 7, 9])
+@pytest.mark.parametrize("tiles", range(3, 9))
 @pytest.mark.parametrize("segment", [8, 24])
 def test_every_way_to_cut_it_gives_the_reference(
     tiles: int, segment: int, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
@@ -83,18 +93,32 @@ def test_every_way_to_cut_it_gives_the_reference(
         return geometry
 
     monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.choose_filter_tile", choose)
-    for case in (FilterCase(24, 60, 61), FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, batch=2)):
+    for case in (
+        FilterCase(24, 60, 61, picture_channels=3, is_styled=False),
+        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, batch=2),
+        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, rank=2, batch=2),
+    ):
         check_filter_case("fused", replace(case, half=True), target)
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("level", ["750", "800"])
 @pytest.mark.parametrize(
-    "case", [FilterCase(24, 60, 61), FilterCase(24, 40, 61, up=4, low=-2, is_radial=True)], ids=str
+    "case",
+    [
+        FilterCase(24, 60, 61),
+        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True),
+        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, rank=2),
+        FilterCase(24, 60, 61, picture_channels=3, is_styled=False),
+    ],
+    ids=str,
 )
-def test_what_turing_runs_gives_the_reference(case: FilterCase, gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_older_gpus_run_gives_the_reference(
+    case: FilterCase, level: str, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def older(geometry: FilterGeometry) -> KernelRecipe:
         recipe = fused_filter_recipe(geometry)
-        return replace(recipe, defines=(("LEVEL", "750"), *recipe.defines))
+        return replace(recipe, defines=(("LEVEL", level), *recipe.defines))
 
     monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.fused_filter_recipe", older)
     check_filter_case("fused", replace(case, half=True), target_of(gpu))
@@ -102,38 +126,42 @@ def test_what_turing_runs_gives_the_reference(case: FilterCase, gpu: Gpu, monkey
 
 @pytest.mark.parametrize(("variant", "architecture"), dealt_to_all(PHASES))
 def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_nothing(
-    variant: tuple[int, int, bool], architecture: str
+    variant: tuple[int, int, int], architecture: str
 ) -> None:
-    up, phase, is_radial = variant
-    case = FilterCase(24, 60, 61, up=up, low=6 * up - 1 - 4 * up - phase, is_radial=is_radial, half=True)
-    (launch,) = build("fused", case, H200).launches
-    assert dict(launch.recipe.defines)["PHASE"] == str(phase)
-    kernel = compile_kernel(launch.recipe, architecture)
-    assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
-    blocks = int(dict(launch.recipe.defines)["MIN_BLOCKS"])
-    assert blocks * launch.block[0] * kernel.registers <= 65536
-    assert kernel.shared_nbytes <= 48 << 10
+    up, phase, rank = variant
+    for picture_channels in (0, 3) if rank < 2 else (0,):
+        case = FilterCase(
+            24, 60, 61, up=up, low=6 * up - 1 - 4 * up - phase, is_radial=rank != 1, rank=rank or _MANY,
+            picture_channels=picture_channels, half=True,
+        )  # fmt: skip
+        (launch,) = build("fused", case, H200).launches
+        defines = dict(launch.recipe.defines)
+        expected = {"PHASE": phase, "RANK": rank, "IMG_CHANNELS": picture_channels}
+        assert expected == {name: int(defines[name]) for name in expected}
+        kernel = compile_kernel(launch.recipe, architecture)
+        assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
+        assert int(defines["MIN_BLOCKS"]) * launch.block[0] * kernel.registers <= 65536
+        assert kernel.shared_nbytes <= 48 << 10
 
 
 def test_a_launch_covers_all_outputs_of_all_channels() -> None:
     for case in CASES:
         settings = case.settings
         geometry = filter_geometry(case.step, replace(case.site, half=True), filters_of(case), H200)
-        channels, across, pictures = geometry.grid
+        pairs, segments, pictures = geometry.grid
         strips = -(-settings.out_size // geometry.width)
-        assert across % strips == 0
-        assert across // strips * geometry.tile.segment >= settings.out_size
+        assert 2 * pairs - strips * -(-settings.channels // 8) in ((0, 1) if not case.picture_channels else (0, strips))
+        assert segments * geometry.tile.segment >= settings.out_size
         assert geometry.width % (settings.up // 2) == 0
         assert geometry.tile.segment % 8 == 0
-        assert channels * geometry.channels >= settings.channels
         assert pictures == case.batch
 
 
-@pytest.mark.parametrize(("up", "is_radial"), [(2, False), (4, False), (2, True), (4, True)])
+@pytest.mark.parametrize(("up", "rank"), [(up, rank) for up in (2, 4) for rank in (0, 1, 2)])
 @pytest.mark.parametrize("shared_nbytes", [SMALLEST_SHARED_NBYTES, 101376, 232448])
-def test_a_large_layer_walks_far_and_a_small_one_is_shared_out(up: int, is_radial: bool, shared_nbytes: int) -> None:
-    large = choose_filter_tile(FilterShape(1044, 56, 1, up, 0, is_radial), 132, shared_nbytes)
-    small = choose_filter_tile(FilterShape(36, 512, 1, up, 0, is_radial), 132, shared_nbytes)
+def test_a_large_layer_walks_far_and_a_small_one_is_shared_out(up: int, rank: int, shared_nbytes: int) -> None:
+    large = choose_filter_tile(FilterShape(1044, 56, 1, up, 0, rank), 132, shared_nbytes)
+    small = choose_filter_tile(FilterShape(36, 512, 1, up, 0, rank), 132, shared_nbytes)
     assert large.tile.segment >= 64
     assert small.grid[0] * small.grid[1] >= 64
     for geometry in (large, small):
@@ -143,7 +171,7 @@ def test_a_large_layer_walks_far_and_a_small_one_is_shared_out(up: int, is_radia
 
 def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
     with pytest.raises(ValueError, match="shared memory"):
-        choose_filter_tile(FilterShape(36, 512, 1, 2, 0, is_radial=False), 132, 16384)
+        choose_filter_tile(FilterShape(36, 512, 1, 2, 0, rank=1), 132, 16384)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +181,7 @@ def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
         (ODD[1], "6 taps"),
         (FilterCase(8, 31, 29, act=BiasAct.of_layer("relu")), "leaky"),
         (FilterCase(8, 40000, 40000), "count"),
+        (FilterCase(8, 31, 29, picture_channels=9), "pictures"),
     ],
 )
 def test_what_has_no_fused_kernel_is_refused_in_words(case: FilterCase, why: str) -> None:
@@ -162,7 +191,7 @@ def test_what_has_no_fused_kernel_is_refused_in_words(case: FilterCase, why: str
 
 def test_a_filter_that_is_not_its_own_mirror_image_is_refused_in_words() -> None:
     case = FilterCase(8, 31, 29, is_radial=True)
-    weights = filters_of(case)
+    weights = dict(filters_of(case))
     weights["down"][0, 3] *= 1.01
     with pytest.raises(ValueError, match="directions"):
         filter_geometry(case.step, case.site, weights, H200)
@@ -204,11 +233,49 @@ def test_a_band_is_the_filter(up: int, phase: int) -> None:
 def test_a_radial_filter_is_a_band_for_each_of_its_first_rows() -> None:
     case = FilterCase(8, 31, 29, is_radial=True)
     filters = filters_of(case)
-    parts = matrices(band_words(filters["up"], filters["down"], 2, 0))
+    parts = matrices(band_words(filters["up"], filters["down"], 2, 0, rank=0))
     assert parts.shape == (16, 8, 16)
     for row in range(6):
         alone = band_words(filters["up"], filters["down"][row], 2, 0)
         assert np.array_equal(parts[4 + 2 * row : 6 + 2 * row], matrices(alone)[4:])
+
+
+def test_a_sum_of_two_products_is_bands_down_the_columns_and_along_the_rows() -> None:
+    filters = filters_of(FilterCase(8, 31, 29, is_radial=True, rank=2))
+    down, along = products_of(filters["down"])
+    assert down.T @ along == pytest.approx(filters["down"], abs=1e-7)
+    parts = matrices(band_words(filters["up"], filters["down"], 2, 0, rank=2))
+    assert parts.shape == (12, 8, 16)
+    for number, taps in enumerate((*down, *along)):
+        alone = band_words(filters["up"], taps.astype(np.float32), 2, 0)
+        assert parts[4 + 2 * number : 6 + 2 * number] == pytest.approx(matrices(alone)[4:], abs=1e-4)
+
+
+def test_a_filter_is_two_products_only_where_what_is_left_out_is_less_than_rounding() -> None:
+    taps = {rank: filters_of(FilterCase(8, 31, 29, is_radial=True, rank=rank))["down"] for rank in (1, 2, 3, _MANY)}
+    assert {rank: rank_of(down) for rank, down in taps.items()} == {1: 2, 2: 2, 3: 0, _MANY: 0}
+    assert rank_of(taps[1][0]) == 1
+    design = StyleGAN3Design(resolution=1024, channel_base=65536, channel_max=1024, kernel=1, is_radial=True)
+    found = {name: rank_of(down) for name, down in design.filters().items() if down.ndim == 2}
+    assert [name.split(".")[1] for name, rank in found.items() if rank == 0] == ["L8_276_406", "L11_1044_102"]
+    for name, rank in found.items():
+        down, along = products_of(design.filters()[name])
+        rounded = design.filters()[name].astype(np.float16).astype(np.float64)
+        error, rounding = (float(np.abs(other - design.filters()[name]).max()) for other in (down.T @ along, rounded))
+        assert error < 4 * rounding or rank == 0
+
+
+def test_a_picture_comes_with_the_layer_which_is_stored_only_where_it_is_read() -> None:
+    case = FilterCase(40, 31, 29, picture_channels=3, is_styled=False, half=True)
+    for is_stored in (True, False):
+        built = build("fused", replace(case, is_stored=is_stored), H200)
+        shapes = {region.name: region.shape for region in built.regions}
+        assert shapes.pop("rgb") == (3, 1, 29, 29, 3)
+        assert shapes == ({"y": (1, 29, 29, 40)} if is_stored else {})
+        (launch,) = built.launches
+        assert (launch.arguments[1] is not None) == is_stored
+    labels = [launch.label for launch in build("plain", case, H200).launches]
+    assert labels == ["plain_filtered_lrelu", "plain_to_rgb"]
 
 
 def matrices(words: NDArray[np.uint32]) -> NDArray[np.float64]:

@@ -9,6 +9,20 @@ __device__ __forceinline__ void load_turned(unsigned (&value)[4], unsigned addre
                  : "r"(address));
 }
 
+#if LEVEL >= 900
+// Four 8 x 8 matrices that a warp holds, as they are and turned; lane l gives the address of row l % 8 of matrix l / 8.
+__device__ __forceinline__ void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_turned(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(address), "r"(a), "r"(b), "r"(c),
+                 "r"(d)
+                 : "memory");
+}
+#endif
+
 // An 8 x 8 matrix that a warp holds, turned.
 __device__ __forceinline__ unsigned turned(unsigned value) {
     unsigned other;

@@ -15,8 +15,12 @@ __device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
 #elif ACTIVATION == 2
     asm("max.f16x2 %0, %0, %1;" : "+r"(word) : "r"(multiply_add2(word, 0x32663266u, 0u)));  // times 0.2
 #endif
+#if LEVEL >= 860
+    asm("min.NaN.xorsign.abs.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound));  // the smaller size, the sign of both
+#else
     asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound ^ 0x80008000u));
     asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(word) : "r"(bound));
+#endif
     return word;
 }
 #endif
