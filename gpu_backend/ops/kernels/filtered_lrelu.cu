@@ -37,6 +37,7 @@
 // part: types
 // part: activation
 // part: copies
+// part: early
 // part: half_products
 #define DEPTH 16
 // part: tensor_core
@@ -95,8 +96,8 @@ __device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arriv
 __device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
-    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
-    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts, int in_size,
+    const T* x, T* __restrict__ y, const float* next_style, const unsigned* __restrict__ bands,
+    const float* __restrict__ rgb_weight, const float* rgb_style, float* __restrict__ rgb_parts, int in_size,
     int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
     extern __shared__ float4 shared[];
     unsigned char* const stages = reinterpret_cast<unsigned char*>(shared);
@@ -120,6 +121,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
         for (int band = 0; band < BANDS; ++band) down[band][i / 2][i % 2] = bands[(8 + band * 4 + i) * 32 + lane];
     }
+
+    wait_for_inputs();
 
     // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
     const T* const picture = x + sample * in_size * in_size * channels;
