@@ -13,7 +13,8 @@
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
-// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER.
+// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
+// BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
 // part: types
 // part: tensor_core
 // part: activation
@@ -49,6 +50,9 @@
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
 // part: conv_walk
+#if MOMENTS
+// part: moments
+#endif
 
 // The nine products: which of the four neighbours, which tap, which phase. Neighbour: 2 * (row before) + (column before).
 __device__ __forceinline__ constexpr int neighbour_of(int product) { return product < 4 ? 0 : product < 6 ? 2 : product < 8 ? 1 : 3; }
@@ -113,6 +117,18 @@ __device__ __forceinline__ void accumulate(
 #endif
 }
 
+#if MOMENTS
+// What is left of the bias at an output.
+__device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
+#if BLURS_BIAS
+    const bool is_row = row == 0 || row == side - 1, is_column = column == 0 || column == side - 1;
+    return is_row && is_column ? 0x38803880u : is_row || is_column ? 0x3A003A00u : ONES;
+#else
+    return ONES;
+#endif
+}
+#endif
+
 // Where eight channels of t at a row and a column of the band lie; groups are exchanged against bank conflicts.
 __device__ __forceinline__ int t_offset(int row, int column, int group) {
     return ((row * T_COLUMNS + column) * GROUPS + (group ^ ((column >> 1) & (GROUPS - 1)))) * 16;
@@ -125,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp) {
+    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
+    float2* __restrict__ moments) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
     __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
@@ -155,7 +172,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const bool there = channel < cout;
         shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
         shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+#if MOMENTS
+        shared_style[i] = to_half(there && strengths ? strengths[channel] : 0.0f);  // of the noise: there is no style
+#else
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+#endif
     }
     // A band's first row of t lets this row of outputs be finished; the first band's outputs begin TAPS - 1 rows later.
     auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
@@ -185,6 +206,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     }
     // A column's last rows, filtered along the row, are kept from band to band where they take no registers from the sums.
     uint4* const carried = reinterpret_cast<uint4*>(t + 8 * POSITIONS * CHANNELS) + tid;
+#if MOMENTS
+    unsigned char* const told_at = WALK > 1 ? t + 8 * POSITIONS * CHANNELS + JOBS * TAPS * THREADS * 16 : pool;
+#endif
 
     unsigned slot = 0;
     for (int band = 0; band < bands; ++band) {
@@ -251,11 +275,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         auto tap_at = [&](int p, int) { return f[p]; };
 #endif
         const unsigned bound = to_half2(clamp, clamp);
+#if MOMENTS
+        Moments told(told_at);
+        if (WALK > 1 && band > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
+#endif
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
             const int index = fresh(tid) + job * THREADS;
             const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * 8;
-            if (index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side) continue;
+            const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side;
+#if MOMENTS
+            const unsigned busy = __ballot_sync(0xffffffffu, !is_idle);
+#endif
+            if (is_idle) continue;
             const uint4 biases = *reinterpret_cast<const uint4*>(&shared_bias[group * 8]);
             const unsigned bias_of[4] = {biases.x, biases.y, biases.z, biases.w};
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
@@ -292,7 +324,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     unsigned raw[4], out[4];
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
+#if MOMENTS
+                        unsigned z = multiply_add2(style_of[i], shift, multiply_add2(bias_of[i], bias_share(output + row, 2 * x0 + column, side), 0u));
+#else
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
+#endif
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(tap_at(p, output + row), filtered[p][i], z);
 #if ACTIVATION <= 2 && LEVEL >= 800
@@ -303,8 +339,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         z = to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
 #endif
                         raw[i] = z;
-                        out[i] = multiply_add2(z, style_of[i], 0u);
+                        out[i] = MOMENTS ? z : multiply_add2(z, style_of[i], 0u);
                     }
+#if MOMENTS
+                    if (row == begin && job == 0) {  // the block's first row of outputs: about the warp's first pixel in it
+                        unsigned one[4];
+#pragma unroll
+                        for (int i = 0; i < 4; ++i) one[i] = __shfl_sync(busy, out[i], index % GROUPS);
+                        told.set_about(one);
+                        if (index % 32 < GROUPS) *reinterpret_cast<uint4*>(told.abouts(index / 32) + group * 8) = make_uint4(one[0], one[1], one[2], one[3]);
+                    }
+                    told.add(out);
+#endif
                     const int offset = ((output + row) * side + 2 * x0 + column) * cout + channel;
                     if (y != nullptr) *reinterpret_cast<uint4*>(picture + offset) = make_uint4(out[0], out[1], out[2], out[3]);
                     if (y_raw != nullptr) *reinterpret_cast<uint4*>(raw_picture + offset) = make_uint4(raw[0], raw[1], raw[2], raw[3]);
@@ -317,5 +363,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
 #endif
         }
+#if MOMENTS
+        told.end_band(band == 0);
+#endif
     }
+#if MOMENTS
+    const int columns = min(2 * COLUMNS, side - 2 * x0);
+    Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
+               [&](int warp) {
+                   int pixels = 0;
+#pragma unroll
+                   for (int job = 0; job < JOBS; ++job) {
+                       pixels += 2 * rows * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
+                   }
+                   return pixels;
+               });
+#endif
 }
