@@ -16,7 +16,7 @@ __device__ __forceinline__ void total(float (&sums)[4]) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128) adain_input(
+extern "C" __global__ void __launch_bounds__(128, 4) adain_input(
     const T* __restrict__ x, T* y, const float* __restrict__ style, const float* __restrict__ bias,
     const float* __restrict__ strength, const float* __restrict__ noise, const float* __restrict__ noise_gain,
     const unsigned* __restrict__ noise_source, int noise_layer, int side, int cout, int channels, int style_stride,

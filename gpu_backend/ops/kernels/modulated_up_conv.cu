@@ -368,13 +368,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
     }
 #if MOMENTS
-    const int columns = min(2 * COLUMNS, side - 2 * x0);
+    const int block = fresh(blockIdx.x), across = (fresh(side) / 2 + COLUMNS - 1) / COLUMNS;
+    const int columns = min(2 * COLUMNS, side - 2 * (block % across * COLUMNS));
+    const int height = 2 * min(SEGMENT, side / 2 - block / across * SEGMENT);
     Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
                [&](int warp) {
                    int pixels = 0;
 #pragma unroll
                    for (int job = 0; job < JOBS; ++job) {
-                       pixels += 2 * rows * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
+                       pixels += height * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
                    }
                    return pixels;
                });
