@@ -151,7 +151,7 @@ def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
 
 
 def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[Launch | None, Launch | None]:
-    """Return who tells a launch what no plain kernel does, and whom it tells: the fused launches beside it, of its layer.
+    """Return who tells a launch what no plain kernel does, and whom it tells: those beside it, of its layer.
 
     A StyleGAN1's convolution sums for the normalisation, which is right only if that was.
     """

@@ -108,9 +108,7 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
     if flavour == "plain":
         plain = plain_modulated_up_conv if work.is_up else plain_modulated_conv
         return Built.joined((plain(work, conv, weights, target), plain_adain(case.step, site, weights)))
-    asked = ConvSite(
-        case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent
-    )
+    asked = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent)
     geometry = conv_geometry(work, asked, target)
     normal = adain(case.step, site, weights, target, geometry)
     return Built.joined((fused_conv(work, asked, weights, geometry), normal))

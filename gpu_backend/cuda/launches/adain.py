@@ -261,9 +261,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
 def _tile(step: Step, site: AdainSite, target: Target) -> AdainTile:
     settings: AdainConv | AdainUpConv = step.attributes
     cout = pad8(settings.out_channels)
-    return AdainTile.of(
-        settings.resolution, cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None
-    )
+    return AdainTile.of(settings.resolution, cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None)
 
 
 def _layer_region(site: AdainSite, side: int, cout: int) -> Region:

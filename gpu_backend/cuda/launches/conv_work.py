@@ -210,7 +210,7 @@ class ConvSite:
     y_raw
         Gets the output as it is; None: nobody reads it.
     moments
-        Gets what blocks tell of a StyleGAN1's layer, (batch, blocks, channels, mean and squares) float32; None: not asked.
+        Gets what blocks tell of a StyleGAN1's layer, (batch, blocks, channels, mean and squares); None: nothing.
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     """
