@@ -368,9 +368,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
     }
 #if MOMENTS
+    // Counted again where threads have most registers and sums fill them: then nothing of it is kept from the beginning.
     const int block = fresh(blockIdx.x), across = (fresh(side) / 2 + COLUMNS - 1) / COLUMNS;
-    const int columns = min(2 * COLUMNS, side - 2 * (block % across * COLUMNS));
-    const int height = 2 * min(SEGMENT, side / 2 - block / across * SEGMENT);
+    const int columns = min(2 * COLUMNS, side - 2 * (MIN_BLOCKS > 1 ? x0 : block % across * COLUMNS));
+    const int height = 2 * (MIN_BLOCKS > 1 ? rows : min(SEGMENT, side / 2 - block / across * SEGMENT));
     Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
                [&](int warp) {
                    int pixels = 0;
