@@ -15,11 +15,14 @@ class _BatchTiles(TileTable):
 
     batch: int = 1
 
-    def choose(self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0) -> ConvTile:
+    def choose(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> ConvTile:
         """Return the tile for a shape, given so many pictures of it."""
         asked = replace(shape, batch=self.batch)
         # Not super(): a dataclass with slots is another class than the one that is written here.
-        return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels)
+        riders = {"taps": taps, "picture_channels": picture_channels}
+        return TileTable.choose(self, asked, **riders, has_moments=has_moments)
 
 
 def target_of_batch(target: Target, batch: int) -> Target:

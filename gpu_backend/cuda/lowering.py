@@ -3,10 +3,10 @@
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of a toRGB's shares makes the
 picture's bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it, or brings its
-share of the picture. A StyleGAN1's normalisation follows its convolution, and brings the last layer's share of the
-picture. A layer that is shown instead of the picture gives what it gives, without anybody's style. Plans for fp32, and
-kernels that failed on this GPU, run the plain kernels instead, which share the layout of every region, so that either
-can stand between two of the other.
+share of the picture. A StyleGAN1's normalisation follows its convolution, which sums for it, and brings the last
+layer's share of the picture. A layer that is shown instead of the picture gives what it gives, without anybody's
+style. Plans for fp32, and kernels that failed on this GPU, run the plain kernels instead, which share the layout of
+every region, so that either can stand between two of the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.adain import AdainSite, adain_launches, constant_input
+from gpu_backend.cuda.launches.adain import AdainSite, adain, adain_input, adain_recipe, plain_adain
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
@@ -206,33 +206,47 @@ class _Synthesis:
         return self._either(ConvWork.of_step(step), site)
 
     def _adain(self, step: Step) -> Built:
-        out, batch = step.outputs[0], self.plan.key.batch
-        if step.op == "adain_input":
-            constant = next(item for item in self.plan.steps if item.op == "constant")
-            pixels = constant_input(constant.weights["const"], self.weights, half=self.half)
-            x, before = Address(pixels.key, "constant"), Built((), (pixels,))
-        else:
-            work, raw = ConvWork.of_step(step), f"{out}/conv"
-            scaled = self.weights[work.weight] * np.float32(work.weight_scale)
-            exponent = weight_exponent(scaled) if self.half else 0
-            site = replace(self._site(step.inputs[0], ""), y=raw, weight_exponent=exponent)
-            x, before = Address(raw, "region"), self._either(work, site)
-        readers = self.readers.get(out, [])
-        rgb = self._rgb_part(readers[0], out) if [reader.op for reader in readers] == ["to_rgb"] else None
-        adain_site = AdainSite(
-            batch=batch,
+        out, readers = step.outputs[0], self.readers.get(step.outputs[0], [])
+        site = AdainSite(
+            batch=self.plan.key.batch,
             half=self.half,
-            x=x,
-            is_shared=step.op == "adain_input",
+            x=f"{out}/activated",
+            moments=f"{out}/moments",
             y=out,
             style_offset=self.layout.style_offset(_layer_name(step)),
             style_stride=self.layout.style_width,
-            rgb=rgb,
         )
-        normal = adain_launches(step, adain_site, self.weights, self.target, self.plain, is_plain=self.is_plain)
-        if rgb is not None:
-            self.part_counts.update({item.name: item.shape[0] for item in normal.regions if item.name == rgb.region})
-        return Built.joined((before, normal))
+        if step.op == "adain_input":
+            constant = next(item for item in self.plan.steps if item.op == "constant")
+            return adain_input(step, site, self.weights, constant.weights["const"])
+        rgb = self._rgb_part(readers[0], out) if [reader.op for reader in readers] == ["to_rgb"] else None
+        return self._normalised_conv(step, replace(site, rgb=rgb))
+
+    def _normalised_conv(self, step: Step, site: AdainSite) -> Built:
+        """Build a convolution and its normalisation: both fused, since one asks the other, or both plain."""
+        work = ConvWork.of_step(step)
+        exponent = weight_exponent(self.weights[work.weight] * np.float32(work.weight_scale)) if self.half else 0
+        conv = replace(self._site(step.inputs[0], ""), y=site.x, weight_exponent=exponent)
+        reason = ""
+        if not self.is_plain:
+            asked = replace(conv, moments=site.moments)
+            try:
+                geometry = conv_geometry(work, asked, self.target)
+            except ValueError as error:
+                reason = str(error)
+            else:
+                recipes = fused_recipe(work, asked, geometry), adain_recipe(step, site, self.target)
+                reason = next((self.plain[one.digest] for one in recipes if one.digest in self.plain), "")
+                if not reason:
+                    normal = adain(step, site, self.weights, self.target, geometry)
+                    if site.rgb is not None:
+                        self.part_counts[site.rgb.region] = normal.regions[0].shape[0]
+                    return Built.joined((fused_conv(work, asked, self.weights, geometry), normal))
+        if site.rgb is not None:
+            self.part_counts[site.rgb.region] = 1
+        build = plain_modulated_up_conv if work.is_up else plain_modulated_conv
+        before = build(work, conv, self.weights, self.target, reason=reason)
+        return Built.joined((before, plain_adain(step, site, self.weights, reason=reason)))
 
     def _skip(self, step: Step) -> Built:
         attributes: SkipConv = step.attributes

@@ -113,7 +113,7 @@ class _Observer:
 
     def _normalized(self, launch: Launch, kernel: LoadedKernel, step: Step) -> NDArray[np.float32] | None:
         self._start(launch, kernel, launch.arguments, {})
-        if launch.recipe.stem not in ("adain", "plain_adain"):
+        if launch.recipe.stem not in ("adain_input", "adain", "plain_adain"):
             return None
         batch, side, _, channels = step.attributes.output_shape(self._regions["styles"].shape[0])
         dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"

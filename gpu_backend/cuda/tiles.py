@@ -94,7 +94,9 @@ class TileTable:
         shipped = shipped_entries(family_of(architecture))
         return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block)
 
-    def choose(self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0) -> ConvTile:
+    def choose(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> ConvTile:
         """Return the tile for a shape; what else the kernel has to do is as in ConvGeometry.
 
         Raises
@@ -102,13 +104,15 @@ class TileTable:
         ValueError
             If no tile fits.
         """
-        return self.explain(shape, taps=taps, picture_channels=picture_channels)[0]
+        return self.explain(shape, taps=taps, picture_channels=picture_channels, has_moments=has_moments)[0]
 
-    def explain(self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0) -> tuple[ConvTile, Origin]:
+    def explain(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> tuple[ConvTile, Origin]:
         """Return the tile for a shape and where the choice comes from."""
 
         def fits(tile: ConvTile) -> bool:
-            geometry = ConvGeometry(shape, tile, taps, picture_channels)
+            geometry = ConvGeometry(shape, tile, taps, picture_channels, has_moments)
             return geometry.fits(self.architecture, self.shared_nbytes_per_block)
 
         def overhang(tile: ConvTile) -> float:

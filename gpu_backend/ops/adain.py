@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 
-NORMAL_FLOPS = 8
-"""Operations a value: noise, bias, activation, sums for mean and variance, scale and shift."""
+SUMMING_FLOPS, SCALING_FLOPS = 3, 2
+NORMAL_FLOPS = 3 + SUMMING_FLOPS + SCALING_FLOPS
+"""Operations a value: noise, bias and activation; sums for mean and variance; scale and shift."""
 
 
 def weight_gain(in_channels: int, kernel: int = 3) -> float:

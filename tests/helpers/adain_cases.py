@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from gpu_backend.cuda.launches.adain import AdainSite, adain_launches, constant_input
+from gpu_backend.cuda.launches.adain import AdainSite, adain, adain_input, plain_adain
 from gpu_backend.cuda.launches.built import Built
-from gpu_backend.cuda.launches.conv_arguments import region
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
+from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
 from gpu_backend.ops.adain import weight_gain
@@ -30,28 +30,30 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.noise import noise_picture
 from gpu_backend.ops.to_rgb import UNSTYLED
 from gpu_backend.plan.plan import Step
-from gpu_backend.reference.adain import adain
-from tests.helpers.conv_cases import FLAVOURS, NOISE_GAIN, NOISE_INDEX, SEED, Weights, error_of, run_built
+from gpu_backend.reference.adain import adain as reference
+from tests.helpers.conv_cases import NOISE_GAIN, NOISE_INDEX, SEED, Weights, error_of, run_built
 from tests.helpers.gpu import run_launches
 
-TOLERANCE = {"plain": {False: 2e-5, True: 1e-3}, "fused": {True: 1e-3}}
-"""Of the normalisation: the largest error as a share of the largest number, by flavour and `half`."""
+TOLERANCE = {"plain": {False: 2e-5, True: 3e-3}, "fused": {True: 4e-3}}
+"""The largest error as a share of the largest number, by flavour and `half`."""
 
 EPSILON = 1e-8
 _GAP = 8
+Kind = Literal["input", "conv", "up_conv"]
 
 
 @dataclass(frozen=True)
 class AdainCase:
-    """What is normalised: `offset` is added to all that the convolution gave, whose deviation is `deviation`."""
+    """What is asked for; `side` is the output's. `offset` is every channel's bias besides, `deviation` the layer's."""
 
     channels: int
     side: int
     batch: int = 1
+    kind: Kind = "conv"
+    cin: int = 16
     noise: str = "stored"
     act: BiasAct = field(default_factory=lambda: BiasAct("lrelu"))
     blurs_bias: bool = False
-    is_shared: bool = False
     rgb: int = 0
     offset: float = 0.0
     deviation: float = 1.0
@@ -60,11 +62,11 @@ class AdainCase:
     def __str__(self) -> str:
         """Return a test's id."""
         parts = [
-            f"{self.channels}x{self.side}x{self.batch}",
+            self.kind,
+            f"{self.cin}to{self.channels}x{self.side}x{self.batch}",
             self.act.activation if self.act.activation != "lrelu" else "",
             self.noise if self.noise != "stored" else "",
             "blurred" if self.blurs_bias else "",
-            "shared" if self.is_shared else "",
             f"rgb{self.rgb}" if self.rgb else "",
             f"about{self.offset}" if self.offset else "",
             "fp16" if self.half else "fp32",
@@ -77,29 +79,39 @@ class AdainCase:
         index = -1 if self.noise == "none" else NOISE_INDEX
         place = (self.channels, self.side, 0, index, self.act, EPSILON)
         weights = {"bias": "b"} | ({} if index < 0 else {"noise_strength": "strength", "noise_const": "picture"})
-        if self.is_shared:
+        if self.kind == "input":
             return Step("synthesis.b.input", "adain_input", AdainInput(*place), ("const",), ("y",), weights)
-        if self.blurs_bias:
-            settings = AdainUpConv(8, *place, self.blurs_bias)
-            return Step("synthesis.b.conv0", "adain_up_conv", settings, ("",), ("y",), weights)
-        return Step("synthesis.b.conv1", "adain_conv", AdainConv(8, *place), ("",), ("y",), weights)
+        weights["weight"] = "w"
+        if self.kind == "up_conv":
+            settings = AdainUpConv(self.cin, *place, self.blurs_bias)
+            return Step("synthesis.b.conv0", "adain_up_conv", settings, ("x",), ("y",), weights)
+        return Step("synthesis.b.conv1", "adain_conv", AdainConv(self.cin, *place), ("x",), ("y",), weights)
 
 
 def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Built:
     """Build a case's launches."""
-    pixels = constant_input("const", weights, half=case.half)
     site = AdainSite(
         batch=case.batch,
         half=case.half,
-        x=Address(pixels.key, "constant") if case.is_shared else region("x"),
-        is_shared=case.is_shared,
+        x="activated",
+        moments="moments",
         y="y",
         style_offset=_GAP,
         style_stride=2 * _GAP + 2 * case.channels,
         rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, UNSTYLED, "parts") if case.rgb else None,
     )
-    made = adain_launches(case.step, site, weights, target, {}, is_plain=flavour == "plain")
-    return Built.joined((Built((), (pixels,)), made)) if case.is_shared else made
+    if case.kind == "input":
+        return adain_input(case.step, site, weights, "const")
+    work = ConvWork.of_step(case.step)
+    exponent = weight_exponent(weights["w"] * np.float32(work.weight_scale)) if case.half else 0
+    conv = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", weight_exponent=exponent)
+    if flavour == "plain":
+        plain = plain_modulated_up_conv if work.is_up else plain_modulated_conv
+        return Built.joined((plain(work, conv, weights, target), plain_adain(case.step, site, weights)))
+    asked = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent)
+    geometry = conv_geometry(work, asked, target)
+    normal = adain(case.step, site, weights, target, geometry)
+    return Built.joined((fused_conv(work, asked, weights, geometry), normal))
 
 
 def check_adain_case(
@@ -107,19 +119,16 @@ def check_adain_case(
 ) -> None:
     """Run a case twice on the same memory and compare what comes out with the formula in double precision."""
     random = np.random.default_rng(case.channels * 1000 + case.side)
-    cout, side = pad8(case.channels), case.side
     dtype = np.float16 if case.half else np.float32
+    scale = np.float32(case.deviation)
     weights: Weights = {
-        "b": random.standard_normal(case.channels, np.float32) * np.float32(0.5 * case.deviation),
-        "strength": random.standard_normal(case.channels, np.float32) * np.float32(0.3 * case.deviation),
-        "picture": random.standard_normal((side, side), np.float32),
+        "b": np.float32(case.offset) + random.standard_normal(case.channels, np.float32) * np.float32(0.5) * scale,
+        "strength": random.standard_normal(case.channels, np.float32) * np.float32(0.3) * scale,
+        "picture": random.standard_normal((case.side, case.side), np.float32),
         "rgb": random.standard_normal((max(case.rgb, 1), case.channels, 1, 1), np.float32),
-        "const": random.standard_normal((case.channels, side, side), np.float32).astype(dtype).astype(np.float32),
+        "const": random.standard_normal((case.channels, case.side, case.side), np.float32).astype(dtype).astype("f4"),
+        "w": random.standard_normal((case.channels, case.cin, 3, 3), np.float32) * scale,
     }
-    x = np.zeros((case.batch, side, side, cout), dtype)
-    x[..., : case.channels] = case.offset + case.deviation * random.standard_normal((*x.shape[:3], case.channels))
-    if case.is_shared:
-        x = np.broadcast_to(weights["const"].transpose(1, 2, 0), (case.batch, side, side, case.channels))
     if case.noise == "off":
         weights["picture"][:] = np.nan
     styles = np.full((case.batch, 2 * _GAP + 2 * case.channels), np.nan, np.float32)
@@ -127,11 +136,24 @@ def check_adain_case(
     gains = np.full(NOISE_INDEX + 1, np.nan, np.float32)
     gains[NOISE_INDEX] = 0.0 if case.noise == "off" else NOISE_GAIN
     source = np.array([case.noise == "random", SEED & 0xFFFFFFFF, SEED >> 32, 0], np.uint32)
-    inputs = {"styles": styles, "noise_gain": gains, "noise_source": source} | ({} if case.is_shared else {"x": x})
-    expected = _expected(case, weights, x, styles)
-    found = run_built(build(flavour, case, weights, target), inputs, run)
+    inputs: dict[str, NDArray[Any]] = {"styles": styles, "noise_gain": gains, "noise_source": source}
+    if case.kind != "input":
+        side_in = case.side // 2 if case.kind == "up_conv" else case.side
+        inputs["x"] = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), dtype)
+        inputs["x"][..., : case.cin] = random.standard_normal((case.batch, side_in, side_in, case.cin))
+    built = build(flavour, case, weights, target)
+    found = run_built(built, inputs, run)
     for name, array in inputs.items():
         assert found[name].tobytes() == array.tobytes(), f"a kernel wrote to {name}"
+    activated = _activated(case, weights, inputs.get("x"))
+    if "moments" in found:
+        _check_moments(found["activated"], found["moments"], [int(n) for n in built.launches[-1].arguments[7:9]])  # type: ignore[arg-type]
+    if case.offset and case.half:  # what counts is what is made of the numbers as they are stored
+        stored = found["activated"][..., : case.channels].astype(np.float64)
+        assert np.abs(stored - activated.permute(0, 2, 3, 1).numpy()).max() < 2e-3 * case.offset
+        activated = torch.from_numpy(stored).permute(0, 3, 1, 2)
+    answer = reference(activated, None, None, BiasAct(), torch.from_numpy(styles[:, _GAP:-_GAP].astype("f8")), EPSILON)
+    expected = np.asarray(answer.permute(0, 2, 3, 1).numpy(), np.float64)
     errors = []
     if "y" in found:
         assert not found["y"][..., case.channels :].any(), "padding of y does not hold zeros"
@@ -140,74 +162,54 @@ def check_adain_case(
         weight = weights["rgb"].reshape(-1, case.channels).astype(np.float64) / np.sqrt(case.channels)
         errors.append(error_of(found["parts"].sum(axis=0, dtype=np.float64), expected @ weight.T))
     assert errors
-    assert max(errors) < TOLERANCE[flavour][case.half], errors
+    assert max(errors) < TOLERANCE[flavour][case.half], (errors, built.launches[0].recipe.title)
 
 
-def _expected(case: AdainCase, weights: Weights, x: NDArray[Any], styles: NDArray[np.float32]) -> NDArray[np.float64]:
+def _activated(case: AdainCase, weights: Weights, x: NDArray[Any] | None) -> torch.Tensor:
+    """What is normalised, (batch, channels, side, side)."""
+
     def real(array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, np.float64))
 
-    picture = {"stored": weights["picture"], "random": noise_picture(SEED, NOISE_INDEX, case.side)[0]}.get(case.noise)
-    noise = None
-    if picture is not None:
-        noise = real(picture * NOISE_GAIN) * real(weights["strength"])[None, :, None, None]
-    share = np.ones((case.side, case.side))
-    if case.blurs_bias:
-        share = blurred_ones(case.side)[:, None] * blurred_ones(case.side)
-    biased = real(x[..., : case.channels]).permute(0, 3, 1, 2) + real(weights["b"])[:, None, None] * real(share)
-    answer = adain(biased, None, noise, case.act, real(styles[:, _GAP:-_GAP]), EPSILON)
-    return np.asarray(answer.permute(0, 2, 3, 1).numpy(), np.float64)
-
-
-@dataclass(frozen=True)
-class RawCase:
-    """A convolution before its normalisation; `side` is the output's."""
-
-    cin: int
-    cout: int
-    side: int
-    is_up: bool = True
-    batch: int = 1
-    half: bool = False
-
-    def __str__(self) -> str:
-        """Return a test's id."""
-        kind = "up" if self.is_up else "conv"
-        return f"{kind}-{self.cin}to{self.cout}-{self.side}x{self.batch}-{'fp16' if self.half else 'fp32'}"
-
-    @property
-    def step(self) -> Step:
-        """The step of a plan."""
-        place = (self.cin, self.cout, self.side, 0, -1, BiasAct("lrelu"), EPSILON)
-        if self.is_up:
-            return Step("synthesis.b.conv0", "adain_up_conv", AdainUpConv(*place), (), (), {"weight": "w"})
-        return Step("synthesis.b.conv1", "adain_conv", AdainConv(*place), (), (), {"weight": "w"})
-
-
-def check_raw_case(
-    flavour: str, case: RawCase, target: Target, run: Callable[..., dict[str, NDArray[Any]]] = run_launches
-) -> None:
-    """Run a convolution and compare with the formula; a border that is wrong is off by far more than rounding."""
-    random = np.random.default_rng(case.cin * 1000 + case.cout)
-    weight = random.standard_normal((case.cout, case.cin, 3, 3), np.float32) * np.float32(3.0)
-    side_in = case.side // 2 if case.is_up else case.side
-    x = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), np.float16 if case.half else np.float32)
-    x[..., : case.cin] = random.standard_normal((*x.shape[:3], case.cin))
-    work, weights = ConvWork.of_step(case.step), {"w": weight}
-    exponent = weight_exponent(weight * np.float32(work.weight_scale)) if case.half else 0
-    site = ConvSite(case.batch, case.half, "x", None, 8, 8, y="y", weight_exponent=exponent)
-    kind = FLAVOURS[flavour]
-    built = (kind.up_conv if case.is_up else kind.conv)(work, site, weights, target)
-    found = run_built(built, {"x": x}, run)["y"]
-    real = torch.from_numpy(x[..., : case.cin].astype(np.float64)).permute(0, 3, 1, 2)
-    kernel = torch.from_numpy(weight.astype(np.float64)) * weight_gain(case.cin)
-    if case.is_up:
-        u = functional.conv2d(functional.interpolate(real, scale_factor=2), kernel.flip(2, 3), padding=1)
-        taps = torch.tensor(BLUR, dtype=torch.float64)
-        blur = (taps[:, None] * taps).expand(case.cout, 1, -1, -1)
-        expected = functional.conv2d(u, blur, padding=1, groups=case.cout)
+    if x is None:
+        v = real(weights["const"]).expand(case.batch, -1, -1, -1)
     else:
-        expected = functional.conv2d(real, kernel, padding=1)
-    assert not found[..., case.cout :].any(), "padding does not hold zeros"
-    error = error_of(found[..., : case.cout], expected.permute(0, 2, 3, 1).numpy())
-    assert error < kind.tolerance[case.half], f"{error} with {built.launches[0].recipe.title}"
+        pixels = real(x[..., : case.cin]).permute(0, 3, 1, 2)
+        kernel = real(weights["w"]) * weight_gain(case.cin)
+        if case.kind == "up_conv":
+            u = functional.conv2d(functional.interpolate(pixels, scale_factor=2), kernel.flip(2, 3), padding=1)
+            taps = torch.tensor(BLUR, dtype=torch.float64)
+            blur = (taps[:, None] * taps).expand(case.channels, 1, -1, -1)
+            v = functional.conv2d(u, blur, padding=1, groups=case.channels)
+        else:
+            v = functional.conv2d(pixels, kernel, padding=1)
+    share = blurred_ones(case.side)[:, None] * blurred_ones(case.side) if case.blurs_bias else np.ones((1, 1))
+    v = v + real(weights["b"])[:, None, None] * real(share)
+    picture = {"stored": weights["picture"], "random": noise_picture(SEED, NOISE_INDEX, case.side)[0]}.get(case.noise)
+    if picture is not None:
+        v = v + real(picture * NOISE_GAIN) * real(weights["strength"])[None, :, None, None]
+    act = {
+        "linear": lambda v: v,
+        "relu": functional.relu,
+        "lrelu": lambda v: functional.leaky_relu(v, 0.2),
+        "swish": functional.silu,
+    }[case.act.activation]
+    v = act(v) * case.act.gain
+    return v if case.act.clamp is None else v.clamp(-case.act.clamp, case.act.clamp)
+
+
+def _check_moments(stored: NDArray[Any], moments: NDArray[np.float32], part: list[int]) -> None:
+    """Each part is right about its rectangle of what is stored; errors are shares of what the whole layer has."""
+    rows, columns = part
+    side, number = stored.shape[1], 0
+    variance = stored.astype(np.float64).var((1, 2))
+    for y in range(0, side, rows):
+        for x in range(0, side, columns):
+            pixels = stored[:, y : y + rows, x : x + columns].astype(np.float64)
+            mean = pixels.mean((1, 2))
+            squares = np.square(pixels - mean[:, None, None]).sum((1, 2))
+            allowed = 1e-3 * np.sqrt(variance) + 1e-6 * np.abs(mean)
+            assert (np.abs(moments[:, number, :, 0] - mean) <= allowed).all()
+            assert (np.abs(moments[:, number, :, 1] - squares) <= 2e-3 * (squares + variance)).all()
+            number += 1
+    assert number == moments.shape[1]

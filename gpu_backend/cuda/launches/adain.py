@@ -1,13 +1,12 @@
-"""Launches of StyleGAN1's normalisation: what becomes of what a convolution or the learned constant gave.
+"""Launches of StyleGAN1's normalisation: what becomes of what a convolution stored, or of the learned constant.
 
-Small pictures take one kernel, which holds a channel's pixels while it finds their mean and variance; large ones two,
-of which the first leaves mean, factor and shift of every channel in a region that the plain kernels share.
+A fused convolution tells what the blocks of it found of every channel; the fused kernel takes that. The plain ones look
+for themselves, in two launches.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,20 +27,18 @@ from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
-from gpu_backend.ops.adain import NORMAL_FLOPS
+from gpu_backend.ops.adain import NORMAL_FLOPS, SCALING_FLOPS, SUMMING_FLOPS
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_input import AdainInput
 from gpu_backend.ops.adain_up_conv import AdainUpConv
-from gpu_backend.ops.kernels.adain_tile import AdainTile
+from gpu_backend.ops.kernels.adain_tile import THREADS, AdainTile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 
 _PLAIN_QUADS = 256
 _PLAIN_THREADS = 512
-_COUNTERS = "adain/counters"
-_MOST_NUMBERS = 2**31 - 1
-_SUMMING = NORMAL_FLOPS - 2
-"""Operations a value up to mean and variance."""
+_INPUT_CHANNELS, _INPUT_THREADS = 16, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +48,21 @@ class AdainSite:
     Attributes
     ----------
     x
-        (batch, side, side, padded channels) as the convolution gave them; one picture with `is_shared`.
+        Region of (batch, side, side, padded channels), past the activation.
+    moments
+        Region of what the convolution's blocks tell of it; plain kernels do without.
     y
         Region that gets the layer.
     style_offset, style_stride
         The layer's scales in a sample's row of ``styles``, and the row's length, in floats. Shifts follow scales.
     rgb
-        The toRGB that reads the layer, if nobody else does: where it can ride along, the layer is not stored.
+        The toRGB that reads the layer, if nobody else does: it rides along, and the layer is not stored.
     """
 
     batch: int
     half: bool
-    x: Address
-    is_shared: bool
+    x: str
+    moments: str
     y: str
     style_offset: int
     style_stride: int
@@ -75,282 +74,195 @@ class AdainSite:
         return "float16" if self.half else "float32"
 
 
-def constant_input(name: str, weights: Weights, *, half: bool) -> Constant:
-    """Return the learned constant, (channels, side, side) in the model, as activations lie: (side, side, channels)."""
+def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Built:
+    """Build the first layer: one kernel for all plans, of the weight `const`, (channels, side, side).
 
-    def make() -> NDArray[Any]:
-        return padded(weights[name].transpose(1, 2, 0), (2,)).astype(np.float16 if half else np.float32)
+    Reads ``styles``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y``.
+    """
+    settings: AdainInput = step.attributes
+    names, index, cout = step.weights, settings.noise_index, pad8(settings.out_channels)
+    constants: list[Constant] = []
 
-    return Constant(f"pixels/{name}/{'fp16' if half else 'fp32'}", make)
+    def held(key: str, made: NDArray[Any]) -> Address:
+        constants.append(Constant(key, lambda: made))
+        return constant(key)
+
+    def pixels() -> NDArray[Any]:
+        return padded(weights[const].transpose(1, 2, 0), (2,)).astype(site.dtype)
+
+    constants.append(Constant(f"pixels/{const}/{site.dtype}", pixels))
+    x, strength = constant(constants[0].key), None
+    bias = held(f"padded/{names['bias']}", padded(weights[names["bias"]], (0,)))
+    noise: tuple[Argument, ...] = (None, None, None)
+    if index >= 0:
+        strength = held(f"padded/{names['noise_strength']}", padded(weights[names["noise_strength"]], (0,)))
+        picture = np.ascontiguousarray(weights[names["noise_const"]], np.float32)
+        noise = (
+            held(f"flat/{names['noise_const']}", picture),
+            region("noise_gain", index),
+            region("noise_source"),
+        )
+    act = settings.act
+    defines = (("HALF", str(int(site.half))), ("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])))
+    numbers, side = site.batch * settings.resolution**2 * settings.out_channels, settings.resolution
+    launch = Launch(
+        layer=step.layer,
+        label="adain_input",
+        recipe=KernelRecipe("adain_input", defines),
+        grid=(-(-cout // _INPUT_CHANNELS), site.batch, 1),
+        block=(_INPUT_THREADS, 1, 1),
+        shared_nbytes=0,
+        arguments=(
+            x,
+            region(site.y),
+            region("styles", site.style_offset),
+            bias,
+            strength,
+            *noise,
+            np.int32(max(index, 0)),
+            np.int32(side),
+            np.int32(cout),
+            np.int32(settings.out_channels),
+            np.int32(site.style_stride),
+            np.float32(act.gain),
+            np.float32(math.inf if act.clamp is None else act.clamp),
+            np.float32(settings.epsilon),
+        ),
+        flops=numbers * NORMAL_FLOPS,
+        nbytes=2 * np.dtype(site.dtype).itemsize * numbers + (4 * side**2 if index >= 0 else 0),
+    )
+    return Built((launch,), tuple(constants), (_layer_region(site, side, cout),))
 
 
-def adain_launches(
-    step: Step, site: AdainSite, weights: Weights, target: Target, failed: Mapping[str, str], *, is_plain: bool
-) -> Built:
-    """Build one layer's normalisation.
+def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometry: ConvGeometry) -> Built:
+    """Build one layer's normalisation, after a fused convolution of that geometry.
 
-    Reads ``site.x``, ``styles``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y`` or, where a
-    picture rides along, the region of its parts, one a block of channels.
+    Reads ``site.x``, ``site.moments`` and ``styles``; writes and declares ``site.y`` or, where a picture rides along,
+    the region of its parts, one a block of channels.
+    """
+    settings: AdainConv | AdainUpConv = step.attributes
+    side, channels, cout, rgb = settings.resolution, settings.out_channels, pad8(settings.out_channels), site.rgb
+    tile = _tile(step, site, target)
+    constants: list[Constant] = []
+    made, size = _layer_region(site, side, cout), np.dtype(site.dtype).itemsize
+    nbytes = size * site.batch * side**2 * channels * (1 if rgb is not None else 2)
+    if rgb is not None:
+        constants.append(rgb_weight_constant(rgb.weight, weights))
+        made = Region(rgb.region, (tile.channel_blocks, site.batch, side, side, rgb.channels), "float32", "scratch")
+        nbytes += 4 * site.batch * side**2 * rgb.channels
+    launch = Launch(
+        layer=step.layer,
+        label="adain",
+        recipe=adain_recipe(step, site, target),
+        grid=tile.grid,
+        block=(THREADS, 1, 1),
+        shared_nbytes=0,
+        arguments=(
+            region(site.x),
+            region(site.y) if rgb is None else None,
+            region(site.moments),
+            region("styles", site.style_offset),
+            None if rgb is None else constant(constants[0].key),
+            None if rgb is None else region(rgb.region),
+            np.int32(geometry.grid[0]),
+            *(np.int32(count) for count in geometry.part),
+            np.int32(side),
+            np.int32(cout),
+            np.int32(channels),
+            np.int32(site.style_stride),
+            np.int32(tile.chunk),
+            np.float32(settings.epsilon),
+            np.float32(1.0 / math.sqrt(channels)),
+        ),
+        flops=site.batch * side**2 * channels * SCALING_FLOPS,
+        nbytes=nbytes,
+    )
+    return Built((launch,), tuple(constants), (made,))
+
+
+def adain_recipe(step: Step, site: AdainSite, target: Target) -> KernelRecipe:
+    """Return the kernel of a layer's normalisation."""
+    defines = {
+        "HALF": 1,
+        "GROUPS": _tile(step, site, target).groups,
+        "THREADS": THREADS,
+        "IMG_CHANNELS": 0 if site.rgb is None else site.rgb.channels,
+    }
+    return KernelRecipe("adain", tuple((name, str(value)) for name, value in defines.items()))
+
+
+def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = "") -> Built:
+    """Build one layer's normalisation of plain kernels, toRGB's too if there is one.
+
+    Reads ``site.x`` and ``styles``; writes and declares ``site.y`` and the region of toRGB's one part.
 
     Parameters
     ----------
-    failed
-        Digests of kernels that shall not run, and why: plain ones take their place.
-    is_plain
-        No fused kernel at all.
+    reason
+        Why they stand in for a fused kernel; "" in plans that are plain throughout.
     """
-    made = _Adain(step, site, weights, target)
-    if is_plain:
-        return Built.joined((made.plain_moments(), made.plain_normal()))
-    try:
-        reasons = [failed.get(recipe.digest, "") for recipe in made.fused_recipes]
-    except ValueError as error:
-        reasons = [str(error)] * 2
-    if made.tile.held and not reasons[-1]:
-        return made.normal()
-    return Built.joined(
-        (
-            made.plain_moments(reasons[0]) if reasons[0] else made.moments(),
-            made.plain_normal(reasons[-1]) if reasons[-1] else made.normal(),
-        )
-    )
+    settings: AdainConv | AdainUpConv = step.attributes
+    side, channels, cout = settings.resolution, settings.out_channels, pad8(settings.out_channels)
+    affine = f"{site.y}/affine"
+    numbers, size = site.batch * side**2 * channels, np.dtype(site.dtype).itemsize
 
-
-class _Adain:
-    """The kernels of one layer's normalisation."""
-
-    def __init__(self, step: Step, site: AdainSite, weights: Weights, target: Target) -> None:
-        settings: AdainInput | AdainConv | AdainUpConv = step.attributes
-        self._step, self._settings, self._site, self._weights = step, settings, site, weights
-        self._area, self._channels = settings.resolution**2, settings.out_channels
-        self._cout = pad8(settings.out_channels)
-        self.tile = AdainTile.of(
-            settings.resolution, self._cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None
-        )
-        self._affine = f"{step.outputs[0]}/affine"
-        self._partials = f"{step.outputs[0]}/moments"
-
-    @property
-    def rides(self) -> bool:
-        """Whether a picture rides along with the fused kernel: not with that which holds a whole channel."""
-        return self._site.rgb is not None and not self.tile.held
-
-    @property
-    def fused_recipes(self) -> tuple[KernelRecipe, ...]:
-        """Kernels of `moments` and `normal`; only the latter's for a small picture.
-
-        Raises
-        ------
-        ValueError
-            If there are no fused kernels for the layer; the sentence says why, for people.
-        """
-        if self._area * self._cout > _MOST_NUMBERS:
-            side = self._settings.resolution
-            raise ValueError(f"its activations of {side} x {side} have more numbers than fused kernels count")
-        tile = self.tile
-        normal = {"GROUPS": tile.groups, "THREADS": tile.threads, "HELD": tile.held, "IMG_CHANNELS": self._rgb_channels}
-        recipes = (self._recipe("adain_moments", {"GROUPS": tile.groups}), self._recipe("adain", normal))
-        return recipes[1:] if tile.held else recipes
-
-    def moments(self) -> Built:
-        """Build what finds mean, factor and shift of every channel of a large picture."""
-        site, tile = self._site, self.tile
-        partials = Region(self._partials, (site.batch, tile.chunks, self._cout, 2), "float32", "scratch")
-        counters = Region(_COUNTERS, (site.batch * tile.channel_blocks,), "uint32", "zeroed")
-        constants, channel, noise, numbers = self._shared()
-        arguments = (
-            site.x,
-            region(self._affine),
-            region("styles", site.style_offset),
-            *channel,
-            *noise,
-            region(self._partials),
-            region(_COUNTERS),
-            *numbers,
-            np.int32(self._channels),
-            np.int32(site.style_stride),
-            np.int32(tile.chunk),
-            *self._act,
-            np.float32(self._settings.epsilon),
-        )
-        recipe = self.fused_recipes[0]
-        regions = (self._affine_region, partials, counters)
-        cut = (tile.grid, tile.threads, 4 * tile.chunk)
-        return self._built(recipe, *cut, arguments, constants, regions, flops=_SUMMING, written=0)
-
-    def normal(self) -> Built:
-        """Build what writes the layer or the picture's parts, by what `moments` found or, where it holds all, alone."""
-        site, tile, rgb = self._site, self.tile, self._site.rgb if self.rides else None
-        constants, channel, noise, numbers = self._shared()
-        regions = [] if rgb is not None else [self._y_region]
-        rgb_weight: Argument = None
-        if rgb is not None:
-            constants.append(rgb_weight_constant(rgb.weight, self._weights))
-            rgb_weight = constant(constants[-1].key)
-            side = self._settings.resolution
-            shape = (tile.channel_blocks, site.batch, side, side, rgb.channels)
-            regions.append(Region(rgb.region, shape, "float32", "scratch"))
-        arguments = (
-            site.x,
-            region(site.y) if rgb is None else None,
-            None if tile.held else region(self._affine),
-            region("styles", site.style_offset) if tile.held else None,
-            *channel,
-            *noise,
-            rgb_weight,
-            None if rgb is None else region(rgb.region),
-            *numbers,
-            np.int32(self._channels),
-            np.int32(site.style_stride),
-            np.int32(tile.chunk),
-            *self._act,
-            np.float32(self._settings.epsilon),
-            np.float32(1.0 / math.sqrt(self._channels)),
-        )
-        recipe = self.fused_recipes[-1]
-        cut = (tile.grid, tile.threads, 4 * tile.chunk)
-        flops = NORMAL_FLOPS if tile.held else NORMAL_FLOPS - _SUMMING
-        return self._built(recipe, *cut, arguments, constants, tuple(regions), flops=flops)
-
-    def plain_moments(self, reason: str = "") -> Built:
-        """Build the plain kernel in the place of `moments`."""
-        site = self._site
-        constants, channel, noise, numbers = self._shared()
-        arguments = (
-            site.x,
-            region(self._affine),
-            region("styles", site.style_offset),
-            *channel,
-            *noise,
-            *numbers,
-            np.int32(self._channels),
-            np.int32(site.style_stride),
-            *self._act,
-            np.float32(self._settings.epsilon),
-        )
-        return self._built(
-            self._recipe("plain_adain_moments", {}),
-            (self._cout // 4, site.batch, 1),
-            _PLAIN_THREADS,
-            0,
-            arguments,
-            constants,
-            (self._affine_region,),
-            flops=_SUMMING,
-            written=0,
-            is_fused=False,
-            reason=reason,
-        )
-
-    def plain_normal(self, reason: str = "") -> Built:
-        """Build the plain kernels in the place of `normal`, toRGB's where it would ride along."""
-        site, rgb = self._site, self._site.rgb if self.rides else None
-        constants, channel, noise, numbers = self._shared()
-        arguments = (site.x, region(site.y), region(self._affine), *channel, *noise, *numbers, *self._act)
-        side = self._settings.resolution
-        layer = self._built(
-            self._recipe("plain_adain", {}),
-            (-(-self._area * self._cout // 4 // _PLAIN_QUADS), site.batch, 1),
-            _PLAIN_QUADS,
-            0,
-            arguments,
-            constants,
-            (self._y_region,),
-            flops=NORMAL_FLOPS - _SUMMING,
-            is_fused=False,
-            reason=reason,
-        )
-        if rgb is None:
-            return layer
-        picture = plain_to_rgb(
-            rgb,
-            site.y,
-            self._weights,
-            site.batch,
-            side,
-            self._channels,
-            site.style_stride,
-            half=site.half,
-            reason=reason,
-        )
-        return Built.joined((layer, picture))
-
-    @property
-    def _rgb_channels(self) -> int:
-        return self._site.rgb.channels if self.rides and self._site.rgb is not None else 0
-
-    @property
-    def _affine_region(self) -> Region:
-        return Region(self._affine, (self._site.batch, 3, self._cout), "float32", "scratch")
-
-    @property
-    def _y_region(self) -> Region:
-        site, side = self._site, self._settings.resolution
-        return Region(site.y, (site.batch, side, side, self._cout), site.dtype, "scratch")
-
-    @property
-    def _act(self) -> tuple[np.float32, np.float32]:
-        act = self._settings.act
-        return np.float32(act.gain), np.float32(math.inf if act.clamp is None else act.clamp)
-
-    def _recipe(self, stem: str, choices: dict[str, int]) -> KernelRecipe:
-        settings = self._settings
-        defines = {
-            "HALF": int(self._site.half),
-            "ACTIVATION": ACTIVATION_NUMBERS[settings.act.activation],
-            "BLURS_BIAS": int(isinstance(settings, AdainUpConv) and settings.blurs_bias),
-            **choices,
-        }
-        return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))
-
-    def _shared(self) -> tuple[list[Constant], tuple[Argument, ...], tuple[Argument, ...], tuple[Argument, ...]]:
-        """Return what all kernels take: constants; bias and strength; noise; and numbers from the noise's layer on."""
-        weights, names, index = self._weights, self._step.weights, self._settings.noise_index
-        constants: list[Constant] = []
-
-        def held(role: str) -> Address:
-            name = names[role]
-            constants.append(Constant(f"padded/{name}", lambda: padded(weights[name], (0,))))
-            return constant(constants[-1].key)
-
-        bias, strength = held("bias"), None
-        noise: tuple[Argument, ...] = (None, None, None)
-        if index >= 0:
-            strength, picture = held("noise_strength"), names["noise_const"]
-            key = f"flat/{picture}"
-            constants.append(Constant(key, lambda: np.ascontiguousarray(weights[picture], np.float32)))
-            noise = (constant(key), region("noise_gain", index), region("noise_source"))
-        sizes = max(index, 0), int(self._site.is_shared), self._settings.resolution, self._cout
-        return constants, (bias, strength), noise, tuple(np.int32(size) for size in sizes)
-
-    def _built(
-        self,
-        recipe: KernelRecipe,
-        grid: tuple[int, int, int],
-        threads: int,
-        shared_nbytes: int,
-        arguments: tuple[Argument, ...],
-        constants: list[Constant],
-        regions: tuple[Region, ...],
-        *,
-        flops: int,
-        written: int = 1,
-        is_fused: bool = True,
-        reason: str = "",
-    ) -> Built:
-        site, settings = self._site, self._settings
-        size, numbers = (2 if site.half else 4), site.batch * self._area * self._channels
-        launch = Launch(
-            layer=self._step.layer,
-            label=recipe.stem,
-            recipe=recipe,
+    def launch(
+        stem: str, grid: tuple[int, int, int], threads: int, arguments: tuple[Argument, ...], flops: int, passes: int
+    ) -> Launch:
+        return Launch(
+            layer=step.layer,
+            label=stem,
+            recipe=KernelRecipe(stem, (("HALF", str(int(site.half))),)),
             grid=grid,
             block=(threads, 1, 1),
-            shared_nbytes=shared_nbytes,
+            shared_nbytes=0,
             arguments=arguments,
             flops=numbers * flops,
-            nbytes=size * numbers * (1 + written) + (4 * self._area if settings.noise_index >= 0 else 0),
-            is_fused=is_fused,
+            nbytes=numbers * size * passes,
+            is_fused=False,
             reason=reason,
         )
-        return Built((launch,), tuple(constants), regions)
+
+    moments = launch(
+        "plain_adain_moments",
+        (cout // 4, site.batch, 1),
+        _PLAIN_THREADS,
+        (
+            region(site.x),
+            region(affine),
+            region("styles", site.style_offset),
+            np.int32(side),
+            np.int32(cout),
+            np.int32(channels),
+            np.int32(site.style_stride),
+            np.float32(settings.epsilon),
+        ),
+        SUMMING_FLOPS,
+        1,
+    )
+    normal = launch(
+        "plain_adain",
+        (-(-(side**2) * cout // 4 // _PLAIN_QUADS), site.batch, 1),
+        _PLAIN_QUADS,
+        (region(site.x), region(site.y), region(affine), np.int32(side), np.int32(cout)),
+        SCALING_FLOPS,
+        2,
+    )
+    regions = (Region(affine, (site.batch, 3, cout), "float32", "scratch"), _layer_region(site, side, cout))
+    layer = Built((moments, normal), (), regions)
+    if site.rgb is None:
+        return layer
+    picture = plain_to_rgb(
+        site.rgb, site.y, weights, site.batch, side, channels, site.style_stride, half=site.half, reason=reason
+    )
+    return Built.joined((layer, picture))
+
+
+def _tile(step: Step, site: AdainSite, target: Target) -> AdainTile:
+    settings: AdainConv | AdainUpConv = step.attributes
+    cout = pad8(settings.out_channels)
+    return AdainTile.of(settings.resolution, cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None)
+
+
+def _layer_region(site: AdainSite, side: int, cout: int) -> Region:
+    return Region(site.y, (site.batch, side, side, cout), site.dtype, "scratch")

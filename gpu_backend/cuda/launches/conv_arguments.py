@@ -34,6 +34,7 @@ class Extras:
     rgb_parts: Argument = None
     workspace: Argument = None
     counters: Argument = None
+    moments: Argument = None
 
 
 def region(name: str, floats: int = 0) -> Address:
@@ -72,14 +73,18 @@ def conv_arguments(
         constants.append(Constant(key, make))
         return constant(key)
 
-    bias = noise = noise_gain = noise_source = demod = next_style = skip = taps = None
+    bias = noise = noise_gain = noise_source = strengths = demod = next_style = skip = taps = None
     strength = 0.0
     if work.bias:
         bias = held(f"padded/{work.bias}", lambda: padded(weights[work.bias], (0,)))
     if work.noise_const:
         noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
         noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
-        strength = float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
+        if work.is_normalised:
+            strength = 1.0
+            strengths = held(f"padded/{work.noise_strength}", lambda: padded(weights[work.noise_strength], (0,)))
+        else:
+            strength = float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
     demod_stride = site.demod_stride
     if site.demod_offset is not None:
         demod = region("demod", site.demod_offset)
@@ -122,6 +127,8 @@ def conv_arguments(
         np.int32(site.style_stride),
         np.float32(work.act.gain),
         np.float32(math.inf if work.act.clamp is None else work.act.clamp),
+        strengths,
+        extras.moments,
     )
     shape = (site.batch, work.side, work.side, work.cout)
     written = tuple(Region(name, shape, site.dtype, "scratch") for name in (site.y, site.y_raw) if name is not None)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.ops.adain import NORMAL_FLOPS, weight_gain
+from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.bias_act import BiasAct
@@ -20,7 +20,7 @@ from gpu_backend.plan.plan import Step
 class ConvWork:
     """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``, and StyleGAN1's convolutions.
 
-    Noise, bias and activation of the steps ``adain_conv`` and ``adain_up_conv`` come with their normalisation, later.
+    The steps ``adain_conv`` and ``adain_up_conv`` are normalised later; their noise has a strength a channel.
 
     Attributes
     ----------
@@ -42,6 +42,10 @@ class ConvWork:
         Of the step for one sample.
     has_odd_border
         Beyond the border of the transposed picture the filter meets its edge with the sign turned, instead of zeros.
+    blurs_bias
+        The bias is added before the blur, of an up-convolution that has an odd border.
+    is_normalised
+        It is one of StyleGAN1's.
     """
 
     layer: str
@@ -60,6 +64,8 @@ class ConvWork:
     weight_scale: float
     flops: int
     has_odd_border: bool = False
+    blurs_bias: bool = False
+    is_normalised: bool = False
 
     @classmethod
     def of_step(cls, step: Step) -> ConvWork:
@@ -100,15 +106,17 @@ class ConvWork:
                 side=settings.resolution,
                 padding=settings.kernel // 2,
                 taps=settings.taps if isinstance(settings, AdainUpConv) else (),
-                act=BiasAct(),
-                noise_index=-1,
+                act=settings.act,
+                noise_index=settings.noise_index,
                 weight=step.weights["weight"],
-                bias="",
-                noise_strength="",
-                noise_const="",
+                bias=step.weights["bias"],
+                noise_strength=step.weights.get("noise_strength", ""),
+                noise_const=step.weights.get("noise_const", ""),
                 weight_scale=weight_gain(settings.in_channels, settings.kernel),
-                flops=settings.flops(1) - NORMAL_FLOPS * area * settings.out_channels,
+                flops=settings.flops(1) - (SUMMING_FLOPS + SCALING_FLOPS) * area * settings.out_channels,
                 has_odd_border=isinstance(settings, AdainUpConv),
+                blurs_bias=isinstance(settings, AdainUpConv) and settings.blurs_bias,
+                is_normalised=True,
             )
         if not isinstance(settings, ModulatedConv | ModulatedUpConv):
             raise TypeError(f"step {step.layer!r} is no convolution: {settings!r}")
@@ -201,6 +209,8 @@ class ConvSite:
         Gets the output times the styles at `next_style_offset` (None: as it is); None: not stored.
     y_raw
         Gets the output as it is; None: nobody reads it.
+    moments
+        Gets what blocks tell of a StyleGAN1's layer, (batch, blocks, channels, mean and squares); None: nothing.
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     """
@@ -216,6 +226,7 @@ class ConvSite:
     y_raw: str | None = None
     skip: SkipPicture | None = None
     rgb: RgbPart | None = None
+    moments: str | None = None
     weight_exponent: int = 0
 
     @property

@@ -22,6 +22,7 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
 from gpu_backend.cuda.schedule import Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.target import Target
+from gpu_backend.ops.adain import SUMMING_FLOPS
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -52,8 +53,10 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
-    tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures)
-    geometry = ConvGeometry(shape, tile, taps, pictures, has_boxes=target.architecture in _WITH_COPY_ENGINE)
+    has_moments = site.moments is not None
+    tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures, has_moments=has_moments)
+    has_boxes = target.architecture in _WITH_COPY_ENGINE
+    geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, has_boxes)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry
@@ -63,8 +66,8 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
     """Build a convolution, up-convolution or skip convolution with all that rides in its epilogue.
 
     Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes and declares
-    ``site.y``, ``site.y_raw`` and the region of toRGB's parts, one a block of channels. Where blocks share a walk
-    it also declares `WORKSPACE` and `COUNTERS`.
+    ``site.y``, ``site.y_raw``, the region of toRGB's parts, one a block of channels, and ``site.moments``, one a block
+    of pixels. Where blocks share a walk it also declares `WORKSPACE` and `COUNTERS`.
     """
     tile = geometry.tile
     key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
@@ -79,12 +82,17 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
     if geometry.counters:
         extra_regions.append(Region(WORKSPACE, (geometry.workspace_nbytes // 4,), "float32", "scratch"))
         extra_regions.append(Region(COUNTERS, (geometry.counters,), "uint32", "zeroed"))
+    flops = work.flops
+    if site.moments is not None:
+        extra_regions.append(Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"))
+        flops += SUMMING_FLOPS * work.side**2 * work.out_channels
     extras = Extras(
         rgb_weight=None if rgb is None else constant(extra_constants[0].key),
         rgb_style=None if rgb is None else region("styles", rgb.style_offset),
         rgb_parts=None if rgb is None else region(rgb.region),
         workspace=region(WORKSPACE) if geometry.counters else None,
         counters=region(COUNTERS) if geometry.counters else None,
+        moments=None if site.moments is None else region(site.moments),
     )
     arguments, constants, regions = conv_arguments(work, site, weights, weight, extras)
     launch = Launch(
@@ -95,7 +103,7 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
         arguments=(*arguments, _boxes(work, site, geometry)),
-        flops=site.batch * work.flops,
+        flops=site.batch * flops,
         nbytes=site.nbytes(work),
     )
     return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
@@ -126,10 +134,12 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "RESIDENT": int(tile.resident),
         "BOXES": int(geometry.has_boxes),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
+        "MOMENTS": int(site.moments is not None),
     }
     if work.is_up:
         defines["TAPS"] = len(work.taps)
         defines["ODD_BORDER"] = int(work.has_odd_border)
+        defines["BLURS_BIAS"] = int(work.blurs_bias)
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding

@@ -151,6 +151,7 @@ def _build(
             ("TAPS", str(max(len(taps), 1))),
             ("HAS_SKIP", str(int(site.skip is not None))),
             ("ODD_BORDER", str(int(work.has_odd_border))),
+            ("BLURS_BIAS", str(int(work.blurs_bias))),
             *tile.defines,
         ),
     )

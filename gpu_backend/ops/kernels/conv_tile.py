@@ -106,6 +106,8 @@ class ConvGeometry:
         Length of the FIR filter that follows an up-convolution.
     picture_channels
         Channels of the picture that rides along; 0 for none.
+    has_moments
+        It sums for the normalisation that follows.
     has_boxes
         The GPU's copy engine fetches boxes of activations and whole steps of weights, instead of every thread its part.
     """
@@ -114,6 +116,7 @@ class ConvGeometry:
     tile: ConvTile
     taps: int = 4
     picture_channels: int = 0
+    has_moments: bool = False
     has_boxes: bool = False
 
     @property
@@ -187,6 +190,12 @@ class ConvGeometry:
         return across * channels * pictures
 
     @property
+    def part(self) -> tuple[int, int]:
+        """Rows and columns of the output that a block makes, unless the picture ends before."""
+        scale = 2 if self.shape.kind == "up_conv" else 1
+        return scale * self.segment, scale * self.tile.columns
+
+    @property
     def counters(self) -> int:
         """Words that count the shares of each tile; 0 where nothing is shared."""
         return self.blocks // self.tile.split if self.tile.split > 1 else 0
@@ -218,7 +227,9 @@ class ConvGeometry:
             end = self.positions * max(tile.channels * 2 + 16, shares)
         patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
         weights = (self.steps if tile.resident else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
-        return patches + weights + end + _ALIGNMENT
+        # What sums for the normalisation are kept in lies where the patches were, unless there is another band.
+        moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.walk > 1 else 0
+        return patches + weights + end + moments + _ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -233,7 +244,7 @@ class ConvGeometry:
         numbers = (tile.rows, tile.columns, tile.stages, tile.warps_m, tile.warps_n, tile.split, tile.blocks, tile.walk)
         if min(numbers) < 1 or tile.depth not in (16, 32, 64) or tile.channels not in BLOCK_CHANNELS:
             return False
-        if tile.channels == 96 and self.shape.kind == "up_conv":
+        if tile.channels == 96 and (self.shape.kind == "up_conv" or self.has_moments):
             return False
         warp_channels = tile.channels // tile.warps_n
         if warp_channels * tile.warps_n != tile.channels or warp_channels % 16 or tile.threads > 1024:

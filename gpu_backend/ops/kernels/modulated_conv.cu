@@ -8,7 +8,8 @@
 //
 // Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
 // (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), CUTS (1: tiles may reach over the
-// right and lower border), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
+// right and lower border), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1. MOMENTS: of StyleGAN1, whose
+// noise has a strength a channel and whose y no style; of every block it leaves `moments` (batch, blocks, cout).
 // part: types
 // part: tensor_core
 // part: activation
@@ -33,6 +34,9 @@
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
 #define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))
 // part: conv_walk
+#if MOMENTS
+// part: moments
+#endif
 
 // Positions and pixels are unsigned: they are divided by powers of two, which is one instruction then.
 __device__ __forceinline__ int row_of(unsigned position) {
@@ -129,10 +133,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer, const T* skip,
     const float* __restrict__ taps, const float* __restrict__ rgb_weight, const float* rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp, BOX_MAP boxes) {
+    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
+    float2* __restrict__ moments, BOX_MAP boxes) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
+#if MOMENTS
+    __shared__ __align__(16) half_bits shared_strength[CHANNELS];
+#else
     __shared__ __align__(16) half_bits shared_style[CHANNELS];
+#endif
     __shared__ float shared_noise[2][POSITIONS];
 #if HAS_RGB
     __shared__ __align__(16) half_bits shared_rgb[8][CHANNELS + 8];  // rows of the picture's channels, the rest zero
@@ -162,7 +171,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         const bool there = channel < cout;
         shared_demod_bias[i] = make_float2(!there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE,
                                            there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+#if MOMENTS
+        shared_strength[i] = to_half(there && strengths ? strengths[channel] : 0.0f);
+#else
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+#endif
 #if HAS_RGB
         const float style = there ? rgb_style[sample * style_stride + channel] : 0.0f;
 #pragma unroll
@@ -174,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int band, int i) {
-        const unsigned position = i * THREADS + tid;
+        const unsigned position = i * THREADS + (MOMENTS ? fresh(tid) : tid);
         const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
         if (band >= bands || position >= POSITIONS || !is_inside(first_row + band * ROWS, position)) return 0.0f;
         return layer_noise.fetch(pixel);
@@ -200,6 +213,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
 #else
     const int product_warp_n = own_warp_n;
+#endif
+#if MOMENTS
+    unsigned char* const told_at = WALK > 1 ? store + POSITIONS * STORE_PITCH : pool;
 #endif
     for (int band = 0; band < bands; ++band) {
         const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
@@ -242,12 +258,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int n = 0; n < NF; ++n) {
             const int local = warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
             const float4 pair = *reinterpret_cast<const float4*>(&shared_demod_bias[local]);
+#if MOMENTS
+            const unsigned strength_pair = *reinterpret_cast<const unsigned*>(&shared_strength[local]);
+#endif
 #pragma unroll
             for (int m = 0; m < MF; ++m) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const float v0 = sum[m][n * 4 + half * 2] * pair.x + pair.y, v1 = sum[m][n * 4 + half * 2 + 1] * pair.z + pair.w;
-                    words[m][n][half] = activated(v0, v1, noise_at_row[m][half], GAIN_AFTER, bound);
+#if MOMENTS
+                    const unsigned noise_pair = multiply_add2(noise_at_row[m][half], strength_pair, 0u);
+#else
+                    const unsigned noise_pair = noise_at_row[m][half];
+#endif
+                    words[m][n][half] = activated(v0, v1, noise_pair, GAIN_AFTER, bound);
 #if HAS_SKIP
                     float sums[2];
                     from_half2(words[m][n][half], sums[0], sums[1]);
@@ -318,29 +342,56 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
             for (int n = 0; n < NF; ++n) {
                 const int local = warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
+#if !MOMENTS
                 const unsigned style = *reinterpret_cast<const unsigned*>(&shared_style[local]);
+#endif
 #pragma unroll
                 for (int m = 0; m < MF; ++m) {
 #pragma unroll
                     for (int half = 0; half < 2; ++half) {
                         const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                         const unsigned pixel = row_of(position) * COLUMNS + column_of(position);
+#if MOMENTS
+                        *reinterpret_cast<unsigned*>(store + pixel * STORE_PITCH + local * 2) = words[m][n][half];
+#else
                         *reinterpret_cast<unsigned*>(store + pixel * STORE_PITCH + local * 2) =
                             kind == 0 ? multiply_add2(words[m][n][half], style, 0u) : words[m][n][half];
+#endif
                     }
                 }
             }
             __syncthreads();
             T* const to = target + (static_cast<long long>(sample) * side * side + corner) * cout + n0;
+#if MOMENTS
+            Moments told(told_at);
+            if (kind == 0) {  // about the first pixel
+                half_bits* const kept = told.abouts(0) + told.tid % MOMENT_GROUPS * 8;
+                const half_bits* const one = band == 0 ? reinterpret_cast<half_bits*>(store) + told.tid % MOMENT_GROUPS * 8 : kept;
+                told.set_about(one);
+                if (band == 0 && told.tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(one);
+            }
+#endif
 #pragma unroll
             for (int turn = 0; turn < (STORES + THREADS - 1) / THREADS; ++turn) {
                 const unsigned i = fresh(tid) + turn * THREADS, pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
                 if ((STORES % THREADS == 0 || i < STORES) && n0 + channel < cout && is_inside(y0, pixel)) {
-                    *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) =
-                        *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
+                    const uint4 eight = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
+                    *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = eight;
+#if MOMENTS
+                    if (kind == 0) told.add({eight.x, eight.y, eight.z, eight.w});
+#endif
                 }
             }
+#if MOMENTS
+            if (kind == 0) told.end_band(band == 0);
+#endif
             if (kind == 0 && y_raw != nullptr) __syncthreads();
         }
     }
+#if MOMENTS
+    const int block = fresh(blockIdx.x), across = TILES_ALONG(side, COLUMNS);
+    const int rows = min(WALK * ROWS, side - block / across * (WALK * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
+    Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,
+               [&](int warp) { return warp == 0 ? rows * columns : 0; });
+#endif
 }

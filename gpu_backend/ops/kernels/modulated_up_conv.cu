@@ -13,7 +13,8 @@
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
-// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER.
+// Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
+// BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
 // part: types
 // part: tensor_core
 // part: activation
@@ -50,6 +51,9 @@
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
 // part: conv_walk
+#if MOMENTS
+// part: moments
+#endif
 
 // The nine products: which of the four neighbours, which tap, which phase. Neighbour: 2 * (row before) + (column before).
 __device__ __forceinline__ constexpr int neighbour_of(int product) { return product < 4 ? 0 : product < 6 ? 2 : product < 8 ? 1 : 3; }
@@ -124,6 +128,18 @@ __device__ __forceinline__ void accumulate(
 #endif
 }
 
+#if MOMENTS
+// What is left of the bias at an output.
+__device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
+#if BLURS_BIAS
+    const bool is_row = row == 0 || row == side - 1, is_column = column == 0 || column == side - 1;
+    return is_row && is_column ? 0x38803880u : is_row || is_column ? 0x3A003A00u : ONES;
+#else
+    return ONES;
+#endif
+}
+#endif
+
 // Where t at a row and a column of the band lies; groups of eight channels are exchanged against bank conflicts.
 __device__ __forceinline__ int t_offset(int row, int column) { return (row * T_COLUMNS + column) * GROUPS * 16; }
 __device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
@@ -137,7 +153,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer, const T* skip,
     const float* __restrict__ taps, const float* __restrict__ rgb_weight, const float* rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp, BOX_MAP boxes) {
+    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
+    float2* __restrict__ moments, BOX_MAP boxes) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
     __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
@@ -167,7 +184,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const bool there = channel < cout;
         shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
         shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+#if MOMENTS
+        shared_style[i] = to_half(there && strengths ? strengths[channel] : 0.0f);  // of the noise: there is no style
+#else
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+#endif
     }
     // A band's first row of t lets this row of outputs be finished; the first band's outputs begin TAPS - 1 rows later.
     auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
@@ -197,6 +218,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     }
     // A column's last rows, filtered along the row, are kept from band to band where they take no registers from the sums.
     uint4* const carried = reinterpret_cast<uint4*>(t + 8 * POSITIONS * CHANNELS) + tid;
+#if MOMENTS
+    unsigned char* const told_at = WALK > 1 ? t + 8 * POSITIONS * CHANNELS + JOBS * TAPS * THREADS * 16 : pool;
+#endif
 
 #if WGMMA
     const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
@@ -267,11 +291,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         auto tap_at = [&](int p, int) { return f[p]; };
 #endif
         const unsigned bound = to_half2(clamp, clamp);
+#if MOMENTS
+        Moments told(told_at);
+        if (WALK > 1 && band > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
+#endif
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
             const unsigned index = fresh(tid) + job * THREADS;
             const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * 8;
-            if (index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side) continue;
+            const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side;
+#if MOMENTS
+            const unsigned busy = __ballot_sync(0xffffffffu, !is_idle);
+#endif
+            if (is_idle) continue;
             const uint4 biases = *reinterpret_cast<const uint4*>(&shared_bias[group * 8]);
             const unsigned bias_of[4] = {biases.x, biases.y, biases.z, biases.w};
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
@@ -315,7 +347,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     unsigned out[4];
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
+#if MOMENTS
+                        unsigned z = multiply_add2(style_of[i], shift, multiply_add2(bias_of[i], bias_share(output + row, 2 * x0 + column, side), 0u));
+#else
                         unsigned z = multiply_add2(bias_of[i], ONES, shift);
+#endif
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(tap_at(p, output + row), filtered[p][i], z);
 #if ACTIVATION <= 2 && LEVEL >= 800
@@ -328,8 +364,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         out[i] = z;
                     }
                     if (y_raw != nullptr) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
+#if MOMENTS
+                    if (row == begin && job == 0) {  // the block's first row of outputs: about the warp's first pixel in it
+                        unsigned one[4];
+#pragma unroll
+                        for (int i = 0; i < 4; ++i) one[i] = __shfl_sync(busy, out[i], index % GROUPS);
+                        told.set_about(one);
+                        if (index % 32 < GROUPS) *reinterpret_cast<uint4*>(told.abouts(index / 32) + group * 8) = make_uint4(one[0], one[1], one[2], one[3]);
+                    }
+                    told.add(out);
+#else
 #pragma unroll
                     for (int i = 0; i < 4; ++i) out[i] = multiply_add2(out[i], style_of[i], 0u);
+#endif
                     if (y != nullptr) *reinterpret_cast<uint4*>(to + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
                 }
             }
@@ -340,5 +387,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
 #endif
         }
+#if MOMENTS
+        told.end_band(band == 0);
+#endif
     }
+#if MOMENTS
+    // Counted again where threads have most registers and sums fill them: then nothing of it is kept from the beginning.
+    const int block = fresh(blockIdx.x), across = (fresh(side) / 2 + COLUMNS - 1) / COLUMNS;
+    const int columns = min(2 * COLUMNS, side - 2 * (MIN_BLOCKS > 1 ? x0 : block % across * COLUMNS));
+    const int height = 2 * (MIN_BLOCKS > 1 ? rows : min(SEGMENT, side / 2 - block / across * SEGMENT));
+    Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
+               [&](int warp) {
+                   int pixels = 0;
+#pragma unroll
+                   for (int job = 0; job < JOBS; ++job) {
+                       pixels += height * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
+                   }
+                   return pixels;
+               });
+#endif
 }

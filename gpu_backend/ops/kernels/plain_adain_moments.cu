@@ -1,8 +1,8 @@
 // Mean, factor and shift of every channel of gpu_backend/ops/adain.py, simply: a block goes through all pixels of four
-// channels of a picture, for their mean and again for their variance. It is the fp32 mode, what stands in for the fused
-// kernel, and what that is compared with.
+// channels of a picture, for their mean and again for their variance. With plain_adain.cu it is the fp32 mode, what stands
+// in for the fused kernels, and what those are compared with.
 //
-// Macros: HALF, ACTIVATION, BLURS_BIAS. Arguments: as in adain_moments.cu. Grid: quads of channels, pictures.
+// Macro HALF. x: (batch, side, side, cout), past the activation. affine: (batch, 3, cout). Grid: quads of channels, pictures.
 // part: adain
 
 #define THREADS 512
@@ -31,25 +31,15 @@ __device__ __forceinline__ void total(float (&sums)[4]) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) plain_adain_moments(
-    const T* __restrict__ x, float* __restrict__ affine, const float* __restrict__ style, const float* __restrict__ bias,
-    const float* __restrict__ strength, const float* __restrict__ noise, const float* __restrict__ noise_gain,
-    const unsigned* __restrict__ noise_source, int noise_layer, int is_shared, int side, int cout, int channels,
-    int style_stride, float gain, float clamp, float epsilon) {
+    const T* __restrict__ x, float* __restrict__ affine, const float* __restrict__ style, int side, int cout, int channels,
+    int style_stride, float epsilon) {
     const int channel = blockIdx.x * 4, area = side * side;
     const size_t sample = blockIdx.y;
-    const T* const from = x + (is_shared ? 0 : sample) * area * cout + channel;
-    float biases[4], strengths[4], mean[4] = {}, squares[4] = {};
-    load_table<4>(bias, channel, true, biases);
-    load_table<4>(strength, channel, true, strengths);
-    auto load = [&](int pixel, float (&v)[4]) {
-        load_many<4>(from + (size_t)pixel * cout, v);
-        const float value = layer_noise(noise, noise_gain, noise_source, noise_layer, pixel);
-        finish_before_normal<4>(v, biases, strengths, value, bias_share(pixel, side), gain, clamp);
-    };
-    float v[4];
+    const T* const from = x + sample * area * cout + channel;
+    float v[4], mean[4] = {}, squares[4] = {};
 #pragma unroll 1
     for (int pixel = threadIdx.x; pixel < area; pixel += THREADS) {
-        load(pixel, v);
+        load_many<4>(from + (size_t)pixel * cout, v);
 #pragma unroll
         for (int e = 0; e < 4; ++e) mean[e] += v[e];
     }
@@ -58,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) plain_adain_moments(
     for (int e = 0; e < 4; ++e) mean[e] /= (float)area;
 #pragma unroll 1
     for (int pixel = threadIdx.x; pixel < area; pixel += THREADS) {
-        load(pixel, v);
+        load_many<4>(from + (size_t)pixel * cout, v);
 #pragma unroll
         for (int e = 0; e < 4; ++e) squares[e] = fmaf(v[e] - mean[e], v[e] - mean[e], squares[e]);
     }

@@ -11,13 +11,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,
     const T* __restrict__ skip, const float* taps, const float* rgb_weight, const float* rgb_style, float* rgb_parts,
     float* workspace, unsigned* counters, int batch, int side, int cin, int cout, int demod_stride, int style_stride,
-    float gain, float clamp) {
+    float gain, float clamp, const float* __restrict__ strengths, float2* moments) {
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
     direct_conv(
         x, static_cast<const float*>(weight), batch, side + KERNEL - 1 - 2 * PADDING, side, cin, cout, first_pixel,
         first_channel, -PADDING, -PADDING);
     const Layer layer = {
-        y,    y_raw, demod, next_style,   bias,         skip, taps, batch,
+        y,    y_raw, demod, next_style,   bias,         strengths, skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};
     finish_tile(
         layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side, 1, 0,

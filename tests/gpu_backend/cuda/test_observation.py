@@ -28,7 +28,7 @@ from tests.helpers.stylegan3 import R, make_stylegan3
 _STEMS = (
     "styles modulated_conv modulated_up_conv plain_modulated_conv plain_modulated_up_conv plain_to_rgb to_rgb "
     "fully_connected normalize_2nd_moment concat empty fourier_features filtered_lrelu plain_filtered_lrelu "
-    "adain adain_moments plain_adain plain_adain_moments"
+    "adain_input adain plain_adain plain_adain_moments"
 )
 
 

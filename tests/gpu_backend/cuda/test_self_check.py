@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.batch_tiles import target_of_batch
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Schedule
@@ -83,6 +84,34 @@ def test_only_wanted_kernels_are_judged() -> None:
     fused, plain = both_ways()
     one = next(iter(doubtful_recipes(fused, plain)))
     assert set(check_kernels(PaperBench(fused, []), PaperBench(plain, []), {}, {one})) == {one}
+
+
+def test_a_kernel_that_another_asks_runs_though_it_was_checked_before() -> None:
+    fused, plain = both_ways(architecture="AdaIN")
+    asking = {launch.recipe for launch in fused.launches if launch.label == "adain"}
+    log: list[str] = []
+    verdicts = check_kernels(PaperBench(fused, log), PaperBench(plain, []), {}, asking)
+    assert set(verdicts) == asking
+    layers = [launch.layer for launch in fused.launches if launch.label == "adain"]
+    assert len(log) == 2 * len(layers)
+    for place, layer in enumerate(layers):
+        assert log[2 * place].startswith(f"{layer} modulated_")
+        assert log[2 * place + 1] == f"{layer} adain"
+
+
+def test_a_kernel_that_asks_one_which_is_wrong_is_not_judged() -> None:
+    class Refusing(PaperBench):
+        def launch(self, index: int) -> None:
+            if self.schedule.launches[index].label.startswith("modulated_"):
+                raise KernelError("The kernel is refused.", phrase="the driver refuses it")
+            super().launch(index)
+
+    fused, plain = both_ways(architecture="AdaIN")
+    log: list[str] = []
+    verdicts = check_kernels(Refusing(fused, log), PaperBench(plain, []), {}, doubtful_recipes(fused, plain))
+    assert set(verdicts.values()) == {"the driver refuses it"}
+    assert {recipe.stem for recipe in verdicts} == {"modulated_conv", "modulated_up_conv"}
+    assert log == []
 
 
 def test_a_batch_is_checked_by_one_picture_with_the_same_kernels() -> None:

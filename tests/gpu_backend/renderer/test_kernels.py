@@ -75,4 +75,4 @@ def test_the_kernels_of_a_stylegan1_are_named_fused_and_plain() -> None:
     stems = {
         recipe.stem for recipe in kernels.recipes_of(make_stylegan1(resolution=128, channel_base=1024), GPU, "fp16")
     }
-    assert {"adain", "adain_moments", "plain_adain", "plain_adain_moments", "modulated_up_conv", "to_rgb"} <= stems
+    assert {"adain_input", "adain", "plain_adain", "plain_adain_moments", "modulated_up_conv", "to_rgb"} <= stems

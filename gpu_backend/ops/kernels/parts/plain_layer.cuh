@@ -10,6 +10,7 @@ struct Layer {
     const float* demod;
     const float* next_style;
     const float* bias;
+    const float* strengths;  // of a StyleGAN1's noise, times the layer's
     const T* skip;
     const float* taps;
     int batch, side, cout, demod_stride, style_stride;
@@ -23,6 +24,15 @@ __device__ __forceinline__ void load_or(const float* from, size_t place, float o
     } else {
         v[0] = v[1] = v[2] = v[3] = otherwise;
     }
+}
+
+// What is left of the bias at a pixel, where it was added before a StyleGAN1's blur (macro BLURS_BIAS).
+__device__ __forceinline__ float bias_share(int row, int column, int side) {
+#if BLURS_BIAS
+    return (row == 0 || row == side - 1 ? 0.75f : 1.0f) * (column == 0 || column == side - 1 ? 0.75f : 1.0f);
+#else
+    return 1.0f;
+#endif
 }
 
 // Pixel `pixel` of the tile's grid of side `grid_side` is pixel (step * row + row_phase, step * column + column_phase)
@@ -47,13 +57,15 @@ __device__ __forceinline__ void finish_tile(
         const int pixel = first_pixel + pixel_here, b = pixel / area, place = pixel - b * area;
         if (channel >= layer.cout || b >= layer.batch) continue;
         const int row = place / grid_side * step + row_phase, column = place % grid_side * step + column_phase;
-        float v[4], demod[4], bias[4];
+        float v[4], demod[4], bias[4], strengths[4];
         four_sums(pixel_here, channel_here, v);
         load_or(layer.demod, (size_t)b * layer.demod_stride + channel, 1.0f, demod);
         load_or(layer.bias, channel, 0.0f, bias);
+        load_or(layer.strengths, channel, 1.0f, strengths);
+        const float share = bias_share(row, column, layer.side);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            v[e] = finish(v[e], demod[e], tile_noise[pixel_here], bias[e], layer.gain, layer.clamp);
+            v[e] = finish(v[e], demod[e], tile_noise[pixel_here] * strengths[e], bias[e] * share, layer.gain, layer.clamp);
 #if HAS_SKIP
         const size_t half_side = layer.side >> 1;
         const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
