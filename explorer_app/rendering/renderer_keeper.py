@@ -122,10 +122,11 @@ class RendererKeeper:
             return
         self._compiler.cancel()
         self._model = model
-        self._take_over(made.renderer)
+        former = self._take_over(made.renderer)
         self._tell(opened)
         self._tell_memory()
         self._tell_shortcoming(made)
+        _close(former)  # last: meanwhile the window asks for its first picture
 
     def use(self, choice: DeviceChoice) -> None:
         """Wish for another device or precision, or try again: what renders goes on until the other one can."""
@@ -227,7 +228,7 @@ class RendererKeeper:
                 return
             self._restore()
         else:
-            self._take_over(renderer)
+            _close(self._take_over(renderer))
         if self.renderer is not None:
             self._tell(DeviceChanged(self.renderer.device))
             self._tell_memory()
@@ -237,11 +238,12 @@ class RendererKeeper:
         if self.renderer is None and self._model is not None:
             self._replace(self._model)
 
-    def _take_over(self, renderer: RendererLike) -> None:
-        self._drop()
-        self.renderer = renderer
+    def _take_over(self, renderer: RendererLike) -> RendererLike | None:
+        """Render with this from now on; return the former one, to be closed."""
+        former, self.renderer = self.renderer, renderer
         if self._options is not None:
             renderer.options = self._options
+        return former
 
     def _restore(self) -> None:
         """Have the model that is open rendered by the processor, if nothing renders it any more."""
@@ -254,10 +256,7 @@ class RendererKeeper:
     def _drop(self) -> None:
         """Close the renderer."""
         former, self.renderer = self.renderer, None
-        if former is not None:
-            # On a device that was lost even this may fail; it is gone all the same, and why was told.
-            with contextlib.suppress(Exception):
-                former.close()
+        _close(former)
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
@@ -276,3 +275,11 @@ class RendererKeeper:
         if memory is not None and not (only_news and memory == self._memory):
             self._memory = memory
             self._tell(MemoryChanged(memory))
+
+
+def _close(renderer: RendererLike | None) -> None:
+    """Close a renderer that is not used any more, if there was one."""
+    if renderer is not None:
+        # On a device that was lost even this may fail; it is gone all the same, and why was told.
+        with contextlib.suppress(Exception):
+            renderer.close()

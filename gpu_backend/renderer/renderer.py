@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_backend.device import CPU_ID, DeviceFacts, check_device, cpu_instead, facts_of, make_executor
-from gpu_backend.errors import DeviceError, RequestError
+from gpu_backend.device import CPU_ID, DeviceFacts, check_device
+from gpu_backend.errors import RequestError
 from gpu_backend.frame import Frame
 from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
@@ -19,14 +19,13 @@ from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
 from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
-from gpu_backend.network import Network
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
-from gpu_backend.renderer.model_directions import model_directions
+from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import Departure, PendingFrame, outputs_of
 from gpu_backend.renderer.request_check import RequestCheck
@@ -101,20 +100,9 @@ class Renderer:
     ) -> None:
         self._model = model
         spec = model.spec
-        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], model_directions(model))
-        is_given = executor is not None
-        if executor is None:
-            executor, self._device = make_executor(model, device, precision)
-        else:
-            self._device = facts_of(executor)
-        try:
-            self._network = Network(model, executor, plan_budget_nbytes)
-        except DeviceError as error:
-            if is_given or device != "auto" or self._device.id == CPU_ID:
-                raise
-            executor, self._device = cpu_instead(model, error)
-            self._network = Network(model, executor, plan_budget_nbytes)
-        self._executor = executor
+        opened = open_model(model, device, precision, executor, plan_budget_nbytes)
+        self._network, self._executor, self._device = opened.network, opened.executor, opened.device
+        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
         self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
         self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
