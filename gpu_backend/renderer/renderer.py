@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
 from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
+from gpu_backend.network import Network
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.recipe import Noise, NoiseMode
@@ -105,7 +107,7 @@ class Renderer:
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
         self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
-        self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
+        self._mapped = MappedAnchors(partial(_map_one, model, self._network), spec.mapping.z_dim, spec.mapping.c_dim)
 
     @property
     def model(self) -> Model:
@@ -289,7 +291,7 @@ class Renderer:
                 raise RequestError("This network has no classes, but labels came; leave c out.")
         elif c is not None:
             labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
-        labels = self._whole_labels(labels)
+        labels = _whole_labels(self._model, labels)
         w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
         for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
             w[first : first + count] = self._network.map(latents[first : first + count], labels[first : first + count])
@@ -367,15 +369,6 @@ class Renderer:
         """Return the rows of a blend, (num_ws, w_dim)."""
         return blend_rows(blend, self._space, self._mapped.fetch(anchors_of(blend)))
 
-    def _map_one(self, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
-        w: NDArray[np.float32] = self._network.map(z[None], self._whole_labels(label[None]))[0]
-        if not np.isfinite(w).all():
-            raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
-        return w
-
-    def _whole_labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        return labels if self._model.spec.mapping.class_table is None else picking_labels(labels)
-
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
         return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
 
@@ -386,3 +379,14 @@ class Renderer:
             raise RequestError("A transform must be an array of nine numbers, but is none.", str(error)) from None
         self._check.check_transform(numbers)
         return numbers
+
+
+def _map_one(model: Model, network: Network, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
+    w: NDArray[np.float32] = network.map(z[None], _whole_labels(model, label[None]))[0]
+    if not np.isfinite(w).all():
+        raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
+    return w
+
+
+def _whole_labels(model: Model, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+    return labels if model.spec.mapping.class_table is None else picking_labels(labels)

@@ -1,9 +1,12 @@
 """A model made ready on a device, its directions beside."""
 
+import gc
 import threading
+import weakref
 
 import pytest
 
+from gpu_backend import Renderer
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
@@ -12,6 +15,7 @@ from gpu_backend.renderer.model_directions import model_directions
 from gpu_backend.renderer.opening import open_model
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.requests import request_for
 
 BUDGET = 1 << 30
 MODEL = make_stylegan2()
@@ -56,3 +60,17 @@ def test_no_thread_stays_where_the_device_has_no_room() -> None:
     with pytest.raises(DeviceMemoryError):
         open_model(MODEL, "auto", "fp16", FakeExecutor(memory_nbytes=1), BUDGET)
     assert threading.active_count() == before
+
+
+def test_a_closed_renderer_goes_without_the_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        renderer = Renderer(MODEL, executor=FakeExecutor())
+        renderer.render(request_for(renderer))
+        gone = weakref.ref(renderer)
+        renderer.close()
+        del renderer
+        assert gone() is None
+    finally:
+        gc.enable()
