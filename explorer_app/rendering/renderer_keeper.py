@@ -6,6 +6,7 @@
                                    │ yes ──► the renderer that is wished for
                                    └ no ───► the processor (a model) or what there is (a wish) answers meanwhile
                                              └─ kernels compiled ──► the renderer that is wished for takes over
+    a GPU took over ──► the kernels that show layers are compiled as well, while it renders
     the GPU fails ──► the processor takes over, with the same model; nothing that was asked for is lost
 """
 
@@ -242,6 +243,8 @@ class RendererKeeper:
         self.renderer = renderer
         if self._options is not None:
             renderer.options = self._options
+        if self.is_on_gpu and self._model is not None:
+            self._compiler.start_layers(self._model, self._choice)
 
     def _restore(self) -> None:
         """Have the model that is open rendered by the processor, if nothing renders it any more."""
