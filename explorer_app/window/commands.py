@@ -77,9 +77,7 @@ class Commands(QObject):
         facts = self._controller.facts
         if facts is None:
             return
-        dialog = ExportDialog(
-            self._controller.session, self._controller.history, facts.z_dim, self._settings, self._window
-        )
+        dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
         dialog.export_asked.connect(self._controller.start_export)
         self._window.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
