@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from gpu_backend import Directions
 
 _FIRST_SIZE = (1600, 980)
+_FRAME = (16, 48)
+"""Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
 _SPEED_MS = 250
 """The figures above change at most this often, so that they can be read."""
 
@@ -375,7 +377,8 @@ class MainWindow(QMainWindow):
         geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
         if geometry.isEmpty() or not self.restoreGeometry(geometry):
             free = self.screen().availableGeometry()
-            self.resize(min(theme.px(_FIRST_SIZE[0]), free.width()), min(theme.px(_FIRST_SIZE[1]), free.height()))
+            width, height = (theme.px(size) for size in _FIRST_SIZE)
+            self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
         self.show()
         self.performance_link.input_age.watch(self.windowHandle())
         if not self.workspace.restore_text(values.window_state):

@@ -14,6 +14,7 @@ from explorer_app.session.edits import SetTransform
 from explorer_app.session.session import Session
 from explorer_app.window import ink, theme
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.transform_handles import Box, Handles, Part, Place, dragged, without
 from gpu_backend import Transform
 
@@ -29,22 +30,40 @@ _REACH_PX = 12
 _INSET_PX = 10
 """Handles stay so far inside of the canvas."""
 
-HINT = "drag moves, corners scale, knob turns, Shift snaps, Esc ends"
+HINT = "drag moves, corners scale, knob turns, Ctrl snaps, Esc ends"
 
 
 @dataclass
 class _Drag:
-    """A handle that is held: what was before, where it was pressed, where the picture lay."""
+    """A handle that is held: what was before, where it was pressed, where the picture lay.
+
+    Attributes
+    ----------
+    pointer
+        Where the pointer was last.
+    reached
+        How far the handle went: as far as the pointer, but for the way that Shift made finer.
+    """
 
     part: Part
     start: Transform
     pressed: Place
     picture: Box
+    pointer: Place
+    reached: Place
     has_moved: bool = False
+
+    def follow(self, pointer: Place, share: float) -> None:
+        """Go a share of the pointer's way."""
+        self.reached = (
+            self.reached[0] + (pointer[0] - self.pointer[0]) * share,
+            self.reached[1] + (pointer[1] - self.pointer[1]) * share,
+        )
+        self.pointer = pointer
 
 
 class TransformFrame(QWidget):
-    """Lies over the canvas while the mode is on.
+    """Lies over the canvas while the mode is on. As everywhere, Shift goes ten times finer and Ctrl snaps.
 
     Signals
     -------
@@ -167,7 +186,7 @@ class TransformFrame(QWidget):
         part = self._part_at(place)
         if part is not None:
             self.began.emit()
-            self._drag = _Drag(part, self._transform, place, self._picture())
+            self._drag = _Drag(part, self._transform, place, self._picture(), place, place)
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
@@ -179,8 +198,9 @@ class TransformFrame(QWidget):
             event.ignore()
         elif drag.has_moved or place != drag.pressed:
             drag.has_moved = True
-            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, place), snaps=snaps)
+            drag.follow(place, FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0)
+            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, drag.reached), snaps=snaps)
             self.edited.emit(SetTransform(self._transform), False)
             self.update()
 
