@@ -115,6 +115,8 @@ class Controller(EngineControl):
         """
         if isinstance(edit, ReplaceSession):
             edit = replace(edit, session=self._adapted(edit.session))
+        if self._drift.is_on and not self._editor.is_gesturing:
+            self._editor.settle("Drift")  # so that what the hand does is a step of its own, and not the way until then
         self._editor.edit(edit, final, self._clock())
         self._show(live=not final)
 
