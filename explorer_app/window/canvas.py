@@ -46,11 +46,15 @@ class Canvas(QWidget):
         Escape during a drag.
     painted(frame)
         A frame is on the screen for the first time.
+    resized()
+        It has another size: what lies over it takes its place again. No filter looks for that among all of its events,
+        which come with every picture.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     painted = Signal(object)
+    resized = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -263,11 +267,14 @@ class Canvas(QWidget):
             if not event.isAutoRepeat():
                 self.is_ready_to_pan = True
                 self._show_cursor()
+                self.transform.unsetCursor()
         elif key == Qt.Key.Key_Escape and self.is_walking:
             self._walk = None
             self._keys.clear()
             self._glide.stop()
             self.gesture_cancelled.emit()
+        elif key == Qt.Key.Key_Escape and self.transform.is_on:
+            self.transform.leave()
         elif key == Qt.Key.Key_Escape and self._session.tap is not None:
             self._show_picture()
         elif key in ARROWS and self._frame is not None:
@@ -353,6 +360,7 @@ class Canvas(QWidget):
         super().resizeEvent(event)
         self.view = self.view.kept(self.picture_size, self._stage_size())
         self.caption.place()
+        self.resized.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the well, the picture and the line below it."""

@@ -197,6 +197,7 @@ class MainWindow(QMainWindow):
         self.device_menu.precision_chosen.connect(controller.choose_precision)
         self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
+        self.canvas.resized.connect(self.message_view.place)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
         self._dock("performance-dock").visibilityChanged.connect(self.performance_link.set_on_show)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.edits import SetTransform
@@ -92,7 +92,7 @@ class TransformFrame(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
         self.hide()
-        canvas.installEventFilter(self)
+        canvas.resized.connect(self._place)
 
     def set_action(self, action: QAction) -> None:
         """Take the action that switches the mode, and show a button for it below the picture."""
@@ -151,6 +151,7 @@ class TransformFrame(QWidget):
         rect = self._canvas.picture_rect()
         return Box(rect.x(), rect.y(), rect.width(), rect.height())
 
+    @Slot()
     def _place(self) -> None:
         self.setGeometry(self._canvas.rect())
         if self.button is not None:
@@ -163,18 +164,10 @@ class TransformFrame(QWidget):
 
     # -- the hand ---------------------------------------------------------------------------------------------------
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Follow the canvas's size; Escape cancels a drag or leaves the mode."""
-        if event.type() == QEvent.Type.Resize:
-            self._place()
-        elif self.is_on and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() == Qt.Key.Key_Escape and not self._canvas.is_walking:
-                if not self._cancel():
-                    self.set_on(False)
-                return True
-            if event.key() == Qt.Key.Key_Space:
-                self.unsetCursor()
-        return False
+    def leave(self) -> None:
+        """Cancel a drag; where there is none, leave the mode."""
+        if not self._cancel():
+            self.set_on(False)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Take hold of a part; what pans or opens a menu goes to the canvas."""
