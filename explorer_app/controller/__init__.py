@@ -3,6 +3,7 @@
 ::
 
     Controller      what the window may ask for                                   controller.py
+    FileControl     files in and out                                              file_control.py
     EngineControl   which device renders, and how                                 engine_control.py, device_desk.py
     ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
