@@ -47,8 +47,7 @@ class Canvas(QWidget):
     painted(frame)
         A frame is on the screen for the first time.
     resized()
-        It has another size: what lies over it takes its place again. No filter looks for that among all of its events,
-        which come with every picture.
+        It has another size. Nothing filters its events to learn that: they come with every picture.
     """
 
     edited = Signal(object, bool)
@@ -79,8 +78,7 @@ class Canvas(QWidget):
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self.is_ready_to_pan = False
-        self._last = QPointF()
-        self._drop_text = ""
+        self._last, self._drop_text = QPointF(), ""
         self._clock = QElapsedTimer()
         self._clock.start()
         self._glide = Glide(self)
@@ -170,7 +168,7 @@ class Canvas(QWidget):
         """Return where the picture lies, in the canvas's own coordinates."""
         ratio = self.devicePixelRatioF()
         stage = self._stage()
-        left, top, width, height = self.view.place(self.picture_size, (stage.width(), stage.height()))
+        left, top, width, height = self.view.place(self.picture_size, self._stage_size())
         return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
 
     def picture_area(self) -> QRectF:
@@ -340,10 +338,7 @@ class Canvas(QWidget):
             self.edited.emit(MoveTo(walk.position), True)
 
     def _show_cursor(self) -> None:
-        if self.is_ready_to_pan:
-            self.setCursor(Qt.CursorShape.OpenHandCursor)
-        else:
-            self.unsetCursor()
+        self.setCursor(Qt.CursorShape.OpenHandCursor) if self.is_ready_to_pan else self.unsetCursor()
 
     # -- painting ---------------------------------------------------------------------------------------------------
 
@@ -399,8 +394,7 @@ class Canvas(QWidget):
                 self._small = shrunk(image, wide)
             image, scale = self._small, 1.0
         is_layer = self._frame is not None and self._frame.tap is not None
-        painter.setRenderHint(
-            QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale) and not (is_layer and scale > 1)
-        )
+        smooths = is_smooth(scale) and not (is_layer and scale > 1)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
         painter.drawImage(target, image)
         painter.restore()

@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)
-        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._request_thumbnail, self)
+        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._controller.request_thumbnail, self)
 
     def _make_docks(self) -> None:
         area = QWidget(self)
@@ -208,9 +208,6 @@ class MainWindow(QMainWindow):
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
         widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
         widget.destroyed.connect(lambda: self._courier.forget(name))
-
-    def _request_thumbnail(self, key: Any, what: Any) -> None:
-        self._controller.request_thumbnail(key, what)
 
     def _dock(self, name: str) -> Dock:
         return next(dock for dock in self.workspace.docks if dock.objectName() == name)
