@@ -18,7 +18,7 @@ _LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 _RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 
-_LOW_PX = 800
+_LOW_PX = 770
 """Below this height, docks that do not fit under each other share a place as tabs."""
 
 
