@@ -163,6 +163,14 @@ class Commands(QObject):
         """Show the layer that was shown last, or the picture."""
         self._window.layers.toggle(on)
 
+    def next_panel(self) -> None:
+        """Bring the keyboard to the next panel."""
+        self._window.workspace.pass_focus(1)
+
+    def previous_panel(self) -> None:
+        """Bring the keyboard to the panel before."""
+        self._window.workspace.pass_focus(-1)
+
     def theme_system(self) -> None:
         """Be as the system is."""
         self._set_theme("system")
