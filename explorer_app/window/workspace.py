@@ -40,6 +40,7 @@ class Workspace(QMainWindow):
             (Qt.Corner.TopRightCorner, _RIGHT),
         ):
             self.setCorner(corner, area)
+        self._canvas = canvas
         self.setCentralWidget(canvas)
         self._sides: dict[Qt.DockWidgetArea, list[Dock]] = {}
         self._behind: dict[Dock, Dock] = {}
@@ -119,7 +120,8 @@ class Workspace(QMainWindow):
 
         A panel may have a hundred controls, and Tab goes through all of them.
         """
-        stops = [self.centralWidget(), *(dock for dock in self.docks if dock.toggleViewAction().isChecked())]
+        docks = [dock for dock in self.docks if dock.toggleViewAction().isChecked()]
+        stops: list[QWidget] = [self._canvas, *docks]
         here = QApplication.focusWidget()
         place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
         for way in range(1, len(stops) + 1):
@@ -151,7 +153,7 @@ class Workspace(QMainWindow):
 def _first_by_tab(panel: QWidget) -> QWidget | None:
     """Return what Tab reaches first inside a panel."""
     widget = panel.nextInFocusChain()
-    while widget is not panel:
+    while widget is not None and widget is not panel:
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
         if takes_tab and panel.isAncestorOf(widget) and widget.isVisible() and widget.isEnabled():
             return widget
