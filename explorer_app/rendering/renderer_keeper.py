@@ -6,6 +6,7 @@
                                    │ yes ──► the renderer that is wished for
                                    └ no ───► the processor (a model) or what there is (a wish) answers meanwhile
                                              └─ kernels compiled ──► the renderer that is wished for takes over
+    a GPU gave a picture ──► the kernels that show layers are compiled as well, while it renders
     the GPU fails ──► the processor takes over, with the same model; nothing that was asked for is lost
 """
 
@@ -86,6 +87,7 @@ class RendererKeeper:
         self._memory: MemoryLike | None = None
         self._is_gpu_lost = False
         self._has_kernels = False
+        self._has_begun_layers = False
         self._knows_gpus = knows_gpus
         self.was_hasty = False
         self.renderer: RendererLike | None = None
@@ -179,6 +181,12 @@ class RendererKeeper:
         if self.renderer is not None:
             self.renderer.options = options
 
+    def note_picture(self) -> None:
+        """Begin with what nobody waits for, now that there is a picture: on a GPU, the kernels that show layers."""
+        if self.is_on_gpu and self._model is not None and not self._has_begun_layers:
+            self._has_begun_layers = True
+            self._compiler.start_layers(self._model, self._choice)
+
     def look_at_memory(self) -> None:
         """Tell what the renderer holds, if that has changed."""
         self._tell_memory(only_news=True)
@@ -243,6 +251,7 @@ class RendererKeeper:
         former, self.renderer = self.renderer, renderer
         if self._options is not None:
             renderer.options = self._options
+        self._has_begun_layers = False
         return former
 
     def _restore(self) -> None:
@@ -268,6 +277,7 @@ class RendererKeeper:
 
     def _compile(self, model: Model, ready: int, total: int) -> None:
         self._tell(KernelsCompiling(ready, total))
+        self._has_begun_layers = True  # those come after these, once the renderer that is wished for has taken over
         self._compiler.start(model, self._choice)
 
     def _tell_memory(self, *, only_news: bool = False) -> None:
