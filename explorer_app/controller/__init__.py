@@ -3,6 +3,7 @@
 ::
 
     Controller      what the window may ask for                                   controller.py
+    FileControl     files in and out                                              file_control.py
     EngineControl   which device renders, and how                                 engine_control.py, device_desk.py
     ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
@@ -15,9 +16,10 @@
     Autosave        the last session comes back                                   autosave.py
 """
 
+from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
 from explorer_app.controller.device_desk import preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 
-__all__ = ["Compiling", "Controller", "DeviceState", "ExportProgress", "Loading", "preferred_choice"]
+__all__ = ["Compiling", "Controller", "DeviceState", "ExportProgress", "Loading", "adapt", "preferred_choice"]

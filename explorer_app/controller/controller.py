@@ -13,9 +13,8 @@ from explorer_app.controller.adapting import adapt
 from explorer_app.controller.autosave import Kept
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.draft_colours import DraftKey
-from explorer_app.controller.engine_control import EngineControl
+from explorer_app.controller.file_control import FileControl
 from explorer_app.controller.restoring import Restoring, difference
-from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.news import (
     ExportAdvanced,
     ExportEnded,
@@ -28,12 +27,12 @@ from explorer_app.rendering.news import (
 )
 from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
 from explorer_app.session.history import MAX_KEPT
-from explorer_app.session.resolve import kept_latent, resolve
+from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from gpu_backend import SEED_COUNT, RenderRequest
 
 
-class Controller(EngineControl):
+class Controller(FileControl):
     """Decides; the window asks and obeys. Lives on the thread of the window.
 
     Signals carry nothing: whoever hears one reads the property of the same name. `session_changed` comes at once for
@@ -115,6 +114,8 @@ class Controller(EngineControl):
         """
         if isinstance(edit, ReplaceSession):
             edit = replace(edit, session=self._adapted(edit.session))
+        if self._drift.is_on and not self._editor.is_gesturing:
+            self._editor.settle("Drift")  # so that what the hand does is a step of its own, and not the way until then
         self._editor.edit(edit, final, self._clock())
         self._show(live=not final)
 
@@ -190,65 +191,6 @@ class Controller(EngineControl):
         self._drift.speed = self.drift_speed
         self.drifting_changed.emit()
 
-    # -- models -----------------------------------------------------------------------------------------------------
-
-    def open_model(self, path: Path | str | None = None) -> None:
-        """Read a model file in the background and show it when it is ready; None opens the bundled model.
-
-        The model that is open stays and answers until then, and for good if the file is refused.
-        """
-        if self._exports.progress is not None:
-            self._messages.warning("An export is running with this model; wait for its end or cancel it, then open.")
-            return
-        self._documents.forget()
-        self._models.open(None if path is None else Path(path))
-
-    @Slot()
-    def cancel_loading(self) -> None:
-        """Stop opening; the model that is open stays."""
-        self._documents.forget()
-        self._models.cancel()
-
-    # -- files ------------------------------------------------------------------------------------------------------
-
-    def open_file(self, path: Path | str) -> None:
-        """Open whatever this is by its name, in the background: a picture, a session, else a model."""
-        path = Path(path)
-        if path.suffix.lower() == ".png":
-            self.open_picture(path)
-        elif path.suffix.lower() == ".loom":
-            self.open_session(path)
-        else:
-            self.open_model(path)
-
-    def save_picture(self, path: Path | str) -> None:
-        """Write the picture in full with its recipe, in the background; a message says that it is there."""
-        if self.facts is None:
-            self._messages.warning("There is no picture to save: open a model first.")
-            return
-        self._exports.save_picture(Path(path), resolve(self.session), self.session, self.frame)
-
-    def open_picture(self, path: Path | str) -> None:
-        """Restore what a saved picture remembers; opens its model if that is known to be at hand, says so if not."""
-        self._documents.open_picture(Path(path))
-
-    def save_session(self, path: Path | str) -> None:
-        """Write the session and what was kept to a `.loom` file; a message says that it is there."""
-        self._documents.save_session(Path(path))
-
-    def open_session(self, path: Path | str) -> None:
-        """Restore a `.loom` file, and keep what was kept in it; opens its model as `open_picture` does."""
-        self._documents.open_session(Path(path))
-
-    def start_export(self, settings: SequenceSettings) -> None:
-        """Write a sequence in the background; the preview goes on. One sequence at a time."""
-        self._exports.start(settings, self.facts)
-
-    @Slot()
-    def cancel_export(self) -> None:
-        """Stop the sequence and give up the frame that is being made; the same export goes on there another time."""
-        self._exports.cancel()
-
     # -- small things -----------------------------------------------------------------------------------------------
 
     def request_thumbnail(self, key: Hashable, what: Session | RenderRequest) -> None:
@@ -267,7 +209,16 @@ class Controller(EngineControl):
         self._editor.finish()
         if move():
             self._editor.wander(self._adapted(self.session))
+            self._follow_model()
         self._show()
+
+    def _follow_model(self) -> None:
+        """Have the step that one stands on shown by the model that it was made with; where that cannot be, say so."""
+        step, facts = self._editor.history.current, self.facts
+        if step is None or facts is None or self._models.follow(step.session.model, can_open=self.export is None):
+            return
+        why = "is not at hand" if self.export is None else "has to wait for the export"
+        self._say_once(f"“{step.label}” was made with {step.session.model.name}, which {why}; {facts.name} shows it.")
 
     def _stop_drifting(self) -> None:
         if self._drift.is_on:
@@ -367,6 +318,11 @@ class Controller(EngineControl):
             self._apply(restoring)
             return
         self._editor.finish()
+        step = self._editor.history.current
+        if step is not None and step.session.model.model_id == news.facts.model_id != self.session.model.model_id:
+            self._editor.wander(self._adapted(step.session))  # undo and the like led to it
+            self._show()
+            return
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
         fitted = adapt(former, news.facts, before.usual_cutoff if before is not None and is_of_before else None)

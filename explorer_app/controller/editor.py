@@ -58,6 +58,11 @@ class Editor:
         return tuple((entry.session, entry.label) for entry in self._history.kept)
 
     @property
+    def is_gesturing(self) -> bool:
+        """Whether a gesture is under way."""
+        return self._gesture is not None
+
+    @property
     def is_walking(self) -> bool:
         """Whether the gesture under way walks the plane."""
         return self._gesture is not None and self._gesture.target is MoveTo

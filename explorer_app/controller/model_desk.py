@@ -48,6 +48,8 @@ class ModelDesk(QObject):
         self._bundled = bundled_model
         self._loading: Loading | None = None
         self._opened: ModelOpened | None = None
+        self._followed = ""
+        """Path of the model that a step of the history led to last."""
         loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
 
     @property
@@ -103,6 +105,23 @@ class ModelDesk(QObject):
         if self._bundled is not None and model.name == self._bundled.stem and not self.is_bundled:
             return self._bundled
         return None
+
+    def follow(self, model: ModelReference, *, can_open: bool = True) -> bool:
+        """Open the model that a step of the history was made with; give up one that a step before that led to.
+
+        Returns
+        -------
+        Whether it is open, or on its way in; not where it is not at hand, or if `can_open` is False.
+        """
+        is_open = self.facts is None or model.model_id in ("", self.facts.model_id)
+        path = None if is_open or not can_open else self.known_path(model)
+        if path is not None:
+            self._followed = str(path)
+            if self._loading is None or Path(self._loading.path) != path:
+                self.open(path)
+        elif self._loading is not None and self._loading.path == self._followed:
+            self.cancel()
+        return is_open or path is not None
 
     def cancel(self) -> None:
         """Give up what is on its way in."""

@@ -51,6 +51,10 @@ class BackendLike(Protocol):
         """
         ...
 
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Callable[[], bool]) -> None:
+        """Compile what else it takes to show layers instead of the picture, unhurried; as `compile_kernels`."""
+        ...
+
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
         """Return a renderer for a model.
 
@@ -84,6 +88,12 @@ class Backend:
         """Fill the cache of kernels."""
         gpu_backend.compile_kernels(
             model, choice.device, precision=choice.precision, progress=progress, abandoned=abandoned
+        )
+
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Callable[[], bool]) -> None:
+        """Fill it on."""
+        gpu_backend.compile_kernels(
+            model, choice.device, precision=choice.precision, of_layers=True, abandoned=abandoned
         )
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:

@@ -1,7 +1,12 @@
-"""Compiles kernels beside everything else, so that the processor shows pictures meanwhile. No Qt."""
+"""Compiles kernels beside everything else, so that the processor shows pictures meanwhile. No Qt.
+
+Once a GPU renders pictures, the kernels that show layers follow, without a word: the first layer that somebody chooses
+need not be compiled on the rendering thread.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +41,7 @@ class _Compiling:
 
 
 class KernelCompiler:
-    """Compiles for one model at a time; starting another cancels the one before.
+    """Compiles for one model at a time; starting anything cancels what was before.
 
     Parameters
     ----------
@@ -63,14 +68,11 @@ class KernelCompiler:
 
     def start(self, model: Model, choice: DeviceChoice) -> None:
         """Begin to compile what is missing."""
-        self.cancel()
-        compiling = _Compiling(model, choice)
-        with self._lock:
-            self._compiling = compiling
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=self._run, args=(compiling,), name="compiling kernels", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._begin(self._run, model, choice)
+
+    def start_layers(self, model: Model, choice: DeviceChoice) -> None:
+        """Begin to compile what shows layers; it ends without a word, errors too: showing a layer will tell them."""
+        self._begin(self._run_layers, model, choice)
 
     def take(self) -> CompilingEnded | None:
         """Take what ended, None if nothing did."""
@@ -90,6 +92,22 @@ class KernelCompiler:
         for thread in self._threads:
             thread.join(_END_S)
         self._threads = []
+
+    def _begin(self, run: Callable[[_Compiling], None], model: Model, choice: DeviceChoice) -> None:
+        self.cancel()
+        compiling = _Compiling(model, choice)
+        with self._lock:
+            self._compiling = compiling
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=run, args=(compiling,), name="compiling kernels", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run_layers(self, compiling: _Compiling) -> None:
+        with contextlib.suppress(Exception):
+            self._backend.compile_layer_kernels(
+                compiling.model, compiling.choice, abandoned=compiling.is_abandoned.is_set
+            )
 
     def _run(self, compiling: _Compiling) -> None:
         error: Exception | None = None

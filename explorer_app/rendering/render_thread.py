@@ -328,6 +328,7 @@ class RenderThread(QObject):
         self._was_given_up = False
         if self._frames.put(PreviewFrame(frame, asked.asked_s)) and self._state is not Lifecycle.CLOSED:
             self.frame_ready.emit()
+        self._keeper.note_picture()
         if frame.timings.steps:
             self._keeper.look_at_memory()
 

@@ -6,6 +6,7 @@
                                    │ yes ──► the renderer that is wished for
                                    └ no ───► the processor (a model) or what there is (a wish) answers meanwhile
                                              └─ kernels compiled ──► the renderer that is wished for takes over
+    a GPU gave a picture ──► the kernels that show layers are compiled as well, while it renders
     the GPU fails ──► the processor takes over, with the same model; nothing that was asked for is lost
 """
 
@@ -86,6 +87,7 @@ class RendererKeeper:
         self._memory: MemoryLike | None = None
         self._is_gpu_lost = False
         self._has_kernels = False
+        self._has_begun_layers = False
         self._knows_gpus = knows_gpus
         self.was_hasty = False
         self.renderer: RendererLike | None = None
@@ -122,10 +124,11 @@ class RendererKeeper:
             return
         self._compiler.cancel()
         self._model = model
-        self._take_over(made.renderer)
+        former = self._take_over(made.renderer)
         self._tell(opened)
         self._tell_memory()
         self._tell_shortcoming(made)
+        _close(former)  # last: meanwhile the window asks for its first picture
 
     def use(self, choice: DeviceChoice) -> None:
         """Wish for another device or precision, or try again: what renders goes on until the other one can."""
@@ -178,6 +181,12 @@ class RendererKeeper:
         if self.renderer is not None:
             self.renderer.options = options
 
+    def note_picture(self) -> None:
+        """Begin with what nobody waits for, now that there is a picture: on a GPU, the kernels that show layers."""
+        if self.is_on_gpu and self._model is not None and not self._has_begun_layers:
+            self._has_begun_layers = True
+            self._compiler.start_layers(self._model, self._choice)
+
     def look_at_memory(self) -> None:
         """Tell what the renderer holds, if that has changed."""
         self._tell_memory(only_news=True)
@@ -227,7 +236,7 @@ class RendererKeeper:
                 return
             self._restore()
         else:
-            self._take_over(renderer)
+            _close(self._take_over(renderer))
         if self.renderer is not None:
             self._tell(DeviceChanged(self.renderer.device))
             self._tell_memory()
@@ -237,11 +246,13 @@ class RendererKeeper:
         if self.renderer is None and self._model is not None:
             self._replace(self._model)
 
-    def _take_over(self, renderer: RendererLike) -> None:
-        self._drop()
-        self.renderer = renderer
+    def _take_over(self, renderer: RendererLike) -> RendererLike | None:
+        """Render with this from now on; return the former one, to be closed."""
+        former, self.renderer = self.renderer, renderer
         if self._options is not None:
             renderer.options = self._options
+        self._has_begun_layers = False
+        return former
 
     def _restore(self) -> None:
         """Have the model that is open rendered by the processor, if nothing renders it any more."""
@@ -254,10 +265,7 @@ class RendererKeeper:
     def _drop(self) -> None:
         """Close the renderer."""
         former, self.renderer = self.renderer, None
-        if former is not None:
-            # On a device that was lost even this may fail; it is gone all the same, and why was told.
-            with contextlib.suppress(Exception):
-                former.close()
+        _close(former)
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
@@ -269,6 +277,7 @@ class RendererKeeper:
 
     def _compile(self, model: Model, ready: int, total: int) -> None:
         self._tell(KernelsCompiling(ready, total))
+        self._has_begun_layers = True  # those come after these, once the renderer that is wished for has taken over
         self._compiler.start(model, self._choice)
 
     def _tell_memory(self, *, only_news: bool = False) -> None:
@@ -276,3 +285,11 @@ class RendererKeeper:
         if memory is not None and not (only_news and memory == self._memory):
             self._memory = memory
             self._tell(MemoryChanged(memory))
+
+
+def _close(renderer: RendererLike | None) -> None:
+    """Close a renderer that is not used any more, if there was one."""
+    if renderer is not None:
+        # On a device that was lost even this may fail; it is gone all the same, and why was told.
+        with contextlib.suppress(Exception):
+            renderer.close()

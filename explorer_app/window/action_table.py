@@ -246,6 +246,10 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "model",
         checkable=True,
     ),
+    ActionSpec("next-panel", "&Next panel", "", ("F6",), "next_panel", "View", "Bring the keyboard to the next panel."),
+    ActionSpec(
+        "previous-panel", "Pre&vious panel", "", ("Shift+F6",), "previous_panel", "View", "Bring it to the one before."
+    ),
     ActionSpec(
         "theme-system",
         "&System theme",

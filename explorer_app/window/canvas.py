@@ -46,11 +46,14 @@ class Canvas(QWidget):
         Escape during a drag.
     painted(frame)
         A frame is on the screen for the first time.
+    resized()
+        It has another size. Nothing filters its events to learn that: they come with every picture.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     painted = Signal(object)
+    resized = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,8 +78,7 @@ class Canvas(QWidget):
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self.is_ready_to_pan = False
-        self._last = QPointF()
-        self._drop_text = ""
+        self._last, self._drop_text = QPointF(), ""
         self._clock = QElapsedTimer()
         self._clock.start()
         self._glide = Glide(self)
@@ -166,7 +168,7 @@ class Canvas(QWidget):
         """Return where the picture lies, in the canvas's own coordinates."""
         ratio = self.devicePixelRatioF()
         stage = self._stage()
-        left, top, width, height = self.view.place(self.picture_size, (stage.width(), stage.height()))
+        left, top, width, height = self.view.place(self.picture_size, self._stage_size())
         return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
 
     def picture_area(self) -> QRectF:
@@ -263,11 +265,14 @@ class Canvas(QWidget):
             if not event.isAutoRepeat():
                 self.is_ready_to_pan = True
                 self._show_cursor()
+                self.transform.unsetCursor()
         elif key == Qt.Key.Key_Escape and self.is_walking:
             self._walk = None
             self._keys.clear()
             self._glide.stop()
             self.gesture_cancelled.emit()
+        elif key == Qt.Key.Key_Escape and self.transform.is_on:
+            self.transform.leave()
         elif key == Qt.Key.Key_Escape and self._session.tap is not None:
             self._show_picture()
         elif key in ARROWS and self._frame is not None:
@@ -333,10 +338,7 @@ class Canvas(QWidget):
             self.edited.emit(MoveTo(walk.position), True)
 
     def _show_cursor(self) -> None:
-        if self.is_ready_to_pan:
-            self.setCursor(Qt.CursorShape.OpenHandCursor)
-        else:
-            self.unsetCursor()
+        self.setCursor(Qt.CursorShape.OpenHandCursor) if self.is_ready_to_pan else self.unsetCursor()
 
     # -- painting ---------------------------------------------------------------------------------------------------
 
@@ -353,6 +355,7 @@ class Canvas(QWidget):
         super().resizeEvent(event)
         self.view = self.view.kept(self.picture_size, self._stage_size())
         self.caption.place()
+        self.resized.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the well, the picture and the line below it."""
@@ -391,8 +394,7 @@ class Canvas(QWidget):
                 self._small = shrunk(image, wide)
             image, scale = self._small, 1.0
         is_layer = self._frame is not None and self._frame.tap is not None
-        painter.setRenderHint(
-            QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale) and not (is_layer and scale > 1)
-        )
+        smooths = is_smooth(scale) and not (is_layer and scale > 1)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
         painter.drawImage(target, image)
         painter.restore()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
 from superqt import QElidingLabel
 
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
+
+if TYPE_CHECKING:
+    from explorer_app.window.canvas import Canvas
 
 
 class CanvasState(QFrame):
@@ -28,7 +33,7 @@ class CanvasState(QFrame):
     cancel_asked = Signal()
     bundled_asked = Signal()
 
-    def __init__(self, canvas: QWidget) -> None:
+    def __init__(self, canvas: Canvas) -> None:
         super().__init__(canvas)
         self.setObjectName("canvas-state")
         self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
@@ -78,7 +83,7 @@ class CanvasState(QFrame):
         layout.addWidget(self.bar)
         layout.addSpacing(theme.px(4))
         layout.addLayout(buttons)
-        canvas.installEventFilter(self)
+        canvas.resized.connect(self.place)
         self.show_nothing()
 
     def show_nothing(self) -> None:
@@ -137,19 +142,16 @@ class CanvasState(QFrame):
         name, token = self._mark_name
         self.mark.setPixmap(icon(name, token).pixmap(theme.px(32), theme.px(32)))
 
+    @Slot()
     def place(self) -> None:
         """Lie in the middle of the canvas."""
+        if self.isHidden():
+            return
         width = min(theme.px(400), self._canvas.width() - theme.px(24))
         self.setFixedWidth(max(theme.px(200), width))
         self.resize(self.width(), self.heightForWidth(self.width()))
         self.move((self._canvas.width() - self.width()) // 2, (self._canvas.height() - self.height()) // 2)
         self.raise_()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Follow the middle when the canvas changes its size."""
-        if watched is self._canvas and event.type() == QEvent.Type.Resize and not self.isHidden():
-            self.place()
-        return False
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the mark in the new theme."""

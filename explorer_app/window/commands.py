@@ -77,9 +77,7 @@ class Commands(QObject):
         facts = self._controller.facts
         if facts is None:
             return
-        dialog = ExportDialog(
-            self._controller.session, self._controller.history, facts.z_dim, self._settings, self._window
-        )
+        dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
         dialog.export_asked.connect(self._controller.start_export)
         self._window.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
@@ -164,6 +162,14 @@ class Commands(QObject):
     def layer(self, on: bool) -> None:
         """Show the layer that was shown last, or the picture."""
         self._window.layers.toggle(on)
+
+    def next_panel(self) -> None:
+        """Bring the keyboard to the next panel."""
+        self._window.workspace.pass_focus(1)
+
+    def previous_panel(self) -> None:
+        """Bring the keyboard to the panel before."""
+        self._window.workspace.pass_focus(-1)
 
     def theme_system(self) -> None:
         """Be as the system is."""

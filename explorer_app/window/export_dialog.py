@@ -23,8 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer_app.controller import adapt
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.session.history import History
+from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window import fonts, theme
@@ -40,7 +41,7 @@ from explorer_app.window.export_keys import (
     parse_seeds,
     seed_key,
 )
-from gpu_backend import PathKind
+from gpu_backend import ModelFacts, PathKind
 
 RECENT_STEPS = 8
 """How many steps of the history "Recent" adds."""
@@ -57,9 +58,10 @@ class ExportDialog(QDialog):
     Parameters
     ----------
     session, history
-        As they are now: the state that the path starts from, and latents to choose from.
-    z_dim
-        Length of the model's z.
+        As they are now: the state that the path starts from, and latents to choose from. Those that another model was
+        open for are fitted to this one, as their small pictures are.
+    facts
+        The model that is open.
     settings
         Remembers folder and choices.
 
@@ -72,14 +74,19 @@ class ExportDialog(QDialog):
     export_asked = Signal(object)
 
     def __init__(
-        self, session: Session, history: History, z_dim: int, settings: Settings, parent: QWidget | None = None
+        self,
+        session: Session,
+        history: History,
+        facts: ModelFacts,
+        settings: Settings,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export sequence")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._session = session
         self._history = history
-        self._z_dim = z_dim
+        self._facts = facts
         self._settings = settings
         self._make_path()
         self._make_form()
@@ -237,7 +244,7 @@ class ExportDialog(QDialog):
             loop=self.loop.isChecked(),
             folder=Path(self.folder.text().strip()).expanduser(),
             name=self.name.text().strip(),
-            z_dim=self._z_dim,
+            z_dim=self._facts.z_dim,
             overwrite=self.overwrite.isChecked(),
         )
 
@@ -272,7 +279,7 @@ class ExportDialog(QDialog):
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
         """Only whole seeds have a z: the ways through z say so where they are not possible."""
-        reason = kind_objection(keys, "z-linear", self._z_dim)
+        reason = kind_objection(keys, "z-linear", self._facts.z_dim)
         items = cast("QStandardItemModel", self.kind.model())
         for row, (kind, _, tip) in enumerate(KINDS):
             possible = not reason or kind.startswith("w")
@@ -286,11 +293,14 @@ class ExportDialog(QDialog):
         self.keys.add(self._kept_keys())
 
     def _kept_keys(self) -> list[ExportKey]:
-        return [ExportKey(f"kept {entry.number} · {entry.label}", entry.session) for entry in self._history.kept]
+        return [self._key("kept", entry) for entry in self._history.kept]
 
     def _add_recent(self) -> None:
         recent = self._history.entries[-RECENT_STEPS:]
-        self.keys.add([ExportKey(f"step {entry.number} · {entry.label}", entry.session) for entry in recent])
+        self.keys.add([self._key("step", entry) for entry in recent])
+
+    def _key(self, word: str, entry: HistoryEntry) -> ExportKey:
+        return ExportKey(f"{word} {entry.number} · {entry.label}", adapt(entry.session, self._facts).session)
 
     def _add_seeds(self) -> None:
         try:
@@ -328,7 +338,7 @@ class ExportDialog(QDialog):
         self._add_current()
         if len(self._history.kept) <= _MAX_OFFERED:
             self.keys.add([key for key in self._kept_keys() if key.session != self._session])
-        if kind_objection(self.keys.keys, self._kind(), self._z_dim):
+        if kind_objection(self.keys.keys, self._kind(), self._facts.z_dim):
             self.kind.setCurrentIndex(0)
 
     def _ask(self) -> None:

@@ -10,5 +10,5 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Escape", "Cancel the drag and bring back what was"),
     ("Escape on the picture", "Show the picture, not a layer"),
     ("Double-click on a value", "Back to its neutral value"),
-    ("Ctrl while dragging a slider", "Snap"),
+    ("Ctrl on a slider or a handle", "Snap"),
 )

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from gpu_backend import Directions
 
 _FIRST_SIZE = (1600, 980)
+_FRAME = (16, 48)
+"""Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
 _SPEED_MS = 250
 """The figures above change at most this often, so that they can be read."""
 
@@ -115,7 +117,7 @@ class MainWindow(QMainWindow):
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)
-        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._request_thumbnail, self)
+        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._controller.request_thumbnail, self)
 
     def _make_docks(self) -> None:
         area = QWidget(self)
@@ -195,6 +197,7 @@ class MainWindow(QMainWindow):
         self.device_menu.precision_chosen.connect(controller.choose_precision)
         self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
+        self.canvas.resized.connect(self.message_view.place)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
         self._dock("performance-dock").visibilityChanged.connect(self.performance_link.set_on_show)
@@ -205,9 +208,6 @@ class MainWindow(QMainWindow):
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
         widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
         widget.destroyed.connect(lambda: self._courier.forget(name))
-
-    def _request_thumbnail(self, key: Any, what: Any) -> None:
-        self._controller.request_thumbnail(key, what)
 
     def _dock(self, name: str) -> Dock:
         return next(dock for dock in self.workspace.docks if dock.objectName() == name)
@@ -375,7 +375,8 @@ class MainWindow(QMainWindow):
         geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
         if geometry.isEmpty() or not self.restoreGeometry(geometry):
             free = self.screen().availableGeometry()
-            self.resize(min(theme.px(_FIRST_SIZE[0]), free.width()), min(theme.px(_FIRST_SIZE[1]), free.height()))
+            width, height = (theme.px(size) for size in _FIRST_SIZE)
+            self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
         self.show()
         self.performance_link.input_age.watch(self.windowHandle())
         if not self.workspace.restore_text(values.window_state):

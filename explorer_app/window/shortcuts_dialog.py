@@ -66,7 +66,7 @@ class ShortcutsDialog(QDialog):
         sides = QHBoxLayout(columns)
         sides.setContentsMargins(0, 0, theme.px(8), 0)
         sides.setSpacing(theme.px(32))
-        for names in (("File", "Edit", "Model", "Play"), ("View", "Help", "By hand")):
+        for names in (("File", "Edit", "Model", "Play", "Help"), ("View", "By hand")):
             side = QVBoxLayout()
             side.setSpacing(theme.px(16))
             for name in names:
@@ -78,6 +78,8 @@ class ShortcutsDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(columns)
+        bar = area.verticalScrollBar().sizeHint().width()
+        area.setMinimumWidth(columns.minimumSizeHint().width() + bar)  # nothing is cut at the side
         layout = QVBoxLayout(self)
         edge = theme.px(16)
         layout.setContentsMargins(edge, edge, edge, edge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QImage
@@ -32,7 +32,7 @@ class ThumbnailCourier(QObject):
     """
 
     def __init__(
-        self, store: Callable[[], ThumbnailStore], request: Callable[[Hashable, object], None], parent: QObject
+        self, store: Callable[[], ThumbnailStore], request: Callable[[Hashable, Any], None], parent: QObject
     ) -> None:
         super().__init__(parent)
         self._store = store

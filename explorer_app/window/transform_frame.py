@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.edits import SetTransform
 from explorer_app.session.session import Session
 from explorer_app.window import ink, theme
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.transform_handles import Box, Handles, Part, Place, dragged, without
 from gpu_backend import Transform
 
@@ -29,22 +30,40 @@ _REACH_PX = 12
 _INSET_PX = 10
 """Handles stay so far inside of the canvas."""
 
-HINT = "drag moves, corners scale, knob turns, Shift snaps, Esc ends"
+HINT = "drag moves, corners scale, knob turns, Ctrl snaps, Esc ends"
 
 
 @dataclass
 class _Drag:
-    """A handle that is held: what was before, where it was pressed, where the picture lay."""
+    """A handle that is held: what was before, where it was pressed, where the picture lay.
+
+    Attributes
+    ----------
+    pointer
+        Where the pointer was last.
+    reached
+        How far the handle went: as far as the pointer, but for the way that Shift made finer.
+    """
 
     part: Part
     start: Transform
     pressed: Place
     picture: Box
+    pointer: Place
+    reached: Place
     has_moved: bool = False
+
+    def follow(self, pointer: Place, share: float) -> None:
+        """Go a share of the pointer's way."""
+        self.reached = (
+            self.reached[0] + (pointer[0] - self.pointer[0]) * share,
+            self.reached[1] + (pointer[1] - self.pointer[1]) * share,
+        )
+        self.pointer = pointer
 
 
 class TransformFrame(QWidget):
-    """Lies over the canvas while the mode is on.
+    """Lies over the canvas while the mode is on. As everywhere, Shift goes ten times finer and Ctrl snaps.
 
     Signals
     -------
@@ -73,7 +92,7 @@ class TransformFrame(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
         self.hide()
-        canvas.installEventFilter(self)
+        canvas.resized.connect(self._place)
 
     def set_action(self, action: QAction) -> None:
         """Take the action that switches the mode, and show a button for it below the picture."""
@@ -132,6 +151,7 @@ class TransformFrame(QWidget):
         rect = self._canvas.picture_rect()
         return Box(rect.x(), rect.y(), rect.width(), rect.height())
 
+    @Slot()
     def _place(self) -> None:
         self.setGeometry(self._canvas.rect())
         if self.button is not None:
@@ -144,18 +164,10 @@ class TransformFrame(QWidget):
 
     # -- the hand ---------------------------------------------------------------------------------------------------
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Follow the canvas's size; Escape cancels a drag or leaves the mode."""
-        if event.type() == QEvent.Type.Resize:
-            self._place()
-        elif self.is_on and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() == Qt.Key.Key_Escape and not self._canvas.is_walking:
-                if not self._cancel():
-                    self.set_on(False)
-                return True
-            if event.key() == Qt.Key.Key_Space:
-                self.unsetCursor()
-        return False
+    def leave(self) -> None:
+        """Cancel a drag; where there is none, leave the mode."""
+        if not self._cancel():
+            self.set_on(False)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Take hold of a part; what pans or opens a menu goes to the canvas."""
@@ -167,7 +179,7 @@ class TransformFrame(QWidget):
         part = self._part_at(place)
         if part is not None:
             self.began.emit()
-            self._drag = _Drag(part, self._transform, place, self._picture())
+            self._drag = _Drag(part, self._transform, place, self._picture(), place, place)
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
@@ -179,8 +191,9 @@ class TransformFrame(QWidget):
             event.ignore()
         elif drag.has_moved or place != drag.pressed:
             drag.has_moved = True
-            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, place), snaps=snaps)
+            drag.follow(place, FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0)
+            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, drag.reached), snaps=snaps)
             self.edited.emit(SetTransform(self._transform), False)
             self.update()
 

@@ -18,7 +18,7 @@ Place = tuple[float, float]
 """x and y in px of the canvas."""
 
 ANGLE_STEP = 15.0
-"""Degrees between the angles that Shift snaps to."""
+"""Degrees between the angles that Ctrl snaps to."""
 
 
 @dataclass(frozen=True, slots=True)

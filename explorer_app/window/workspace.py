@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window import theme
 from explorer_app.window.dock import Dock
@@ -18,7 +18,7 @@ _LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 _RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 
-_LOW_PX = 800
+_LOW_PX = 770
 """Below this height, docks that do not fit under each other share a place as tabs."""
 
 
@@ -40,6 +40,7 @@ class Workspace(QMainWindow):
             (Qt.Corner.TopRightCorner, _RIGHT),
         ):
             self.setCorner(corner, area)
+        self._canvas = canvas
         self.setCentralWidget(canvas)
         self._sides: dict[Qt.DockWidgetArea, list[Dock]] = {}
         self._behind: dict[Dock, Dock] = {}
@@ -114,6 +115,24 @@ class Workspace(QMainWindow):
         wanted[grows] = max(min(least, room // 3), room - sum(wanted) + wanted[grows])
         self.resizeDocks(list(docks), [max(1, height) for height in wanted], Qt.Orientation.Vertical)
 
+    def pass_focus(self, step: int) -> None:
+        """Bring the keyboard to the next panel, or with -1 to the one before; the canvas is among them.
+
+        A panel may have a hundred controls, and Tab goes through all of them.
+        """
+        docks = [dock for dock in self.docks if dock.toggleViewAction().isChecked()]
+        stops: list[QWidget] = [self._canvas, *docks]
+        here = QApplication.focusWidget()
+        place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
+        for way in range(1, len(stops) + 1):
+            stop = stops[(place + step * way) % len(stops)]
+            first = _first_by_tab(stop.widget()) or _first_by_tab(stop) if isinstance(stop, Dock) else stop
+            if first is not None:
+                stop.raise_()
+                stop.activateWindow()
+                first.setFocus(Qt.FocusReason.TabFocusReason)
+                return
+
     def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
         """Name the tabs of docks that share a place, which Qt makes when it needs them."""
         super().childEvent(event)
@@ -129,3 +148,14 @@ class Workspace(QMainWindow):
         """Put the docks where a text says; return whether it did."""
         state = QByteArray.fromBase64(text.encode("ascii", "ignore"))
         return not state.isEmpty() and self.restoreState(state, LAYOUT_VERSION)
+
+
+def _first_by_tab(panel: QWidget) -> QWidget | None:
+    """Return what Tab reaches first inside a panel."""
+    widget = panel.nextInFocusChain()
+    while widget is not None and widget is not panel:
+        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        if takes_tab and panel.isAncestorOf(widget) and widget.isVisible() and widget.isEnabled():
+            return widget
+        widget = widget.nextInFocusChain()
+    return None

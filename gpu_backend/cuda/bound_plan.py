@@ -10,20 +10,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.arguments import pack_arguments
+from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.driver import Driver, Event, Graph, LoadedKernel
 from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.observation import observe_layers
 from gpu_backend.cuda.pending_run import DeviceRun, Lane
 from gpu_backend.cuda.pinned import PinnedRing, address_of, array_over, pinned_memory
-from gpu_backend.cuda.schedule import Region, Schedule
+from gpu_backend.cuda.schedule import Launch, Region, Schedule
 from gpu_backend.cuda.staging import HeldInputs, region_nbytes
 from gpu_backend.cuda.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
@@ -91,6 +92,9 @@ class CudaBoundPlan:
         self._ring: PinnedRing | None = None
         if _KEPT in self._regions:
             self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]))
+        self._arguments: list[PackedArguments] = []
+        # Not a method: what is closed goes at once, with the weights that its schedule knows, if nothing goes round.
+        self._launch = partial(_launch, driver, schedule.launches, self._kernels, self._arguments)
         self._timer = make_timer(schedule, self._launch)
         try:
             self._bind()
@@ -251,10 +255,10 @@ class CudaBoundPlan:
         driver.zero(self._base, schedule.nbytes)
         self._places = {region.name: self._base + region.offset for region in schedule.regions}
         self._taken = self._constants.take(schedule.constants)
-        self._arguments = [
-            pack_arguments(launch.arguments, self._places, self._taken, self._driver.tensor_map)
+        self._arguments += (
+            pack_arguments(launch.arguments, self._places, self._taken, driver.tensor_map)
             for launch in schedule.launches
-        ]
+        )
         for _ in range(_LANES):
             start, end, done = (self._make_event() for _ in range(3))
             lane = Lane(start, end, done, pinned_memory(self._pool, self._inputs.nbytes))
@@ -334,17 +338,6 @@ class CudaBoundPlan:
         for index, is_early in enumerate(self._are_early):
             self._launch(index, is_early=is_early)
 
-    def _launch(self, index: int, *, is_early: bool = False) -> None:
-        launch = self._schedule.launches[index]
-        self._driver.launch(
-            self._kernels[index],
-            launch.grid,
-            launch.block,
-            launch.shared_nbytes,
-            self._arguments[index],
-            is_early=is_early,
-        )
-
     def _finish(self, run: DeviceRun) -> None:
         """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
         if run.is_over:
@@ -396,3 +389,18 @@ class CudaBoundPlan:
         if self._is_closed:
             raise RuntimeError("this plan was closed")
         self._driver.enter()
+
+
+def _launch(
+    driver: Driver,
+    launches: Sequence[Launch],
+    kernels: Sequence[LoadedKernel],
+    arguments: Sequence[PackedArguments],
+    index: int,
+    *,
+    is_early: bool = False,
+) -> None:
+    launch = launches[index]
+    driver.launch(
+        kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index], is_early=is_early
+    )

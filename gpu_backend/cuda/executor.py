@@ -149,6 +149,7 @@ class CudaExecutor:
         self._is_closed = True
         for bound in reversed(self._bound):
             bound.close()
+        self._bound.clear()
         self._constants.close()
         self._pool.close()
         self._store.close()

@@ -17,7 +17,7 @@ from gpu_backend.model.budget import Budget
 from gpu_backend.model.numpy_values import ArrayRecord, DType
 from gpu_backend.model.pickle_values import kind_of, plain_key
 from gpu_backend.model.records import Foreign, Name, Namespace, Span, Table, TensorFlowNetwork, TextSpan
-from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.refusal import AGAIN, Refusal
 from gpu_backend.model.source import Source
 from gpu_backend.model.watch import Watch
 
@@ -131,14 +131,14 @@ class PickleMachine:
             self._at = at = 0
             self._data = self._source.read(self._base, min(max(count, self._window), self._stop - self._base))
             if count > len(self._data):
-                raise Refusal(_WHOLE, "it ends in the middle")
+                raise Refusal(_WHOLE, "it ends in the middle", AGAIN)
         self._at = at + count
         return self._data[at : at + count]
 
     def _skip(self, count: int) -> int:
         start = self.position
         if count > self._stop - start:
-            raise Refusal(_WHOLE, f"it announces {count} bytes where {self._stop - start} are left")
+            raise Refusal(_WHOLE, f"it announces {count} bytes where {self._stop - start} are left", AGAIN)
         if self._at + count <= len(self._data):
             self._at += count
         else:
@@ -154,7 +154,7 @@ class PickleMachine:
             end = self._data.find(b"\n", self._at, self._at + ahead)
             if end < 0:
                 if ahead <= _MAX_LINE:
-                    raise Refusal(_WHOLE, "it ends in the middle")
+                    raise Refusal(_WHOLE, "it ends in the middle", AGAIN)
                 raise Refusal("names of at most 256 bytes", "a longer one came")
         line = self._take(end - self._at)
         self._at += 1
@@ -210,7 +210,7 @@ class PickleMachine:
     def _frame(self) -> None:
         length = _U64.unpack(self._take(8))[0]
         if length > self._stop - self.position:
-            raise Refusal(_WHOLE, f"it announces {length} bytes where {self._stop - self.position} are left")
+            raise Refusal(_WHOLE, f"it announces {length} bytes where {self._stop - self.position} are left", AGAIN)
 
     def _long(self, count: int) -> None:
         if count > _MAX_INTEGER_BYTES:

@@ -8,6 +8,10 @@ _SHOWN = 60
 """Longest piece of a file's own text that an error repeats, in characters."""
 
 
+AGAIN = "download or copy it again"
+"""What to do about a file that ends early."""
+
+
 class Refusal(Exception):  # noqa: N818 - a decision about the file, not a failure of ours
     """The file is not opened: what was expected, what came, and what to do if there is something.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from gpu_backend.model.refusal import Refusal, shown
+from gpu_backend.model.refusal import AGAIN, Refusal, shown
 from gpu_backend.model.shapes import Shapes
 from gpu_backend.model.source import FileSource, read_through
 from gpu_backend.model.tensor_table import SMALL
@@ -121,4 +121,4 @@ def _opened(source: FileSource) -> Iterator[safe_open]:
             yield file
     except SafetensorError as error:
         reason = str(error).removeprefix("Error while deserializing header: ")
-        raise Refusal("a whole safetensors file", f"the library that reads it says {shown(reason)}") from error
+        raise Refusal("a whole safetensors file", f"the library that reads it says {shown(reason)}", AGAIN) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from gpu_backend.model.refusal import Refusal, shown
+from gpu_backend.model.refusal import AGAIN, Refusal, shown
 from gpu_backend.model.source import MODEL_FILE, Source
 
 _END = struct.Struct("<4s4H2LH")
@@ -64,7 +64,7 @@ def _end_of_directory(source: Source) -> tuple[int, int, int]:
     tail = source.read(start, source.size - start)
     place = tail.rfind(b"PK\x05\x06")
     if place < 0 or place + _END.size > len(tail):
-        raise Refusal(_WHOLE, "its table of contents is missing")
+        raise Refusal(_WHOLE, "its table of contents is missing", AGAIN)
     _, _, _, _, count, size, offset, _ = _END.unpack_from(tail, place)
     locator_start = start + place - _END64_LOCATOR.size
     if locator_start >= 0:
@@ -72,7 +72,7 @@ def _end_of_directory(source: Source) -> tuple[int, int, int]:
         if locator.startswith(b"PK\x06\x07"):
             end64 = source.read(_END64_LOCATOR.unpack(locator)[2], _END64.size)
             if len(end64) < _END64.size or not end64.startswith(b"PK\x06\x06"):
-                raise Refusal(_WHOLE, "its table of contents is missing")
+                raise Refusal(_WHOLE, "its table of contents is missing", AGAIN)
             count, size, offset = _END64.unpack(end64)[7:10]
     return count, size, offset
 

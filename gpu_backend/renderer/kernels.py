@@ -25,6 +25,7 @@ def compile_kernels(
     device: str = "auto",
     *,
     precision: Precision = "fp16",
+    of_layers: bool = False,
     progress: Callable[[int, int], None] | None = None,
     abandoned: Callable[[], bool] | None = None,
 ) -> None:
@@ -37,6 +38,9 @@ def compile_kernels(
     ----------
     device
         As for `Renderer`; where it stands for the CPU, there is nothing to do.
+    of_layers
+        Compile what it takes to show each layer instead of the picture, and on one thread: nobody waits for it yet, and
+        pictures are rendered meanwhile.
     progress
         Told how many of how many are done: at the beginning, and whenever one is.
     abandoned
@@ -56,7 +60,11 @@ def compile_kernels(
     from gpu_backend.cuda import compilation
 
     compilation.compile_kernels(
-        recipes_of(model, gpu, precision), gpu.compile_architecture, progress=progress, abandoned=abandoned
+        layer_recipes_of(model, gpu, precision) if of_layers else recipes_of(model, gpu, precision),
+        gpu.compile_architecture,
+        progress=progress,
+        abandoned=abandoned,
+        threads=1 if of_layers else None,
     )
 
 
@@ -80,6 +88,23 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
 def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
     """Return the kernels for one latent and one full picture, fused and plain, and for measuring, each once."""
     return recipes_in(schedules_of(model, gpu, precision))
+
+
+def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
+    """Return the kernels that show any layer of one picture, fused and plain, each once."""
+    from gpu_backend.cuda.lowering import lower
+    from gpu_backend.cuda.target import target_of
+    from gpu_backend.cuda.tiles import tuned_folder
+
+    target = target_of(gpu, tuned_folder())
+    keys = (
+        PlanKey(model.facts.model_id, "synthesis", 1, precision=precision, tap=layer.name)
+        for layer in model.facts.layers
+    )
+    plans = [build_plan(model.spec, key) for key in keys]
+    return recipes_in(
+        lower(plan, model.weights, target, everything_plain=is_plain) for is_plain in (False, True) for plan in plans
+    )
 
 
 def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_backend.device import CPU_ID, DeviceFacts, check_device, cpu_instead, facts_of, make_executor
-from gpu_backend.errors import DeviceError, RequestError
+from gpu_backend.device import CPU_ID, DeviceFacts, check_device
+from gpu_backend.errors import RequestError
 from gpu_backend.frame import Frame
 from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
@@ -26,7 +27,7 @@ from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
-from gpu_backend.renderer.model_directions import model_directions
+from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import Departure, PendingFrame, outputs_of
 from gpu_backend.renderer.request_check import RequestCheck
@@ -101,23 +102,12 @@ class Renderer:
     ) -> None:
         self._model = model
         spec = model.spec
-        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], model_directions(model))
-        is_given = executor is not None
-        if executor is None:
-            executor, self._device = make_executor(model, device, precision)
-        else:
-            self._device = facts_of(executor)
-        try:
-            self._network = Network(model, executor, plan_budget_nbytes)
-        except DeviceError as error:
-            if is_given or device != "auto" or self._device.id == CPU_ID:
-                raise
-            executor, self._device = cpu_instead(model, error)
-            self._network = Network(model, executor, plan_budget_nbytes)
-        self._executor = executor
+        opened = open_model(model, device, precision, executor, plan_budget_nbytes)
+        self._network, self._executor, self._device = opened.network, opened.executor, opened.device
+        self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
         self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
-        self._mapped = MappedAnchors(self._map_one, spec.mapping.z_dim, spec.mapping.c_dim)
+        self._mapped = MappedAnchors(partial(_map_one, model, self._network), spec.mapping.z_dim, spec.mapping.c_dim)
 
     @property
     def model(self) -> Model:
@@ -301,7 +291,7 @@ class Renderer:
                 raise RequestError("This network has no classes, but labels came; leave c out.")
         elif c is not None:
             labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
-        labels = self._whole_labels(labels)
+        labels = _whole_labels(self._model, labels)
         w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
         for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
             w[first : first + count] = self._network.map(latents[first : first + count], labels[first : first + count])
@@ -379,15 +369,6 @@ class Renderer:
         """Return the rows of a blend, (num_ws, w_dim)."""
         return blend_rows(blend, self._space, self._mapped.fetch(anchors_of(blend)))
 
-    def _map_one(self, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
-        w: NDArray[np.float32] = self._network.map(z[None], self._whole_labels(label[None]))[0]
-        if not np.isfinite(w).all():
-            raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
-        return w
-
-    def _whole_labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        return labels if self._model.spec.mapping.class_table is None else picking_labels(labels)
-
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
         return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
 
@@ -398,3 +379,14 @@ class Renderer:
             raise RequestError("A transform must be an array of nine numbers, but is none.", str(error)) from None
         self._check.check_transform(numbers)
         return numbers
+
+
+def _map_one(model: Model, network: Network, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
+    w: NDArray[np.float32] = network.map(z[None], _whole_labels(model, label[None]))[0]
+    if not np.isfinite(w).all():
+        raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
+    return w
+
+
+def _whole_labels(model: Model, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+    return labels if model.spec.mapping.class_table is None else picking_labels(labels)

@@ -290,3 +290,31 @@ def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
     (session,) = tmp_path.rglob("session.loom")
     assert load_session(session).position == Position(42.0, 42.0)
     assert list(tmp_path.rglob("settings.json"))
+
+
+def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    done = run_python("""
+        import gc
+        import explorer_app.app
+
+        counts = []
+
+        class Watched(explorer_app.app.App):
+            def start(self, file=None):
+                counts.append(gc.get_freeze_count())
+                super().start(file)
+                self.controller.frame_changed.connect(self.leave)
+
+            def leave(self):
+                counts.append(gc.get_freeze_count())
+                self.window.close()
+
+        explorer_app.app.App = Watched
+        explorer_app.app.run_window()
+        print(counts[0], counts[1] > 50_000)
+    """)
+    assert done.stdout.split() == ["0", "True"], done.stderr

@@ -133,6 +133,9 @@ class Engine:
     missing: int = 0
     compile_gate: Gate = field(default_factory=Gate)
     compile_failing: Exception | None = None
+    layer_gate: Gate = field(default_factory=Gate)
+    layers_compiled: list[tuple[str, str]] = field(default_factory=list)
+    """Model and precision of what was compiled to show layers."""
     gpu_failing: Exception | None = None
     """Raised by every picture on a GPU."""
     gpu_refusing: Exception | None = None
@@ -169,6 +172,14 @@ class Engine:
                 raise self.compile_failing
             self.missing = max(0, self.missing - 1)  # one that was cancelled may be at its last
             progress(self.kernels - self.missing, self.kernels)
+
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Any) -> None:
+        while not self.layer_gate.pass_soon():
+            if abandoned():
+                raise CancelledError("Cancelled.")
+        if self.compile_failing is not None:
+            raise self.compile_failing
+        self.layers_compiled.append((model.facts.model_id, choice.precision))
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> FakeRenderer:
         self.threads.add(threading.current_thread().name)

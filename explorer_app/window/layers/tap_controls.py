@@ -47,7 +47,7 @@ class TapControls(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tap = Tap("")
-        self._count = 1
+        self._count = 0
         self.mode = SegmentedControl(_MODES, "Channels")
         self.normalised = Switch("Normalise")
         self.normalised.setToolTip(_NORMALISED)
@@ -156,7 +156,7 @@ class TapControls(QWidget):
 
     def _take_count(self, count: int) -> None:
         self._count = count
-        last = max(count - 1, 1)
+        last = count - 1
         self.channel.slider.set_ends(0, last)
         self.channel.set_tip("the channel that is shown.")
         for field in (self.channel.field, *self.three):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.messages import Level, Message, MessageLog
@@ -45,7 +45,6 @@ class MessageView(QObject):
         self._waiting: deque[Message] = deque()
         self._toasts: list[Toast] = []
         self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
-        host.installEventFilter(self)
         self._unsubscribe = messages.subscribe(self._post)
 
     @property
@@ -113,7 +112,7 @@ class MessageView(QObject):
 
     @Slot()
     def place(self) -> None:
-        """Stack the toasts upwards from the corner."""
+        """Stack the toasts upwards from the corner; also whenever the host gets another size."""
         edge = theme.px(12)
         width = min(theme.px(360), self._host.width() - 2 * edge)
         bottom = self._host.height() - max(edge, self._below_px)
@@ -123,9 +122,3 @@ class MessageView(QObject):
             toast.move(self._host.width() - edge - toast.width(), bottom - toast.height())
             toast.raise_()
             bottom -= toast.height() + theme.GAP
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Follow the corner when the canvas changes its size."""
-        if watched is self._host and event.type() == QEvent.Type.Resize:
-            self.place()
-        return False

@@ -17,7 +17,7 @@ from explorer_app.window.performance.kernel_state import reasons, state_of, summ
 _SOURCES = {
     "events": "Times come from events between the kernels, scaled to the time of a frame without them, gaps included.",
     "cupti": "Times come from CUPTI and are exact.",
-    "cpu": "Times were measured on the processor.",
+    "cpu": "Times of the picture that was measured last; drafts, and pictures that are not measured, take less.",
 }
 
 

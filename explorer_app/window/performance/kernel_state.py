@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from explorer_app.rendering.frame_statistics import StepCost
+from explorer_app.window.performance.figure import short_milliseconds
 from gpu_backend import KernelFacts
 
 STATES = ("fused", "plain", "fallback")
@@ -32,7 +33,9 @@ def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
         return ("",)
     counts = Counter(state_of(step) for step in steps)
     if counts[""] == len(steps):
-        return (f"{len(steps)} steps on the processor", f"{len(steps)} steps")
+        count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+        took = f"{short_milliseconds(sum(step.time_us for step in steps) / 1000)} ms"
+        return (f"{count} on the processor, {took}", f"{count}, {took}", count)
     there = [state for state in STATES if counts[state]]
     if there == ["fused"]:
         return (f"{len(steps)} kernels, all fused", f"{len(steps)} fused")

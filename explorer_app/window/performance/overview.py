@@ -24,7 +24,7 @@ class Overview(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._has_graph = False
-        self.p50 = Figure("frame p50", "ms", "Half of the newest frames took at most this long.")
+        self.p50 = Figure("frame p50", "ms", "Half of the newest frames took at most this long, drafts among them.")
         self.p99 = Figure("p99 · p95 –", "ms", "Ninety-nine frames of a hundred took at most this long.")
         self.third = Figure(*_FPS)
         self.dropped = Figure("dropped", "", "Frames that a newer one replaced before they could be shown.")

@@ -153,4 +153,4 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
 
 
 def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    return pack_weight(weight_of(work, weights) * np.float32(work.weight_scale), channels, depth, exponent)
+    return pack_weight(weight_of(work, weights), channels, depth, exponent, work.weight_scale)

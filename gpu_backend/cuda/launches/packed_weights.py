@@ -12,10 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.shared_work import share_out
+
 _GROUP = 8
+_ROWS = 16
+"""Output channels that are packed at a time: their weights stay in a core's cache."""
 
 
-def pack_weight(weight: NDArray[np.float32], channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
+def pack_weight(
+    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
+) -> NDArray[np.float16]:
     """Return (blocks, steps, taps, channels, depth) float16, zero where there is no channel.
 
     Parameters
@@ -26,17 +32,38 @@ def pack_weight(weight: NDArray[np.float32], channels: int, depth: int, exponent
         Of the tile.
     exponent
         The weight is divided by two to this power.
+    scale
+        Factor on the weight, taken in fp32 before that.
     """
     cout, cin, height, width = weight.shape
     blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
-    padded: NDArray[Any] = np.zeros((blocks * channels, steps * depth, taps), np.float32)
-    padded[:cout, :cin] = np.ldexp(weight, -exponent).reshape(cout, cin, taps)
-    ordered = padded.reshape(blocks, channels, steps, depth // _GROUP, _GROUP, taps).transpose(0, 2, 5, 1, 3, 4)
-    rows = np.arange(channels)[:, None]
-    groups = np.arange(depth // _GROUP)[None, :]
-    packed = np.empty(ordered.shape, np.float16)
-    packed[:, :, :, rows, exchanged(groups, rows, depth)] = ordered
-    return packed.reshape(blocks, steps, taps, channels, depth)
+    packed = np.zeros((blocks, steps, taps, channels, depth), np.float16)
+    stored, factor = weight.reshape(cout, cin, taps), np.float32(2.0**-exponent)
+    pieces = -(-channels // _ROWS)  # of a block
+    # A row's exchange comes again every eight rows, so that one table is right for all pieces.
+    width = steps * depth // _GROUP
+    rows = np.arange(min(_ROWS, channels))[:, None]
+    groups = exchanged(np.arange(depth // _GROUP)[None, :], rows, depth)
+    places = rows * width + groups + np.arange(0, width, depth // _GROUP)[:, None, None]
+
+    def pack_piece(number: int) -> None:
+        block, piece = divmod(number, pieces)
+        start = piece * _ROWS
+        first, last = block * channels + start, min(block * channels + min(start + _ROWS, channels), cout)
+        if last <= first:
+            return
+        count = last - first
+        scaled = stored[first:last] if scale == 1.0 else stored[first:last] * np.float32(scale)
+        halves = np.empty(scaled.shape, np.float16)
+        np.multiply(scaled, factor, out=halves, casting="same_kind")
+        planes = np.zeros((taps, count, steps * depth), np.float16)
+        planes[:, :, :cin] = halves.transpose(2, 0, 1)
+        # A complex number has the size of a group: groups are copied whole.
+        taken = planes.view(np.complex128).reshape(taps, -1).take(places[:, :count], axis=1, mode="clip")
+        packed[block, :, :, start : start + count] = taken.view(np.float16).transpose(1, 0, 2, 3)
+
+    share_out(pack_piece, blocks * pieces)
+    return packed
 
 
 def exchanged(group: NDArray[Any], row: NDArray[Any], depth: int) -> NDArray[Any]:

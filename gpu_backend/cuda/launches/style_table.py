@@ -30,11 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
+from gpu_backend.cuda.shared_work import share_out
 from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.styles import StyleSlot
 
 _UNIT_EXPONENT = 20
+
+_ROWS = 16
+"""Output channels whose weights are squared at a time."""
 
 _LINE = 128
 """Bytes of a cache line; sections begin at whole lines."""
@@ -119,21 +123,26 @@ class StyleTable:
         table = np.zeros(self.nbytes, np.uint8)
         terms = table[self.weights_nbytes :].view(np.float32).reshape(-1, 2)
         scale = math.sqrt(self.layout.attributes.w_dim)
-        for slot in self.layout.attributes.slots:
+
+        def fill_affine(slot: StyleSlot) -> None:
             gain = slot.style_gain * (1.0 if slot.demod_offset >= 0 else _input_gain(slot, weights, names))
             affine = weights[names[f"{slot.layer}.affine.weight"]] * np.float32(gain / scale)
             bias = weights[names[f"{slot.layer}.affine.bias"]] * np.float32(gain)
             row = self.layout.style_offset(slot.layer)
             self._put(table, terms[row:], self.affine_start(slot), affine, bias)
-        for slot in self.demod_slots:
+
+        def fill_demod(slot: StyleSlot) -> None:
             weight = weights[names[f"{slot.layer}.weight"]]
-            squares = np.square(weight, dtype=np.float64).sum((2, 3)).astype(np.float32)
             exponent = weight_exponent(weight) if self.half else 0
             unit = 2.0**_UNIT_EXPONENT if slot.is_normalized else 1.0
             last = np.full(slot.out_channels, 2.0**exponent * unit * _input_gain(slot, weights, names), np.float32)
             row = self.layout.style_width + self.layout.demod_offset(slot.layer)
-            self._put(table, terms[row:], self.demod_start(slot), squares, last)
+            self._put(table, terms[row:], self.demod_start(slot), _sums_of_squares(weight), last)
             terms[row : row + slot.out_channels, 0] *= np.float32(unit**2)
+
+        slots = (*self.demod_slots, *self.layout.attributes.slots)
+        demods = len(self.demod_slots)
+        share_out(lambda number: (fill_demod if number < demods else fill_affine)(slots[number]), len(slots))
         return table
 
     @property
@@ -166,6 +175,15 @@ def _input_gain(slot: StyleSlot, weights: Weights, names: Mapping[str, str]) -> 
     if not slot.is_normalized:
         return 1.0
     return 1.0 / math.sqrt(float(weights[names[f"{slot.layer}.magnitude_ema"]]))
+
+
+def _sums_of_squares(weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the sum over the kernel of W^2, (out_channels, in_channels), summed in double precision."""
+    sums = np.empty(weight.shape[:2], np.float32)
+    for first in range(0, len(weight), _ROWS):  # a few rows stay in a core's cache
+        part = weight[first : first + _ROWS].astype(np.float64)
+        sums[first : first + _ROWS] = np.square(part, out=part).sum((2, 3))
+    return sums
 
 
 def _within_half(rows: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:

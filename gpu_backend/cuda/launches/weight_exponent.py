@@ -8,16 +8,27 @@ demodulation coefficient, which the `styles` kernel makes, is d 2^e. Both are ex
 from __future__ import annotations
 
 import math
+import weakref
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.shared_work import share_out
+
 _LARGEST = 100
 """Bound of |e|: 2^e and d 2^e stay within float32. Weights beyond 2^100 make no picture."""
+
+_PART = 1 << 18
+"""Numbers that are looked at twice while they lie in a core's cache."""
+
+_known: dict[int, tuple[weakref.ref[NDArray[np.float32]], int]] = {}
+"""Of arrays that live, by `id`: every schedule of a model asks for the same."""
 
 
 def weight_exponent(weight: NDArray[np.float32]) -> int:
     """Return e with max|W| 2^-e in [1, 2); 0 where all weights are zero or one is not finite.
+
+    The answer is kept as long as the array lives: a model's weights do not change.
 
     Parameters
     ----------
@@ -25,7 +36,25 @@ def weight_exponent(weight: NDArray[np.float32]) -> int:
         The layer's weights as stored, (out, in, kernel, kernel). An up-convolution's e comes from these too, whatever
         its packing composes them with.
     """
-    largest = float(np.abs(weight).max(initial=0.0))
-    if largest == 0.0 or not math.isfinite(largest):
-        return 0
-    return max(-_LARGEST, min(_LARGEST, math.frexp(largest)[1] - 1))
+    key = id(weight)
+    if key in _known:
+        return _known[key][1]
+    largest = _largest(weight)
+    exponent = 0
+    if largest != 0.0 and math.isfinite(largest):
+        exponent = max(-_LARGEST, min(_LARGEST, math.frexp(largest)[1] - 1))
+    _known[key] = weakref.ref(weight, lambda _: _known.pop(key, None)), exponent
+    return exponent
+
+
+def _largest(weight: NDArray[np.float32]) -> float:
+    """Return max|W|; NaN or infinity where a weight is not finite."""
+    flat = weight.reshape(-1)
+    ends = np.zeros((-(-flat.size // _PART), 2), np.float32)
+
+    def look(number: int) -> None:
+        part = flat[number * _PART : (number + 1) * _PART]
+        ends[number] = part.min(), part.max()
+
+    share_out(look, len(ends))
+    return float(np.abs(ends).max(initial=0.0))

@@ -181,9 +181,80 @@ def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_de
     assert session.mix[0].strengths == (0.5,) * 8
     assert "fitted to dogs: the cutoff was lowered, mix strengths were fitted" in desk.said()[-1]
     assert desk.labels[-1] == "Open dogs"
+
+
+def name_of(desk: Desk) -> str:
+    return desk.controller.facts.name if desk.controller.facts is not None else ""
+
+
+def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_desk: Desk):
+    desk = open_desk
+    desk.library.options["dogs"] = {"resolution": 32}
+    desk.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    desk.open("dogs")
+    desk.walk(3.0)
+    desk.rest()
+    labels = desk.labels
     desk.controller.undo()
+    desk.controller.undo()
+    desk.until(lambda: name_of(desk) == "cats")
+    desk.rest()
+    assert len(desk.controller.session.mix[0].strengths) == 12, "as it was, and not as it was fitted"
+    desk.controller.redo()
+    desk.until(lambda: name_of(desk) == "dogs")
     desk.rest()
     assert len(desk.controller.session.mix[0].strengths) == 8
+    desk.controller.redo()
+    desk.rest()
+    assert desk.x == 3.0
+    assert desk.labels == labels, "going there is no step"
+    desk.controller.go_to(0)
+    desk.until(lambda: name_of(desk) == "cats")
+    assert desk.controller.session.mix == ()
+    assert desk.said(Level.WARNING) == []
+
+
+def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.library.gate.shut()
+    desk.controller.undo()
+    assert desk.controller.loading is not None
+    desk.controller.redo()
+    assert desk.controller.loading is None
+    desk.library.gate.open()
+    desk.walk(1.0)
+    desk.rest()
+    assert name_of(desk) == "dogs"
+
+
+def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.library.gate.shut()
+    desk.controller.undo()
+    desk.walk(2.0)
+    desk.library.gate.open()
+    desk.until(lambda: name_of(desk) == "cats")
+    desk.rest()
+    assert desk.x == 2.0
+    assert desk.labels[-1] == "Open cats"
+
+
+def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said_once(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.walk(1.0)
+    desk.open("birds")
+    desk.path("dogs").unlink()
+    for _ in range(2):
+        desk.controller.undo()
+        desk.controller.redo()
+    desk.controller.undo()
+    desk.rest()
+    assert name_of(desk) == "birds"
+    assert desk.x == 1.0
+    assert desk.said(Level.WARNING) == ["“Walk” was made with dogs, which is not at hand; birds shows it."]
 
 
 def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_desk: Desk):

@@ -9,9 +9,10 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.preview import MEASURE_MS, REST_MS
 from explorer_app.messages import Level
-from explorer_app.session.edits import GoToSeed
+from explorer_app.session.edits import GoToSeed, SetTruncation
 from explorer_app.session.resolve import resolve
-from gpu_backend import DeviceError, RenderRequest, Tap, Transform
+from explorer_app.session.session import Session
+from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
 from tests.helpers.desk import Desk
 
 
@@ -311,6 +312,22 @@ def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_desk: Desk)
     desk.until(lambda: desk.x > 0)
     desk.controller.undo()
     assert not desk.controller.drifting
+    assert desk.x == 0.0
+
+
+def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_then(open_desk: Desk):
+    desk = open_desk
+    desk.controller.set_drifting(True)
+    desk.now_s += 0.05
+    desk.until(lambda: desk.x > 0)
+    reached = desk.x
+    for psi, final in ((0.5, False), (0.4, False), (0.3, True)):
+        desk.controller.edit(SetTruncation(Truncation(psi)), final)
+    assert desk.labels == ["Start", "Drift", "Truncation"]
+    desk.controller.undo()
+    assert desk.controller.session.truncation == Session().truncation
+    assert desk.x == reached
+    desk.controller.undo()
     assert desk.x == 0.0
 
 

@@ -40,6 +40,38 @@ def test_with_its_kernels_in_the_cache_the_gpu_renders_at_once(start: Callable[.
     assert desk.of(MemoryChanged)
 
 
+def test_once_a_gpu_renders_the_kernels_that_show_layers_are_compiled_before_anybody_asks(
+    start: Callable[..., Desk], engine: Engine
+):
+    engine.missing = 14
+    engine.compile_gate.shut()
+    engine.layer_gate.shut()
+    desk = start()
+    desk.show(7)
+    assert engine.layers_compiled == []
+    engine.compile_gate.open()
+    desk.until(lambda: desk.devices == ["cpu", "cuda:0"])
+    desk.show(8)  # pictures do not wait for them
+    engine.layer_gate.open()
+    desk.until(lambda: engine.layers_compiled == [(MODEL.facts.model_id, "fp16")])
+    desk.open(OTHER)
+    assert len(engine.layers_compiled) == 1, "the first picture comes before"
+    desk.ask(9, OTHER)
+    desk.until(lambda: len(engine.layers_compiled) == 2)
+    desk.ask(10, OTHER)
+    desk.until(lambda: seed_of(desk.frames[-1].request) == 10)
+    assert len(engine.layers_compiled) == 2, "once is enough"
+    assert engine.layers_compiled[1] == (OTHER.facts.model_id, "fp16")
+    assert desk.compiling[-1] == (14, 14), "nothing is said of them"
+
+
+def test_on_the_processor_there_are_no_kernels_of_layers(start: Callable[..., Desk], engine: Engine):
+    desk = start(DeviceChoice("cpu"))
+    desk.show(1)
+    desk.thread.close()
+    assert engine.layers_compiled == []
+
+
 def test_what_there_is_is_looked_up_before_a_gpu_renders_and_after_the_processor_does(
     start: Callable[..., Desk],
 ):

@@ -34,6 +34,11 @@ class Workshop:
     def threads(self) -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if thread.name == "compiling kernels"]
 
+    def join(self) -> None:
+        for thread in self.threads():
+            thread.join(10)
+        assert not self.threads()
+
 
 @pytest.fixture
 def workshop() -> Iterator[Workshop]:
@@ -103,3 +108,28 @@ def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch:
     assert begun.wait(10)
     workshop.compiler.close()
     assert done.is_set()
+
+
+def test_what_shows_layers_is_compiled_without_a_word(workshop: Workshop):
+    workshop.compiler.start_layers(MODEL, CHOICE)
+    workshop.join()
+    assert workshop.engine.layers_compiled == [(MODEL.facts.model_id, CHOICE.precision)]
+    assert workshop.told == []
+    assert not workshop.compiler.has_ended
+
+
+def test_a_layer_whose_kernels_do_not_compile_is_told_of_only_when_it_is_shown(workshop: Workshop):
+    workshop.engine.compile_failing = DeviceError("There is no compiler.")
+    workshop.compiler.start_layers(MODEL, CHOICE)
+    workshop.join()
+    assert workshop.told == []
+    assert not workshop.compiler.has_ended
+
+
+def test_another_model_cancels_what_shows_layers_of_the_one_before(workshop: Workshop):
+    workshop.engine.layer_gate.shut()
+    workshop.compiler.start_layers(MODEL, CHOICE)
+    workshop.compiler.start(OTHER, CHOICE)
+    workshop.wait_for(lambda: workshop.compiler.has_ended)
+    workshop.join()
+    assert workshop.engine.layers_compiled == []

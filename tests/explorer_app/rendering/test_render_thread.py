@@ -132,7 +132,17 @@ def test_a_model_that_is_refused_leaves_the_former_one_in_place(desk: Desk, engi
 
 def test_the_former_renderer_is_closed_when_the_next_one_takes_over(desk: Desk, engine: Engine):
     desk.open(OTHER)
-    assert [renderer.closed for renderer in engine.made] == [1, 0]
+    desk.until(lambda: [renderer.closed for renderer in engine.made] == [1, 0])
+
+
+def test_a_model_is_told_open_before_the_former_renderer_is_closed(desk: Desk, engine: Engine, monkeypatch: Any):
+    told = threading.Event()
+    close = engine.made[0].close
+    monkeypatch.setattr(engine.made[0], "close", lambda: close() if told.wait(20) else None)
+    desk.open(OTHER)
+    assert not engine.made[0].closed
+    told.set()
+    desk.until(lambda: engine.made[0].closed)
 
 
 def test_thumbnails_wait_until_nothing_else_is_to_do(desk: Desk, engine: Engine):

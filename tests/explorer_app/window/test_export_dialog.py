@@ -12,21 +12,22 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.history import History
-from explorer_app.session.session import ModelReference, Position, Session
+from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.settings import Settings
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.export_keys import MAX_SEEDS, length_text, parse_seeds
-from gpu_backend import Noise
+from gpu_backend import Latent, Noise
+from tests.helpers.fake_controller import facts
 
-SESSION = Session(
-    model=ModelReference("m.pkl", "M", "ab" * 32), position=Position(3.25, 1.5), noise=Noise("random", seed=4)
-)
+FACTS = facts()
+MODEL = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
+SESSION = Session(model=MODEL, position=Position(3.25, 1.5), noise=Noise("random", seed=4))
 
 
 def history(steps: int = 3, kept: int = 0) -> History:
     made = History()
     for number in range(steps):
-        made = made.added(Session(position=Position(number + 0.5, 0.0)), "Walk")
+        made = made.added(Session(model=MODEL, position=Position(number + 0.5, 0.0)), "Walk")
     for entry in made.entries[:kept]:
         made = made.starred(entry.number, True)
     return made
@@ -43,7 +44,7 @@ def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
 
 
 def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION) -> ExportDialog:
-    dialog = ExportDialog(session, past, 512, settings)
+    dialog = ExportDialog(session, past, FACTS, settings)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(dialog)
     dialog.show()
@@ -136,6 +137,24 @@ def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warnin
     between_seeds = opened(qtbot, settings, history())
     assert between_seeds.wanted.kind == "w-cubic"
     assert between_seeds.hint.property("role") == "dim"
+
+
+def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot: QtBot, settings: Settings) -> None:
+    other = Session(
+        ModelReference("faces.pkl", "Faces", "cd" * 32),
+        Position(0.5, 0.0),
+        classes=((7, 1.0),),
+        sliders=(Slider("faces/smile", 2.0), Slider("sefa/0", 1.0)),
+        mix=(Source(Latent(), (1.0,) * 18, "seed 0"),),
+    )
+    dialog = opened(qtbot, settings, History().with_kept([(other, "Walk")]).added(other, "Walk"))
+    qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
+    assert dialog.keys.count() == 3
+    for key in dialog.wanted.keys[1:]:
+        latent = key[0][0].latent
+        assert latent.classes == ()
+        assert [item.name for item in latent.directions] == ["sefa/0"]
+        assert [len(source.strengths) for source in latent.mix] == [FACTS.num_ws]
 
 
 def test_thousands_of_kept_latents_wait_until_they_are_asked_for(qtbot: QtBot, settings: Settings) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer_app.messages import MessageLog
 from explorer_app.session.edits import MoveTo, SetTruncation, ZeroSliders
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
@@ -28,6 +29,17 @@ def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController,
     assert window.state.isHidden()
     assert window.canvas.hasFocus()
     qtbot.waitUntil(lambda: controller.frame in controller.painted)
+
+
+def test_the_first_time_it_leaves_room_for_the_frame_around_it(
+    controller: FakeController, settings: Settings, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show_restored()
+    free = window.screen().availableGeometry()
+    assert window.minimumHeight() < window.height() <= free.height() - 40, "a title bar is that high"
 
 
 def test_a_drag_on_the_canvas_moves_picture_panels_and_history(window: MainWindow, controller: FakeController) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.action_table import ACTIONS
@@ -30,6 +30,14 @@ def test_each_line_shows_its_keys(dialog: ShortcutsDialog) -> None:
     assert "Undo: Ctrl+Z" in names
     assert "Redo: Ctrl+Shift+Z or Ctrl+Y" in names
     assert "Latent panel: Ctrl+1" in names
+
+
+def test_no_key_is_cut_at_the_side(dialog: ShortcutsDialog) -> None:
+    area = dialog.findChild(QScrollArea)
+    assert area is not None
+    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
+    dialog.resize(300, 300)
+    assert area.widget().width() <= area.viewport().width()
 
 
 def test_typing_narrows_the_list_by_name_or_key(dialog: ShortcutsDialog) -> None:

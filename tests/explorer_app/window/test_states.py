@@ -64,6 +64,22 @@ def test_a_model_that_cannot_be_opened_says_why_over_the_canvas(make: Make, mess
     assert window.state.isHidden()
 
 
+def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
+    make: Make, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = make(FakeController(with_model=False))
+    messages.warning("Nothing is open.")
+    qtbot.waitUntil(lambda: len(window.message_view.toasts) == 1)
+    toast, card = window.message_view.toasts[0], window.state
+    for width, height in ((1500, 900), (1100, 700)):
+        window.resize(width, height)
+        QApplication.processEvents()
+        canvas = window.canvas.rect()
+        assert abs(card.geometry().center().x() - canvas.center().x()) <= 1
+        assert abs(card.geometry().center().y() - canvas.center().y()) <= 1
+        assert 0 < canvas.right() - toast.geometry().right() < 20
+
+
 def test_between_the_model_and_its_first_picture_it_says_so(make: Make) -> None:
     controller = FakeController()
     controller.frame = None

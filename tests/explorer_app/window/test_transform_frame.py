@@ -20,7 +20,7 @@ from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 from explorer_app.window.transform_frame import TransformFrame
 from gpu_backend import Frame, FrameTimings, RenderRequest, Transform
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.hands import LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
+from tests.helpers.hands import CTRL, LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 from tests.helpers.panels import mouse
 from tests.helpers.windows import Make, asked, dialog_of
 
@@ -124,14 +124,27 @@ def test_a_corner_scales_and_the_knob_turns(hand: Hand) -> None:
     assert len(hand.steps) == 2
 
 
-def test_shift_snaps_the_angle_and_keeps_a_move_to_an_axis(hand: Hand) -> None:
+def test_ctrl_snaps_the_angle_and_keeps_a_move_to_an_axis(hand: Hand) -> None:
     knob = hand.place("knob")
-    drag(hand.frame, [knob, knob + QPoint(-60, 3)], keys=SHIFT)
+    drag(hand.frame, [knob, knob + QPoint(-60, 3)], keys=CTRL)
     assert hand.transform.degrees == 15.0
     start = hand.inside()
-    drag(hand.frame, [start, start + QPoint(40, 11)], keys=SHIFT)
+    drag(hand.frame, [start, start + QPoint(40, 11)], keys=CTRL)
     assert hand.transform.y == 0.0
     assert hand.transform.x > 0.0
+
+
+def test_shift_goes_ten_times_finer_without_a_jump(hand: Hand) -> None:
+    side = hand.canvas.picture_rect().width()
+    start = hand.inside()
+    press(hand.frame, start)
+    move(hand.frame, start + QPoint(50, 0))
+    move(hand.frame, start + QPoint(90, 30), keys=SHIFT)
+    assert hand.transform.x == pytest.approx(54 / side, abs=1e-4)
+    assert hand.transform.y == pytest.approx(3 / side, abs=1e-4)
+    move(hand.frame, start + QPoint(100, 30))
+    release(hand.frame, start + QPoint(100, 30))
+    assert hand.transform == Transform(x=pytest.approx(64 / side, abs=1e-4), y=pytest.approx(3 / side, abs=1e-4))
 
 
 def double_click(widget: TransformFrame, at: QPoint) -> None:

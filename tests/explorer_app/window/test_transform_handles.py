@@ -93,7 +93,7 @@ def test_the_knob_turns_counterclockwise_and_the_angle_stays_within_half_a_turn(
     assert turned.degrees == pytest.approx(degrees)
 
 
-def test_shift_snaps_the_angle_to_fifteen_degrees() -> None:
+def test_snapping_takes_the_angle_to_fifteen_degrees() -> None:
     assert dragged(Transform(degrees=4.0), "angle", PICTURE, ((300, 50), (200, 50)), snaps=True).degrees == 30.0
     assert dragged(Transform(degrees=4.0), "angle", PICTURE, ((300, 50), (301, 50)), snaps=True).degrees == 0.0
 

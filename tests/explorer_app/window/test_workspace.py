@@ -28,6 +28,36 @@ def test_docks_and_size_come_back(make: Make, controller: FakeController, settin
     assert dock(second, "latent").isVisible()
 
 
+def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Make) -> None:
+    window = make(FakeController(), 1280, 700)
+    dock(window, "model").hide()
+    window.canvas.setFocus()
+    there = [each for each in window.workspace.docks if each.objectName() != "model-dock"]
+    for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
+        for expected in order:
+            QTest.keySequence(QApplication.focusWidget(), keys)
+            QApplication.processEvents()
+            focus = QApplication.focusWidget()
+            assert expected.widget().isAncestorOf(focus), f"{keys} should lead to {expected.objectName()}"
+            assert not expected.visibleRegion().isEmpty()
+        QTest.keySequence(QApplication.focusWidget(), keys)
+        assert window.canvas.hasFocus()
+
+
+def test_without_a_model_f6_passes_over_what_takes_no_keys(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 700)
+    window.canvas.setFocus()
+    reached = []
+    for _ in range(20):
+        QTest.keySequence(QApplication.focusWidget(), "F6")
+        QApplication.processEvents()
+        if window.canvas.hasFocus():
+            break
+        reached.append(QApplication.focusWidget())
+    assert window.canvas.hasFocus()
+    assert any(window.model.isAncestorOf(widget) for widget in reached)
+
+
 def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
     for name in ("mix", "latent", "performance"):
         dock(window, name).hide()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -323,3 +324,19 @@ def test_closing_after_the_device_was_lost_raises_nothing(bench: Bench) -> None:
         executor.bind(PLAN)
     executor.close()
     assert driver.is_closed
+
+
+def test_what_is_closed_goes_without_the_collector(bench: Bench) -> None:
+    """A model's weights are large, and the collector may be long in coming."""
+    gc.collect()
+    gc.disable()
+    try:
+        executor = bench.open(hand_driver())
+        bound = executor.bind(PLAN)
+        bound.run({"x": make_x()}, measure=True)
+        gone = [weakref.ref(executor), weakref.ref(bound)]
+        executor.close()
+        del executor, bound
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend import CancelledError, Model, ModelFileError, inspect_model, read_model
+from gpu_backend import CancelledError, Model, ModelFileError, inspect_model, read_model, write_safetensors
 from tests.helpers.network_file import write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
+from tests.helpers.torch_file import save_torch
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden"
 S1 = "S1_sg2ada_skip_64"
@@ -141,6 +142,23 @@ def test_what_is_no_model_is_called_by_its_name(make: Any, part: str, tmp_path: 
     with pytest.raises(ModelFileError) as caught:
         read_model(make(tmp_path))
     assert_one_sentence(caught.value, part)
+
+
+@pytest.mark.parametrize("name", ["m.pkl", "m.safetensors", "m.pt"])
+@pytest.mark.parametrize("share", [0.7, 0.999])
+def test_a_file_that_was_not_downloaded_whole_says_so_and_what_to_do(name: str, share: float, tmp_path: Path) -> None:
+    model, path = make_stylegan2(resolution=16), tmp_path / name
+    if name == "m.pkl":
+        write_nvidia_pickle(path, model)
+    elif name == "m.pt":
+        save_torch({"g_ema": dict(model.weights)}, path)
+    else:
+        write_safetensors(model, path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path)
+    assert_one_sentence(caught.value, "download or copy it again")
 
 
 @pytest.mark.parametrize("place", [1 << 63, (1 << 64) - 1])

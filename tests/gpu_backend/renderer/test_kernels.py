@@ -1,13 +1,19 @@
 """Which kernels a model needs on a GPU, and how many are ready. No GPU, no driver; NVRTC compiles one of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpu_backend.device as device
-from gpu_backend import CancelledError, compile_kernels, kernels_ready
+from gpu_backend import CancelledError, Model, compile_kernels, kernels_ready
+from gpu_backend.cuda import compilation
+from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.probe import Gpu, Probe
+from gpu_backend.cuda.target import target_of
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.renderer import kernels
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -34,6 +40,35 @@ def test_kernels_for_both_networks_are_named_each_once_and_plain_ones_too() -> N
     assert len(set(recipes)) == len(recipes)
     stems = {recipe.stem for recipe in recipes}
     assert {"styles", "fully_connected", "modulated_conv", "plain_modulated_conv", "to_rgb"} <= stems
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize("model", [MODEL, make_stylegan3(), make_stylegan1()], ids=["StyleGAN2", "3", "1"])
+def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Model, precision: Precision) -> None:
+    pictures, layers = (set(name(model, GPU, precision)) for name in (kernels.recipes_of, kernels.layer_recipes_of))
+    assert {recipe.stem for recipe in layers - pictures} >= {"tap_statistics", "tap_display"}
+    target = target_of(GPU, None)
+    for layer in model.facts.layers:
+        plan = build_plan(model.spec, PlanKey(model.facts.model_id, "synthesis", 1, 0, precision, layer.name))
+        for everything_plain in (False, True):
+            assert set(lower(plan, model.weights, target, everything_plain=everything_plain).recipes) <= layers
+
+
+@pytest.mark.usefixtures("_a_gpu")
+def test_kernels_of_layers_are_compiled_on_one_thread(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
+    one = KernelRecipe("tap_display", (("HALF", "0"),))
+    asked: list[dict[str, object]] = []
+    compile_all = compilation.compile_kernels
+
+    def watched(recipes: Any, architecture: str, **options: Any) -> compilation.Compilation:
+        asked.append(options)
+        return compile_all(recipes, architecture, **options)
+
+    monkeypatch.setattr(compilation, "compile_kernels", watched)
+    monkeypatch.setattr(kernels, "layer_recipes_of", lambda *_: (one,))
+    compile_kernels(MODEL, of_layers=True)
+    assert [options["threads"] for options in asked] == [1]
+    assert compilation.ready_count([one], GPU.compile_architecture) == 1
 
 
 def test_single_precision_needs_no_fused_kernels() -> None:

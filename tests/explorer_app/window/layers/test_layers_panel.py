@@ -125,6 +125,20 @@ def test_a_channel_is_dragged_as_one_gesture(panel):
     assert len(panel.edits.all) > 2
 
 
+def test_a_layer_of_one_channel_offers_no_other(panel):
+    grey = replace(FACTS, layers=(LayerFacts("b4.torgb", 1, 4), LayerFacts("b8.conv0", 2, 8)))
+    panel.show_model(grey, None)
+    row = panel.controls.channel
+    for layer in ("b4.torgb", "b8.conv0", "b4.torgb"):
+        panel.edits.show(Session(tap=Tap(layer)))
+        count = next(known.channels for known in grey.layers if known.name == layer)
+        assert row.slider.ends == (0, count - 1)
+        QTest.keyClick(row.slider, Qt.Key.Key_End)
+        assert panel.edits.session.tap.channels == (count - 1,)
+    drag(row.slider, QPointF(12, 11), QPointF(row.slider.width() - 4, 11))
+    assert panel.edits.session.tap.channels == (0,)
+
+
 def test_escape_brings_the_channel_back(panel):
     panel.edits.show(Session(tap=LAYER))
     slider = panel.controls.channel.slider

@@ -54,6 +54,7 @@ def test_a_message_lies_at_the_bottom_right(
     assert toast.geometry().right() > host.width() - 20
     assert toast.geometry().bottom() > host.height() - 20
     host.resize(500, 400)
+    view.place()
     qtbot.waitUntil(lambda: toast.geometry().right() < 500)
     assert host.rect().contains(toast.geometry())
 

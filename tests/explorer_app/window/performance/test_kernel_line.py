@@ -68,5 +68,7 @@ def test_memory_tells_its_parts_where_there_is_room(line: KernelLine) -> None:
 def test_on_the_processor_there_are_steps(line: KernelLine) -> None:
     from explorer_app.rendering.frame_statistics import StepCost
 
-    assert summaries([StepCost("a", "conv", 1.0, 1.0, 1, 1)])[0] == "1 steps on the processor"
+    steps = [StepCost("a", "conv", 65_500.0, 0.75, 1, 1), StepCost("b", "conv", 20_000.0, 0.25, 1, 1)]
+    assert summaries(steps) == ("2 steps on the processor, 85.5 ms", "2 steps, 85.5 ms", "2 steps")
+    assert summaries(steps[:1])[0] == "1 step on the processor, 65.5 ms"
     assert summaries([]) == ("",)

@@ -64,7 +64,8 @@ def test_without_a_gpu_figures_plot_latency_and_the_processors_steps_are_shown(
     assert overview.plot.shown_ms.tolist() == statistics.frame_times_ms.tolist()
     assert panel.table.steps.steps == statistics.steps
     assert panel.table.isColumnHidden(KEYS.index("occupancy"))
-    assert panel.kernels.state.text() == f"{len(statistics.steps)} steps on the processor"
+    together = f"{short_milliseconds(sum(step.time_us for step in statistics.steps) / 1000)} ms"
+    assert panel.kernels.state.text() == f"{len(statistics.steps)} steps on the processor, {together}"
     assert not panel.fast_path.graph.isEnabled()
     assert panel.fast_path.fused.isEnabled()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda import shared_work
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.launches.styles import style_items, styles_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
@@ -116,6 +117,28 @@ def test_fp16_tables_keep_demodulation_within_a_thousandth(factor: float) -> Non
     d = 1 / np.sqrt(np.einsum("i,oiyx->o", s**2, weights["conv.weight"].astype(np.float64) ** 2) + 1e-8)
     d *= np.abs(s).max() * 2.0 ** weight_exponent(weights["conv.weight"])
     assert np.abs(demod[:24] / d - 1).max() < 2.5e-4
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+@pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])
+def test_a_table_holds_the_sums_of_squares_bit_for_bit(monkeypatch: pytest.MonkeyPatch, half: bool, cores: int) -> None:
+    monkeypatch.setattr(shared_work, "core_count", lambda: cores)
+    random = np.random.default_rng(0)
+    slots = tuple(StyleSlot(f"conv{k}", 0, 24, 40, 24 * k, 40 * k) for k in range(3))
+    table = StyleTable(StyleLayout(Styles(8, slots, 72, 120)), half)
+    weights = {}
+    for slot in slots:
+        weights[f"{slot.layer}.weight"] = random.standard_normal((40, 24, 3, 3), np.float32)
+        weights[f"{slot.layer}.affine.weight"] = random.standard_normal((24, 8), np.float32)
+        weights[f"{slot.layer}.affine.bias"] = random.standard_normal(24, np.float32)
+    made = table.make(weights, {name: name for name in weights})
+    for slot in slots:
+        squares = np.square(weights[f"{slot.layer}.weight"], dtype=np.float64).sum((2, 3)).astype(np.float32)
+        if half:
+            exponents = np.frexp(squares.max(axis=1))[1] - 15
+            squares = np.ldexp(squares, -exponents[:, None]).astype(np.float16)
+        start = 16 * table.demod_start(slot)
+        assert np.array_equal(made[start : start + squares.nbytes], squares.reshape(-1).view(np.uint8))
 
 
 @pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])

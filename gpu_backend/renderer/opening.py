@@ -1,0 +1,57 @@
+"""A model made ready on a device: what a renderer needs before its first picture."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from gpu_backend.device import CPU_ID, DeviceFacts, cpu_instead, facts_of, make_executor
+from gpu_backend.errors import DeviceError
+from gpu_backend.latent.directions import Directions
+from gpu_backend.model import Model
+from gpu_backend.network import Network
+from gpu_backend.plan.executor import Executor
+from gpu_backend.plan.plan import Precision
+from gpu_backend.renderer.model_directions import model_directions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The executor belongs to the network."""
+
+    executor: Executor
+    network: Network
+    device: DeviceFacts
+    directions: Directions
+
+
+def open_model(
+    model: Model, device: str, precision: Precision, executor: Executor | None, plan_budget_nbytes: int
+) -> Opened:
+    """Bind a model's networks, and meanwhile find its directions on a thread beside.
+
+    Parameters and errors are those of `gpu_backend.renderer.Renderer`; on an error nothing is left open.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
+        found = beside.submit(model_directions, model)
+        bound, network, facts = _bound(model, device, precision, executor, plan_budget_nbytes)
+    try:
+        return Opened(bound, network, facts, found.result())
+    except BaseException:
+        network.close()
+        raise
+
+
+def _bound(
+    model: Model, device: str, precision: Precision, executor: Executor | None, plan_budget_nbytes: int
+) -> tuple[Executor, Network, DeviceFacts]:
+    if executor is not None:
+        return executor, Network(model, executor, plan_budget_nbytes), facts_of(executor)
+    executor, facts = make_executor(model, device, precision)
+    try:
+        return executor, Network(model, executor, plan_budget_nbytes), facts
+    except DeviceError as error:
+        if device != "auto" or facts.id == CPU_ID:
+            raise
+        executor, facts = cpu_instead(model, error)
+        return executor, Network(model, executor, plan_budget_nbytes), facts

@@ -1,0 +1,54 @@
+"""Weights in the order in which blocks of a convolution read them, bit for bit."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpu_backend.cuda import shared_work
+from gpu_backend.cuda.launches.packed_weights import exchanged, pack_weight
+
+
+def packed_plainly(weight: NDArray[np.float32], channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
+    """The same by the order's definition, in single steps."""
+    cout, cin, height, width = weight.shape
+    blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
+    padded = np.zeros((blocks * channels, steps * depth, taps), np.float32)
+    padded[:cout, :cin] = np.ldexp(weight, -exponent).reshape(cout, cin, taps)
+    halves = padded.astype(np.float16).reshape(blocks, channels, steps, depth // 8, 8, taps)
+    packed = np.empty((blocks, steps, taps, channels, depth // 8, 8), np.float16)
+    for row in range(channels):
+        for group in range(depth // 8):
+            place = exchanged(np.array(group), np.array(row), depth)
+            packed[:, :, :, row, place] = halves[:, row, :, group].transpose(0, 1, 3, 2)
+    return packed.reshape(blocks, steps, taps, channels, depth)
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+@pytest.mark.parametrize("scale", [1.0, 0.0417])
+@pytest.mark.parametrize(
+    ("shape", "channels", "depth", "exponent"),
+    [
+        ((128, 128, 3, 3), 64, 64, 3),
+        ((130, 70, 3, 3), 96, 32, -9),
+        ((20, 9, 1, 1), 16, 16, 0),
+        ((3, 5, 3, 3), 8, 64, 1),
+        ((41, 33, 3, 3), 24, 16, -20),
+    ],
+)
+def test_weights_are_packed_bit_for_bit(
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, int, int, int],
+    channels: int,
+    depth: int,
+    exponent: int,
+    scale: float,
+    cores: int,
+) -> None:
+    monkeypatch.setattr(shared_work, "core_count", lambda: cores)
+    weight = np.random.default_rng(0).standard_normal(shape, np.float32) * np.float32(2.0**exponent / 4)
+    weight[0, 0, 0, 0] = 2.0 ** (exponent - 24)  # as small as fp16 gets
+    expected = packed_plainly(weight * np.float32(scale), channels, depth, exponent)
+    packed = pack_weight(weight, channels, depth, exponent, scale)
+    assert packed.shape == expected.shape
+    assert np.array_equal(packed.view(np.uint16), expected.view(np.uint16))
+    assert np.count_nonzero(packed) > 0
