@@ -82,6 +82,20 @@ class NumberField(QDoubleSpinBox):
             self.setValue(number)
             self.blockSignals(False)
 
+    def setMinimum(self, low: float) -> None:  # noqa: N802
+        """Change the lower end; a number that gives way to it is nobody's wish, so nothing is emitted."""
+        self.setRange(low, max(low, self.maximum()))
+
+    def setMaximum(self, high: float) -> None:  # noqa: N802
+        """Change the upper end, in the same way."""
+        self.setRange(min(high, self.minimum()), high)
+
+    def setRange(self, low: float, high: float) -> None:  # noqa: N802
+        """Change both ends, in the same way."""
+        before = self.blockSignals(True)
+        super().setRange(low, high)
+        self.blockSignals(before)
+
     def textFromValue(self, value: float) -> str:  # noqa: N802
         """Return the number as the field shows it."""
         text = f"{abs(value):.{self.decimals()}f}"

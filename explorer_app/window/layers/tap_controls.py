@@ -160,9 +160,7 @@ class TapControls(QWidget):
         self.channel.slider.set_ends(0, last)
         self.channel.set_tip("the channel that is shown.")
         for field in (self.channel.field, *self.three):
-            before = field.blockSignals(True)  # a number that gives way to a new end is nobody's wish
             field.setMaximum(last)
-            field.blockSignals(before)
         for field, colour in zip(self.three, ("red", "green", "blue"), strict=True):
             field.setToolTip(f"The channel that is shown as {colour}, 0 to {last}.")
 

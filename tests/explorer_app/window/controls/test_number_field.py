@@ -94,3 +94,14 @@ def test_the_width_is_that_of_the_widest_number(field):
     width = field.sizeHint().width()
     field.show_number(-10.0)
     assert field.sizeHint().width() == width
+
+
+def test_a_number_that_gives_way_to_a_new_end_is_nobodys_wish(field):
+    field.show_number(5.0)
+    field.setMaximum(2.0)
+    assert (field.value(), field.text()) == (2.0, "+2.00")
+    field.setMinimum(3.0)
+    assert (field.value(), field.minimum(), field.maximum()) == (3.0, 3.0, 3.0)
+    field.setRange(-1.0, 1.0)
+    assert (field.value(), field.text()) == (1.0, "+1.00")
+    assert field.seen == []

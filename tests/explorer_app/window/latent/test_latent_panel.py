@@ -120,6 +120,12 @@ def test_cutoff_at_its_end_means_all_rows(panel, qtbot):
     assert panel.cutoff.field.text() == "14"
 
 
+def test_a_model_with_fewer_rows_asks_for_nothing(panel):
+    for resolution in (1024, 16, 64, 8):
+        panel.show_model(model_facts(resolution), None)
+    assert panel.edits.all == []
+
+
 def test_cutoff_ends_at_the_rows_of_the_model(panel):
     panel.show_model(model_facts(64), None)
     assert panel.cutoff.slider.ends == (0, 10)

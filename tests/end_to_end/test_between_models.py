@@ -1,0 +1,50 @@
+"""Undo over everything, models too: with the real window, whose panels must ask for nothing while they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explorer_app.messages import Level
+from explorer_app.session.edits import GoToSeed
+from gpu_backend import Model, write_safetensors
+from tests.helpers.networks import make_stylegan2
+from tests.helpers.person import Person
+from tests.helpers.stylegan3 import make_stylegan3
+
+MORE_ROWS = make_stylegan3(resolution=32, num_layers=14, channel_base=256)
+FEWER_ROWS = make_stylegan2(resolution=16)
+
+
+@pytest.mark.parametrize("other", [MORE_ROWS, FEWER_ROWS], ids=["more rows", "fewer rows"])
+def test_undo_leads_back_to_the_picture_of_the_model_before(
+    sit_down: Callable[..., Person], tmp_path: Path, other: Model
+) -> None:
+    path = tmp_path / "other.safetensors"
+    write_safetensors(other, path)
+    person = sit_down()
+    person.start()
+    assert person.controller.facts is not None
+    assert person.controller.facts.num_ws != other.spec.num_ws
+    bundled = person.controller.facts.name
+    person.controller.edit(GoToSeed(7))
+    before = person.look()
+
+    person.controller.open_model(path)
+    person.until(lambda: "other" in person.window.windowTitle())
+    after = person.look()
+    steps = ["Start", "Go to seed", "Open other"]
+    assert person.labels == steps
+
+    person.press_keys("Ctrl+Z")
+    person.until(lambda: bundled in person.window.windowTitle())
+    assert np.array_equal(person.look().to_rgb(), before.to_rgb())
+    assert person.labels == steps[:2]
+    person.press_keys("Ctrl+Shift+Z")
+    person.until(lambda: "other" in person.window.windowTitle())
+    assert np.array_equal(person.look().to_rgb(), after.to_rgb())
+    assert person.labels == steps
+    assert person.said(Level.WARNING) == []
