@@ -401,6 +401,4 @@ def _launch(
     is_early: bool = False,
 ) -> None:
     launch = launches[index]
-    driver.launch(
-        kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index], is_early=is_early
-    )
+    driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index], is_early=is_early)
