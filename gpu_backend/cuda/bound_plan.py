@@ -75,8 +75,6 @@ class CudaBoundPlan:
         self._schedule = schedule
         self._constants = constants
         self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
-        # The first one's inputs are copied, not made by a kernel.
-        self._are_early = [index > 0 and launch.recipe.begins_early for index, launch in enumerate(schedule.launches)]
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
         self._inputs = HeldInputs(schedule.regions, schedule.starts)
         self._lanes: list[Lane] = []
@@ -335,8 +333,8 @@ class CudaBoundPlan:
         self._inputs.sent()
 
     def _launch_all(self) -> None:
-        for index, is_early in enumerate(self._are_early):
-            self._launch(index, is_early=is_early)
+        for index in range(len(self._kernels)):
+            self._launch(index)
 
     def _finish(self, run: DeviceRun) -> None:
         """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
@@ -397,8 +395,6 @@ def _launch(
     kernels: Sequence[LoadedKernel],
     arguments: Sequence[PackedArguments],
     index: int,
-    *,
-    is_early: bool = False,
 ) -> None:
     launch = launches[index]
-    driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index], is_early=is_early)
+    driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index])

@@ -132,8 +132,7 @@ class CuptiTimer:
 def kernel_times_us(records: Sequence[KernelRecord], names: Sequence[str]) -> list[float] | None:
     """Return the times of the first whole run among records: kernels of these names, one after another.
 
-    None if there is none. Runs before and after it may be among the records, whole or in part. A kernel that began
-    before the one ahead of it had ended counts from that end on.
+    None if there is none. Runs before and after it may be among the records, whole or in part.
     """
     ordered = sorted(records, key=lambda record: record.start_ns)
     found = [record.name for record in ordered]
@@ -141,9 +140,5 @@ def kernel_times_us(records: Sequence[KernelRecord], names: Sequence[str]) -> li
     for first in range(len(ordered) - len(wanted) + 1):
         if found[first : first + len(wanted)] == wanted:
             run = ordered[first : first + len(wanted)]
-            ends = [run[0].start_ns, *(record.end_ns for record in run)]
-            return [
-                (record.end_ns - max(record.start_ns, end_before)) / 1e3
-                for record, end_before in zip(run, ends, strict=False)
-            ]
+            return [(record.end_ns - record.start_ns) / 1e3 for record in run]
     return None

@@ -130,10 +130,8 @@ class Driver(Protocol):
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
-        *,
-        is_early: bool = False,
     ) -> None:
-        """Start a kernel; where the GPU can, an early one before the kernel ahead of it has ended."""
+        """Start a kernel."""
         ...
 
     def capture(self, work: Callable[[], None]) -> Graph:

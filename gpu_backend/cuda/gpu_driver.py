@@ -56,8 +56,6 @@ class GpuDriver:
         self.enter()
         optin = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         self._shared_nbytes = int(self._ask(cuda.cuDeviceGetAttribute(optin, device), "starting"))
-        major = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-        self._can_overlap = int(self._ask(cuda.cuDeviceGetAttribute(major, device), "starting")) >= 9
         flags = int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self._stream: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
 
@@ -179,14 +177,8 @@ class GpuDriver:
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
-        *,
-        is_early: bool = False,
     ) -> None:
         """Start a kernel."""
-        if is_early and self._can_overlap:
-            launch = _overlapping(grid, block, shared_nbytes, self._stream)
-            self._ask_kernel(cuda.cuLaunchKernelEx(launch, kernel.function, arguments.address, 0), kernel.entry)
-            return
         answer = cuda.cuLaunchKernel(kernel.function, *grid, *block, shared_nbytes, self._stream, arguments.address, 0)
         if int(answer[0]):
             self._ask_kernel(answer, kernel.entry)
@@ -280,21 +272,6 @@ class GpuDriver:
             finally:
                 if is_ours:
                     cuda.cuCtxPopCurrent()
-
-
-def _overlapping(grid: tuple[int, int, int], block: tuple[int, int, int], shared_nbytes: int, stream: Any) -> Any:
-    """Return a launch that may begin before the kernel ahead of it in the stream, which itself allows it, has ended."""
-    attribute = cuda.CUlaunchAttribute()
-    attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-    attribute.value.programmaticStreamSerializationAllowed = 1
-    launch = cuda.CUlaunchConfig()
-    launch.gridDimX, launch.gridDimY, launch.gridDimZ = grid
-    launch.blockDimX, launch.blockDimY, launch.blockDimZ = block
-    launch.sharedMemBytes = shared_nbytes
-    launch.hStream = stream
-    launch.attrs = [attribute]
-    launch.numAttrs = 1
-    return launch
 
 
 def _megabytes(nbytes: int) -> str:

@@ -74,8 +74,6 @@ class FakeDriver:
         self.captures = 0
         self.replays = 0
         self.launches = 0
-        self.early_launches = 0
-        self.early_launches = 0
         self.copies_in: list[int] = []
         self.is_closed = False
         self.full_waits = 0
@@ -188,12 +186,9 @@ class FakeDriver:
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
-        *,
-        is_early: bool = False,
     ) -> None:
         """Call the function when its time comes, with the values as they lie in memory now."""
         self.launches += 1
-        self.early_launches += is_early
         pointers = (ctypes.c_uint64 * max(len(arguments.values), 1)).from_address(arguments.address)
         values = [
             np.frombuffer(ctypes.string_at(pointer, value.itemsize), value.dtype)[0]

@@ -30,17 +30,10 @@ extern "C" __global__ void scale(float* h, const float* x, const float* w, const
 """
 
 PAINT_SOURCE = """
-__device__ void wait_for_inputs() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 extern "C" __global__ void paint(
     unsigned char* pixels, float* image, unsigned* flags, unsigned* counter, const float* h,
     const unsigned* noise_source, int area, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    wait_for_inputs();
     if (i < n) {
         const float v = h[i] + (float)noise_source[1];
         image[i] = v;

@@ -11,7 +11,6 @@
 // rectangle of part_rows x part_columns, or what of it is in the picture; they are counted row by row.
 // Grid: chunks, channel blocks, pictures.
 // part: adain
-// part: early
 
 #define LANES (THREADS / GROUPS)
 #define CHANNELS (8 * GROUPS)
@@ -21,7 +20,7 @@
 #define PARTS_AT_ONCE 4
 
 extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adain(
-    const T* x, T* __restrict__ y, const float2* moments, const float* style,
+    const T* __restrict__ x, T* __restrict__ y, const float2* __restrict__ moments, const float* __restrict__ style,
     const float* __restrict__ rgb_weight, float* __restrict__ rgb_parts, int parts, int part_rows, int part_columns,
     int side, int cout, int channels, int style_stride, int chunk, float epsilon, float rgb_gain) {
     __shared__ __align__(16) float2 shared_sums[SLICES][CHANNELS];
@@ -41,7 +40,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
             }
         }
     };
-    wait_for_inputs();
     load(tid / GROUPS);
 
     // Two channels a thread, and of every SLICES-th part; about the first part's mean.

@@ -30,6 +30,10 @@ _WAITS = 1.0
 """What a multiprocessor with a single warp a scheduler waits, as a share of its work."""
 
 _SCHEDULERS = 4
+_TOGETHER = 12
+_DRIFT = 0.02
+"""Blocks that store halves of the same sectors keep together for so many steps; each further one costs this share."""
+
 _LONGEST_SEGMENT = 256
 _MOST_SEGMENTS = 64
 
@@ -111,6 +115,11 @@ class FilterGeometry:
         return -(-self.shape.channels // self.channels)
 
     @property
+    def halves_sectors(self) -> bool:
+        """Whether blocks share what memory stores at once, their eights being of two strips, and storing is what counts."""
+        return self.shape.rank == 1 and -(-self.shape.channels // _EIGHT) % 2 == 1
+
+    @property
     def steps(self) -> int:
         """Steps of a block; those before the first that is activated count little."""
         return -(-self.tile.segment // _ROWS) + 1
@@ -142,7 +151,9 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
         blocks = -(-math.prod(geometry.grid) // multiprocessors)
         at_once = min(blocks, geometry.tile.blocks) * geometry.tile.tiles / _SCHEDULERS
-        return blocks * geometry.tile.tiles * (geometry.steps + 0.5) * (1.0 + _WAITS / at_once), geometry.tile.tiles
+        work = blocks * geometry.tile.tiles * (geometry.steps + 0.5) * (1.0 + _WAITS / at_once)
+        drift = max(0, geometry.steps - _TOGETHER) if geometry.halves_sectors else 0
+        return work * (1.0 + _DRIFT * drift), geometry.tile.tiles
 
     found = list(_geometries(shape, shared_nbytes))
     if not found:

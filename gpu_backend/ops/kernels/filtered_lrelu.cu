@@ -37,7 +37,6 @@
 // part: types
 // part: activation
 // part: copies
-// part: early
 // part: half_products
 #define DEPTH 16
 // part: tensor_core
@@ -66,17 +65,10 @@
 #define STAGE_NBYTES (NEW * COLUMNS * PIXEL)
 #define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
-#ifndef AT_ONCE
 #define AT_ONCE (IMG_CHANNELS || UP == 2 && SETS == 2 ? 2 : 4)  // columns, whose products do not wait for one another
-#endif
 #define ROWS_LOADED 4                   // likewise
-#ifndef OUT_UNROLLED
 #define OUT_UNROLLED (IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4)
-#endif
 #define STORES_MATRICES (LEVEL >= 900)
-#ifndef IN_PAIRS
-#define IN_PAIRS 1
-#endif
 
 __device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
@@ -96,8 +88,8 @@ __device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arriv
 __device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
-    const T* x, T* __restrict__ y, const float* next_style, const unsigned* __restrict__ bands,
-    const float* __restrict__ rgb_weight, const float* rgb_style, float* __restrict__ rgb_parts, int in_size,
+    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
+    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts, int in_size,
     int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
     extern __shared__ float4 shared[];
     unsigned char* const stages = reinterpret_cast<unsigned char*>(shared);
@@ -121,8 +113,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
         for (int band = 0; band < BANDS; ++band) down[band][i / 2][i % 2] = bands[(8 + band * 4 + i) * 32 + lane];
     }
-
-    wait_for_inputs();
 
     // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
     const T* const picture = x + sample * in_size * in_size * channels;
@@ -219,15 +209,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < STAGES; ++i) load(i);
     int ring_row = 0;  // where a step's first new row goes
     for (int step = 0; step < steps; ++step) {
-#if IN_PAIRS
         wait_copies<STAGES == 1 ? 0 : STAGES - 2>();
         __syncthreads();
         // All are done with the step before.
         if (STAGES > 1 && step > 0) load(step - 1 + STAGES);
-#else
-        wait_copies<STAGES - 1>();
-        __syncthreads();
-#endif
         const unsigned char* const stage = stages + step % STAGES * STAGE_NBYTES;
 #pragma unroll
         for (int first = 0; first < NEW; first += ROWS_LOADED) {
@@ -256,12 +241,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
             }
         }
-#if IN_PAIRS
         if (STAGES == 1) {
             __syncthreads();
             load(step + STAGES);
         }
-#endif
         __syncwarp();
         ring_row = ring_row + NEW == RING ? 0 : ring_row + NEW;
         // The oldest row of the ring is the one that is written next. Two are behind the window.
@@ -323,13 +306,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
-#if IN_PAIRS
             if (warp > 0) arrive_at(warp);
             if (warp < TILES - 1) meet_at(warp + 1);
-#else
-            __syncthreads();
-            if (pass == 0) load(step + STAGES);
-#endif
             if (step >= LEAD && warp < TILES - 1) {
                 const unsigned from_kept = shared_address(kept + kept_place);
                 // Of output; what is before the first belongs to others.
@@ -415,14 +393,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
-#if IN_PAIRS
             if (pass + 1 < PASSES) {
                 if (warp < TILES - 1) arrive_at(TILES + warp);
                 if (warp > 0) meet_at(TILES - 1 + warp);
             }
-#else
-            if (pass + 1 < PASSES) __syncthreads();
-#endif
         }
     }
 }

@@ -148,10 +148,11 @@ __device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
 __device__ __forceinline__ int t_group(int group, int column) { return (group ^ ((column >> 1) & (GROUPS - 1))) * 16; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_conv(
-    const T* x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
-    const float* demod, const float* next_style, const float* __restrict__ bias, const float* __restrict__ noise,
-    const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer, const T* skip,
-    const float* __restrict__ taps, const float* __restrict__ rgb_weight, const float* rgb_style, float* __restrict__ rgb_parts,
+    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
+    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,
+    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source,
+    float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
+    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
     float2* __restrict__ moments, BOX_MAP boxes) {

@@ -35,11 +35,6 @@ class KernelRecipe:
         return hashlib.sha256(self.source.encode()).hexdigest()
 
     @property
-    def begins_early(self) -> bool:
-        """Whether the kernel itself waits for what it reads: it may begin before the one ahead of it has ended."""
-        return "wait_for_inputs()" in self.source
-
-    @property
     def title(self) -> str:
         """For people: the stem and the macros that differ from 0."""
         shown = " ".join(f"{name.lower()}={value}" for name, value in self.defines if value != "0")

@@ -5,16 +5,14 @@
 // `parts`: (part_count, batch, side, side, IMG_CHANNELS).
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
 // Grid: pixels of a sample, 256 a block; samples.
-// part: early
 // part: doubling
 // part: bytes
 
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
-    const float* parts, int part_count, const float* __restrict__ bias, float clamp,
-    const float* previous, const float* __restrict__ taps, float* __restrict__ image,
+    const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
+    const float* __restrict__ previous, const float* __restrict__ taps, float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
     const int b = blockIdx.y, area = side * side, pixel = blockIdx.x * 256 + threadIdx.x;
-    wait_for_inputs();
     if (pixel >= area) return;
     const size_t place = (size_t)b * area + pixel, part = (size_t)batch * area * IMG_CHANNELS;
     float v[IMG_CHANNELS];

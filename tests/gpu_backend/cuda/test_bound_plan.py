@@ -9,7 +9,7 @@ import pytest
 
 from gpu_backend.errors import CancelledError
 from tests.helpers.hand_desk import HandDesk, make_x
-from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, SIDE, expected_image, expected_pixels
+from tests.helpers.hand_schedule import AREA, BATCH, SCALE, SIDE, expected_image, expected_pixels
 
 
 @pytest.fixture
@@ -212,16 +212,6 @@ def test_measuring_captures_one_more_graph_and_only_once(desk: HandDesk) -> None
     for seed in range(6):
         desk.bound.run({"x": make_x(seed)}, measure=seed % 2 == 1)
     assert desk.bound.captures == 2
-
-
-def test_a_kernel_that_waits_itself_begins_early_but_not_where_it_is_timed(desk: HandDesk) -> None:
-    assert [recipe.begins_early for recipe in (SCALE, PAINT)] == [False, True]
-    desk.bound.run({"x": make_x(0)}, use_graph=False)
-    assert (desk.driver.launches, desk.driver.early_launches) == (2, 1)
-    desk.bound.run({"x": make_x(1)}, measure=True)
-    early = desk.driver.early_launches
-    desk.bound.run({"x": make_x(2)}, measure=True)
-    assert desk.driver.early_launches == early
 
 
 def test_measured_runs_one_after_another_do_not_mix_their_times(desk: HandDesk) -> None:

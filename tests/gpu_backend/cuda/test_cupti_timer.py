@@ -140,11 +140,6 @@ def test_a_whole_run_is_found_among_pieces_of_others() -> None:
     assert kernel_times_us([], ["a"]) is None
 
 
-def test_a_kernel_that_began_early_counts_from_the_end_of_the_one_before() -> None:
-    records = [KernelRecord("a", 100, 200), KernelRecord("b", 150, 260), KernelRecord("c", 270, 300)]
-    assert kernel_times_us(records, ["a", "b", "c"]) == [0.1, 0.06, 0.03]
-
-
 def test_only_kernels_are_kept_of_what_cupti_gives() -> None:
     registered: list[Any] = []
     calls: list[Any] = []

@@ -203,10 +203,10 @@ def test_a_kernel_that_computes_something_wrong_is_named_and_gives_way(bench: Be
 class Unwilling(FakeDriver):
     """Starts no kernel of the name "scale"."""
 
-    def launch(self, kernel: LoadedKernel, *arguments: Any, is_early: bool = False) -> None:
+    def launch(self, kernel: LoadedKernel, *arguments: Any) -> None:
         if kernel.entry == "scale":
             raise KernelError("The driver refuses it.", phrase="the driver refuses it (CUDA_ERROR_INVALID_VALUE)")
-        super().launch(kernel, *arguments, is_early=is_early)
+        super().launch(kernel, *arguments)
 
 
 def test_a_kernel_that_does_not_start_is_named_and_gives_way(bench: Bench) -> None:

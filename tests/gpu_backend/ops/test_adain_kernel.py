@@ -99,15 +99,25 @@ TILES: tuple[tuple[ConvKind, ConvTile], ...] = (
 )
 
 
+def cut_layer(side: int, kind: ConvKind, tile: ConvTile) -> ConvGeometry:
+    return ConvGeometry(ConvShape(kind, side, 24, 24, 2), tile, has_moments=True)
+
+
+CUT_LAYERS = [
+    (side, kind, tile)
+    for kind, tile in TILES
+    for side in (32, 44)
+    if cut_layer(side, kind, tile).fits("sm_90a", 227 << 10)  # on other GPUs fewer do
+]
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize(("kind", "tile"), TILES, ids=str)
-@pytest.mark.parametrize("side", [32, 44])
+@pytest.mark.parametrize(("side", "kind", "tile"), CUT_LAYERS, ids=str)
 def test_a_layer_is_right_however_its_convolution_is_cut(
     side: int, kind: ConvKind, tile: ConvTile, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = target_of(gpu)
-    geometry = ConvGeometry(ConvShape(kind, side, 24, 24, 2), tile, has_moments=True)
-    if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
+    if not cut_layer(side, kind, tile).fits(target.architecture, target.shared_nbytes_per_block):
         pytest.skip("this GPU has no room for the tile, or not its instructions")
     monkeypatch.setattr(TileTable, "choose", lambda *_, **settings: tile)
     case = AdainCase(20, side, 2, "up_conv" if kind == "up_conv" else "conv", 24, half=True)

@@ -6,7 +6,6 @@
 // BEFORE rows and columns before the band's first. BOXES: the copy engine fetches, asked by one thread; otherwise every
 // thread fetches its part.
 // part: tensor_core
-// part: early
 #if BOXES
 // part: copy_engine
 #endif
@@ -136,7 +135,6 @@ struct Walk {
     unsigned oldest;  // the group that is waited for next
     unsigned phase;
 
-    // The first weights set out before the kernel ahead has ended, activations when it has.
     __device__ __forceinline__ void begin(const Strip& strip) {
 #if BOXES
         if (threadIdx.x == 0) {
@@ -147,37 +145,25 @@ struct Walk {
                 expect_bytes(arrival(STAGES), strip.steps * WEIGHT_NBYTES);
                 for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, arrival(STAGES));
             }
-#pragma unroll
-            for (int i = 0; i < AHEAD; ++i) {
-                if (i < bands * strip.steps) ask_weights(strip, i, strip.first_step + i % strip.steps);
-            }
         }
         __syncthreads();
-        wait_for_inputs();
 #else
-        wait_for_inputs();
         if (RESIDENT) {
             for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i);
         }
 #endif
 #pragma unroll
-        for (int i = 0; i < AHEAD; ++i) load_next(strip, BOXES);
+        for (int i = 0; i < AHEAD; ++i) load_next(strip);
     }
 
-#if BOXES
-    __device__ __forceinline__ void ask_weights(const Strip& strip, unsigned to, int from) {
-        expect_bytes(arrival(to), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
-        if (!RESIDENT) load_weights(stages + to * STAGE_NBYTES + PATCH_NBYTES, strip, from, arrival(to));
-    }
-#endif
-
-    __device__ __forceinline__ void load_next(const Strip& strip, bool has_weights) {
+    __device__ __forceinline__ void load_next(const Strip& strip) {
         if (band < bands && strip.steps > 0) {
             const unsigned stage = stages + slot * STAGE_NBYTES;
             const int from = strip.first_step + step, row = y0 + band * band_rows;
 #if BOXES
             if (threadIdx.x == 0) {
-                if (!has_weights) ask_weights(strip, slot, from);
+                expect_bytes(arrival(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
+                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, arrival(slot));
                 load_patch(stage, strip, from, row, arrival(slot));
             }
 #else
@@ -201,7 +187,7 @@ struct Walk {
 #if STAGES == 1
         if (!is_first) {
             __syncthreads();
-            load_next(strip, false);
+            load_next(strip);
         }
 #endif
 #if BOXES
@@ -215,7 +201,7 @@ struct Walk {
 #endif
         __syncthreads();
 #if STAGES > 1
-        load_next(strip, false);
+        load_next(strip);
 #endif
         const unsigned stage = stages + oldest * STAGE_NBYTES;
         if (++oldest == STAGES) {
@@ -247,20 +233,19 @@ __device__ __forceinline__ bool add_shares(float* sum, float* workspace, unsigne
     if (!is_last) return false;
     __threadfence();
 #pragma unroll
-    for (int i = 0; i < COUNT / 4; ++i) {
-        float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll(COUNT > 32 ? 2 : 4)
-        for (int s = 0; s < SPLIT; ++s) {
-            const float4 part = __ldcg(parts + (s * (COUNT / 4) + i) * THREADS);
-            total.x += part.x;
-            total.y += part.y;
-            total.z += part.z;
-            total.w += part.w;
+    for (int i = 0; i < COUNT; ++i) sum[i] = 0.0f;
+#pragma unroll(COUNT > 32 ? 1 : 4)
+    for (int s = 0; s < SPLIT; ++s) {
+        float4 part[COUNT / 4];
+#pragma unroll
+        for (int i = 0; i < COUNT / 4; ++i) part[i] = __ldcg(parts + (s * (COUNT / 4) + i) * THREADS);
+#pragma unroll
+        for (int i = 0; i < COUNT / 4; ++i) {
+            sum[4 * i] += part[i].x;
+            sum[4 * i + 1] += part[i].y;
+            sum[4 * i + 2] += part[i].z;
+            sum[4 * i + 3] += part[i].w;
         }
-        sum[4 * i] = total.x;
-        sum[4 * i + 1] = total.y;
-        sum[4 * i + 2] = total.z;
-        sum[4 * i + 3] = total.w;
     }
     return true;
 }
