@@ -4,8 +4,8 @@ On a GPU the steps of a plan melt together. The learned constant is made with th
 the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of toRGB's shares makes the
 bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it, or brings its share of the
 picture. A StyleGAN1's normalisation follows its convolution, which sums for it, and brings the last layer's share. A
-layer that is shown gives what it gives, without anybody's style. Plans for fp32, and kernels that failed on this GPU,
-run the plain kernels instead, which share the layout of every region, so that either can stand between two others.
+layer that is shown takes nobody's style. Plans for fp32, and kernels that failed on this GPU, run the plain kernels
+instead, which share the layout of every region, so that either can stand between two others.
 """
 
 from __future__ import annotations

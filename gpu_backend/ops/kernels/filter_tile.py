@@ -116,7 +116,7 @@ class FilterGeometry:
 
     @property
     def halves_sectors(self) -> bool:
-        """Whether blocks share what memory stores at once, their eights being of two strips, and storing is what counts."""
+        """Whether blocks share what memory stores at once, their eights being of two strips, and storing counts."""
         return self.shape.rank == 1 and -(-self.shape.channels // _EIGHT) % 2 == 1
 
     @property
