@@ -1,11 +1,10 @@
 """From a plan to launches: which steps become one kernel, what lies where.
 
 On a GPU the steps of a plan melt together. The learned constant is made with the styles; a convolution's epilogue takes
-the style of the convolution that reads it, resnet's sum and its share of toRGB; the sum of toRGB's shares makes the
-bytes. A StyleGAN3's filtered activation takes the style of the convolution that reads it, or brings its share of the
-picture. A StyleGAN1's normalisation follows its convolution, which sums for it, and brings the last layer's share. A
-layer that is shown takes nobody's style. Plans for fp32, and kernels that failed on this GPU, run the plain kernels
-instead, which share the layout of every region, so that either can stand between two others.
+the style of the convolution that reads it, resnet's sum and its share of toRGB, whose sum makes the bytes. A
+StyleGAN3's filtered activation takes the next style, or brings a share of the picture. A StyleGAN1's normalisation
+follows its convolution, which sums for it. A layer that is shown takes nobody's style. Plans for fp32, and kernels that
+failed on this GPU, run the plain kernels instead, which share the layout of every region.
 """
 
 from __future__ import annotations
