@@ -157,6 +157,11 @@ class ConvGeometry:
         return phases * self.fragments_per_warp * (self.tile.channels // 8 // self.tile.warps_n) * 4
 
     @property
+    def other_registers(self) -> int:
+        """Registers that a thread needs besides those that it sums in."""
+        return 48 if self.has_moments and self.tile.mma == "mma" else 40
+
+    @property
     def steps(self) -> int:
         """Steps through the input channels."""
         return -(-self.shape.cin // self.tile.depth)
@@ -261,7 +266,7 @@ class ConvGeometry:
             return False
         if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
             return False
-        if self.sums_per_thread + 40 > min(65536 // (tile.threads * tile.blocks), 255):
+        if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.blocks), 255):
             return False
         return self.dynamic_nbytes + self.static_nbytes <= shared_nbytes_per_block
 
