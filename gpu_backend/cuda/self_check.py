@@ -2,9 +2,9 @@
 
 Both schedules of a plan are bound. The plain one runs launch by launch; before each fused launch, the regions that it
 names get what the plain schedule holds, so that every kernel is judged by itself and not by those before it, unless
-one asks the other. Then the
-regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights and activations alike, and
-toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
+one asks the other. Then the regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights
+and activations alike, and toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
+Activations of a large network are hundreds of megabytes, so the processor's cores share what is done with them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
+from gpu_backend.cuda.shared_work import share_out
 from gpu_backend.errors import DeviceLostError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import write_whole
@@ -33,6 +34,9 @@ TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
 """Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
 
 _MOST_NBYTES = 1 << 20
+_BLOCK = 1 << 20
+"""Numbers that a core compares at a time."""
+
 _FORMAT = 1
 
 
@@ -117,7 +121,7 @@ def check_kernels(
             # A region that the launch does not name can change too: its memory may serve another one by now.
             for name in _named(plain.schedule.launches[index]) & set(before):
                 after = plain.read_region(name)
-                if not np.array_equal(after.view(np.uint8), before[name].view(np.uint8)):
+                if has_changed(before[name], after):
                     written[name] = after
         try:
             # Last, with nothing else under way: what fails now fails by this kernel.
@@ -196,20 +200,47 @@ def _compare(
         got = fused.read_region(mine.name)
         if mine.shape[0] != other.shape[0]:  # toRGB's parts: one a block of channels, and their sum counts
             got, expected = got.sum(axis=0), expected.sum(axis=0)
-        error = relative_error(got.astype(np.float32), expected.astype(np.float32))
+        error = relative_error(got, expected)
         if not error <= TOLERANCE[mine.dtype]:
             return f"its self-check was off by {error:.1%} in {launch.layer}"
     return ""
 
 
-def relative_error(got: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
-    """L2 norm of the difference over that of what was expected; where that is not finite, nothing is compared."""
-    comparable = np.isfinite(expected)
-    if not comparable.all():
-        got, expected = got[comparable], expected[comparable]
-    if not np.isfinite(got).all():
-        return float("inf")
-    difference, size = float(np.linalg.norm(got - expected)), float(np.linalg.norm(expected))
+def has_changed(before: NDArray[Any], after: NDArray[Any]) -> bool:
+    """Tell whether any bit of an array is another one."""
+    old, new = (array.reshape(-1).view(np.uint8) for array in (before, after))
+    is_same = True
+
+    def look(block: int) -> None:
+        nonlocal is_same
+        part = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        if is_same and not np.array_equal(old[part], new[part]):
+            is_same = False
+
+    share_out(look, -(-old.size // _BLOCK))
+    return not is_same
+
+
+def relative_error(got: NDArray[Any], expected: NDArray[Any]) -> float:
+    """L2 norm of the difference over that of what was expected; where that is not finite, nothing is compared.
+
+    Infinite if what came is not finite elsewhere. Sums of squares are taken in float32 by blocks, then in float64.
+    """
+    ours, theirs = got.reshape(-1), expected.reshape(-1)
+    blocks = -(-theirs.size // _BLOCK)
+    squares = np.zeros((blocks, 2))
+
+    def add(block: int) -> None:
+        part = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        one, other = ours[part].astype(np.float32), theirs[part].astype(np.float32)
+        comparable = np.isfinite(other)
+        if not comparable.all():
+            one, other = one[comparable], other[comparable]
+        apart = one - other
+        squares[block] = (np.dot(apart, apart), np.dot(other, other)) if np.isfinite(one).all() else (np.inf, 0.0)
+
+    share_out(add, blocks)
+    difference, size = (float(np.sqrt(total)) for total in squares.sum(axis=0))
     return difference / size if size else difference
 
 

@@ -12,7 +12,13 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Schedule
-from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, relative_error
+from gpu_backend.cuda.self_check import (
+    SelfCheckRecord,
+    check_kernels,
+    doubtful_recipes,
+    has_changed,
+    relative_error,
+)
 from gpu_backend.cuda.target import target_of
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
@@ -131,6 +137,25 @@ def test_the_error_is_relative_and_infinity_is_never_right() -> None:
     assert error([3, np.nan], [3, 4]) == np.inf
     assert error([3, 7], [3, np.inf]) == 0.0
     assert error([0.25], [0]) == 0.25
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_large_arrays_are_compared_to_their_ends_on_all_cores(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_backend.cuda.shared_work.core_count", lambda: cores)
+    monkeypatch.setattr("gpu_backend.cuda.self_check._BLOCK", 100)
+    expected = np.random.default_rng(0).standard_normal((3, 7, 71)).astype(np.float16)
+    got = expected.copy()
+    assert relative_error(got, expected) == 0.0
+    assert not has_changed(expected, got)
+    got[-1, -1, -1] += np.float16(0.5)
+    difference, size = (np.linalg.norm(array.astype(np.float64)) for array in (got - expected, expected))
+    assert relative_error(got, expected) == pytest.approx(difference / size, rel=1e-5)
+    assert has_changed(expected, got)
+    got[0, 0, 0] = np.inf
+    assert relative_error(got, expected) == np.inf
+    negative_zero = np.zeros(450, np.float32)
+    negative_zero[449] = -0.0
+    assert has_changed(np.zeros(450, np.float32), negative_zero)
 
 
 def test_verdicts_are_kept_for_one_gpu_and_driver(tmp_path: Path) -> None:
