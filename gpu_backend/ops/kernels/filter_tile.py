@@ -29,6 +29,9 @@ _RESERVED_NBYTES = 1024
 _WAITS = 1.0
 """What a multiprocessor with a single warp a scheduler waits, as a share of its work."""
 
+_MEETINGS = 0.5
+"""What a lone block of two passes waits for its warps to meet, as a share of its work; others go on meanwhile."""
+
 _SCHEDULERS = 4
 _TOGETHER = 12
 _DRIFT = 0.02
@@ -153,7 +156,8 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
         at_once = min(blocks, geometry.tile.blocks) * geometry.tile.tiles / _SCHEDULERS
         work = blocks * geometry.tile.tiles * (geometry.steps + 0.5) * (1.0 + _WAITS / at_once)
         drift = max(0, geometry.steps - _TOGETHER) if geometry.halves_sectors else 0
-        return work * (1.0 + _DRIFT * drift), geometry.tile.tiles
+        meetings = _MEETINGS / min(blocks, geometry.tile.blocks) if shape.rank == 0 else 0.0
+        return work * (1.0 + _DRIFT * drift) * (1.0 + meetings), geometry.tile.tiles
 
     found = list(_geometries(shape, shared_nbytes))
     if not found:
