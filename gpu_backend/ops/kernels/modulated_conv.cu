@@ -8,8 +8,9 @@
 //
 // Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
 // (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), CUTS (1: tiles may reach over the
-// right and lower border), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1. MOMENTS: of StyleGAN1, whose
-// noise has a strength a channel and whose y no style; of every block it leaves `moments` (batch, blocks, cout).
+// right and lower border), BOXES (parts/conv_walk.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
+// MOMENTS: of StyleGAN1, whose noise has a strength a channel and whose y no style; of every block it leaves `moments`
+// (batch, blocks, cout).
 // part: types
 // part: tensor_core
 // part: activation
