@@ -25,7 +25,7 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
+from explorer_app.session.edits import AddSource, Edit, GoToSeed
 from explorer_app.session.history import MAX_KEPT
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
@@ -112,8 +112,6 @@ class Controller(FileControl):
         A final edit with no gesture before it (a key, a click) is a step of its own; steps of the same slider within
         600 ms of each other are one.
         """
-        if isinstance(edit, ReplaceSession):
-            edit = replace(edit, session=self._adapted(edit.session))
         if self._drift.is_on and not self._editor.is_gesturing:
             self._editor.settle("Drift")  # so that what the hand does is a step of its own, and not the way until then
         self._editor.edit(edit, final, self._clock())
@@ -142,10 +140,8 @@ class Controller(FileControl):
 
     @Slot(int)
     def go_to_kept(self, number: int) -> None:
-        """Bring back a kept session, as a step of its own."""
-        entry = self._editor.history.entry(number)
-        if entry is not None:
-            self.edit(ReplaceSession(entry.session, "Kept"))
+        """Bring back a kept session as a step of its own, with the model that it was kept with."""
+        self._step(lambda: self._editor.go_to_kept(number))
 
     @Slot(int, bool)
     def set_starred(self, number: int, starred: bool) -> None:

@@ -145,6 +145,14 @@ class Editor:
         self._session = replace(self._history.entries[index].session, model=self._session.model)
         return True
 
+    def go_to_kept(self, number: int) -> bool:
+        """Make a step of a kept entry, as it was kept; return whether there is such an entry."""
+        entry = self._history.entry(number)
+        if entry is not None:
+            self._session = entry.session
+            self.settle("Kept")
+        return entry is not None
+
     def star(self, number: int, starred: bool) -> None:
         """Keep an entry of the history, or no longer."""
         self._history = self._history.starred(number, starred)

@@ -215,15 +215,3 @@ class SetSource:
     def apply(self, session: Session) -> Session:
         """Return the session with the source replaced."""
         return replace(session, mix=(*session.mix[: self.index], self.source, *session.mix[self.index + 1 :]))
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaceSession:
-    """Bring back a whole session: from the history strip, a file or a picture. The model reference stays."""
-
-    session: Session
-    label: str = "Restore"
-
-    def apply(self, session: Session) -> Session:
-        """Return the restored session, with the reference of the model that is open."""
-        return replace(self.session, model=session.model)

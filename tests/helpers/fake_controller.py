@@ -18,7 +18,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.renderer_like import DeviceLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
-from explorer_app.session.edits import AddSource, Edit, GoToSeed, ReplaceSession
+from explorer_app.session.edits import AddSource, Edit, GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
@@ -291,7 +291,9 @@ class FakeController(QObject):
         self.asked.append(("go_to_kept", number))
         entry = self.history.entry(number)
         if entry is not None:
-            self.edit(ReplaceSession(entry.session))
+            self.session = entry.session
+            self.history = self.history.added(self.session, "Kept")
+            self._changed(True)
 
     def set_starred(self, number: int, starred: bool) -> None:
         self.asked.append(("set_starred", number, starred))

@@ -247,6 +247,21 @@ def test_a_second_export_has_to_wait_and_so_has_another_model(open_desk: Desk):
     desk.until(lambda: desk.controller.export is None)
 
 
+def test_the_model_of_something_kept_has_to_wait_for_an_export(open_desk: Desk):
+    desk = open_desk
+    number = desk.controller.history.entries[0].number
+    desk.controller.set_starred(number, True)
+    desk.open("dogs")
+    desk.walk(2.0)
+    desk.engine.gate.shut()
+    desk.controller.start_export(sequence(desk))
+    desk.controller.go_to_kept(number)
+    assert desk.controller.loading is None
+    assert said(desk, "“Kept” was made with cats, which has to wait for the export; dogs shows it.")
+    desk.engine.gate.open()
+    desk.until(lambda: desk.controller.export is None)
+
+
 def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_desk: Desk):
     desk = open_desk
     (desk.folder / "out").write_text("in the way")

@@ -257,6 +257,64 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     assert desk.said(Level.WARNING) == ["“Walk” was made with dogs, which is not at hand; birds shows it."]
 
 
+def keep(desk: Desk) -> int:
+    number = desk.controller.history.entries[-1].number
+    desk.controller.set_starred(number, True)
+    return number
+
+
+def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_desk: Desk):
+    desk = open_desk
+    desk.library.options["dogs"] = {"resolution": 32}
+    desk.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    number = keep(desk)
+    desk.open("dogs")
+    desk.walk(3.0)
+    desk.controller.go_to_kept(number)
+    desk.until(lambda: name_of(desk) == "cats")
+    desk.rest()
+    assert len(desk.controller.session.mix[0].strengths) == 12, "as it was kept, and not fitted to dogs"
+    assert desk.x == 0.0
+    assert desk.labels[-3:] == ["Open dogs", "Walk", "Kept"]
+    desk.controller.undo()
+    desk.until(lambda: name_of(desk) == "dogs")
+    desk.rest()
+    assert desk.x == 3.0
+    assert desk.said(Level.WARNING) == []
+
+
+def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kept(open_desk: Desk):
+    desk = open_desk
+    of_cats = keep(desk)
+    desk.open("dogs")
+    desk.walk(3.0)
+    of_dogs = keep(desk)
+    desk.library.gate.shut()
+    desk.controller.go_to_kept(of_cats)
+    assert desk.controller.loading is not None
+    desk.controller.go_to_kept(of_dogs)
+    assert desk.controller.loading is None
+    desk.library.gate.open()
+    desk.rest()
+    assert (name_of(desk), desk.x) == ("dogs", 3.0)
+    assert desk.labels[-2:] == ["Kept", "Kept"]
+
+
+def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it_is_said_once(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.walk(1.0)
+    number = keep(desk)
+    desk.open("birds")
+    desk.path("dogs").unlink()
+    desk.walk(2.0)
+    desk.controller.go_to_kept(number)
+    desk.controller.go_to_kept(number)
+    desk.rest()
+    assert (name_of(desk), desk.x) == ("birds", 1.0)
+    assert desk.said(Level.WARNING) == ["“Kept” was made with dogs, which is not at hand; birds shows it."]
+
+
 def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_desk: Desk):
     desk = open_desk
     desk.library.options["dogs"] = {"c_dim": 5}

@@ -5,7 +5,6 @@ from explorer_app.session.edits import (
     GoToSeed,
     MoveTo,
     RemoveSource,
-    ReplaceSession,
     SetClasses,
     SetNoise,
     SetRowRange,
@@ -68,11 +67,6 @@ def test_sources_are_added_changed_and_taken_away():
     assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]
     assert [item.label for item in RemoveSource(0).apply(session).mix] == ["seed 3"]
     assert [item.latent for item in resolve(session).blend[0][0].latent.mix] == [source(1).latent, source(3).latent]
-
-
-def test_a_whole_session_comes_back_with_the_model_that_is_open():
-    other = Session(model=ModelReference("/o", "o", "other"), noise=Noise("none"))
-    assert ReplaceSession(other).apply(PLAIN) == replace(other, model=PLAIN.model)
 
 
 def test_a_session_resolves_to_its_plane_point_with_everything_on_top():
