@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from explorer_app.session.session import ModelReference, Position, Session, Slid
 from explorer_app.settings import Settings
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.export_keys import MAX_SEEDS, length_text, parse_seeds
-from gpu_backend import Latent, Noise
+from gpu_backend import Latent, Noise, Tap
 from tests.helpers.fake_controller import facts
 
 FACTS = facts()
@@ -75,6 +76,20 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
     assert [key[0][0].latent.point.seeds for key in wanted.keys] == [((seed, 1.0),) for seed in (0, 1, 4, 5, 6)]
     assert len(plan_sequence(wanted)) == 41
     assert not made.isVisible()
+
+
+def test_that_frames_show_the_picture_is_said_while_a_layer_is_shown(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    of_picture = opened(qtbot, settings, history())
+    assert not of_picture.picture_hint.isVisible()
+    of_layer = opened(qtbot, settings, history(), replace(SESSION, tap=Tap("b64.conv1")))
+    hint = of_layer.picture_hint
+    assert hint.isVisible()
+    assert "the picture, not the layer" in hint.text()
+    assert hint.fontMetrics().horizontalAdvance(hint.text()) <= hint.width(), "in one line"
+    assert of_layer.size() == of_picture.size()
 
 
 def test_count_and_duration_follow_what_is_chosen(made: ExportDialog, qtbot: QtBot) -> None:
