@@ -37,6 +37,7 @@ from PySide6.QtWidgets import QFrame, QListView, QMenu, QStyle, QStyledItemDeleg
 
 from explorer_app.session.history import HistoryEntry
 from explorer_app.window import icons, ink, theme
+from explorer_app.window.layers.layer_words import channels_text
 
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -68,7 +69,9 @@ class EntryModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             star = ", kept" if entry.number in self.kept else ""
             here = ", here" if index.row() == self.current else ""
-            words = f"{entry.label}{star}{here}"
+            tap = entry.session.tap
+            layer = "" if tap is None else f", showing {tap.layer}, {channels_text(tap)}"
+            words = f"{entry.label}{layer}{star}{here}"
             return words if role == Qt.ItemDataRole.AccessibleTextRole else f"{words}: Enter goes there, S keeps it."
         return None
 
@@ -110,6 +113,12 @@ def star_rect(item: QRect) -> QRect:
     """Return where an item's star is."""
     side = theme.px(18)
     return QRect(item.left() + theme.px(_SIDE) - side, item.top() + 1, side, side)
+
+
+def mark_rect(item: QRect) -> QRect:
+    """Return where the mark of an item that showed a layer is: across from its star."""
+    side = theme.px(18)
+    return QRect(item.left() + 1, item.top() + theme.px(_SIDE) + 3 - side, side, side)
 
 
 def is_on_star(item: QRect, place: QPointF) -> bool:
@@ -161,13 +170,18 @@ class _EntryDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(rect.adjusted(3, 3, -3, -3), 3, 3)
         is_kept = entry.number in self._model.kept
         if is_kept or is_hot:
-            star = star_rect(item)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.alpha(tokens.panel, 0.78))
-            painter.drawEllipse(QPointF(star.center()) + QPointF(0.5, 0.5), star.width() / 2 - 1, star.width() / 2 - 1)
             name, token = ("star-filled", "accent") if is_kept else ("star", "dim")
-            icons.icon(name, token).paint(painter, star.adjusted(3, 3, -3, -3))
+            _draw_sign(painter, star_rect(item), name, token)
+        if entry.session.tap is not None:  # its picture is that of the latent, as its neighbours' are
+            _draw_sign(painter, mark_rect(item), "layers", "strong")
         painter.restore()
+
+
+def _draw_sign(painter: QPainter, rect: QRect, name: str, token: str) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.alpha(theme.current().panel, 0.78))
+    painter.drawEllipse(QPointF(rect.center()) + QPointF(0.5, 0.5), rect.width() / 2 - 1, rect.width() / 2 - 1)
+    icons.icon(name, token).paint(painter, rect.adjusted(3, 3, -3, -3))
 
 
 class HistoryList(QListView):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QColor, QImage
@@ -7,8 +9,9 @@ from PySide6.QtGui import QAction, QColor, QImage
 from explorer_app.session.edits import MoveTo
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session
-from explorer_app.window.history.history_list import star_rect
+from explorer_app.window.history.history_list import mark_rect, star_rect
 from explorer_app.window.history.history_strip import HistoryStrip
+from gpu_backend import Tap
 from tests.helpers.panels import mouse, wheel
 
 
@@ -221,6 +224,37 @@ def test_steps_say_what_led_to_them(strip):
     assert entries.data(entries.index(0), Qt.ItemDataRole.AccessibleTextRole) == "Walk 0, kept"
     assert entries.data(entries.index(2), Qt.ItemDataRole.AccessibleTextRole) == "Walk 2, here"
     assert "Walk 1" in entries.data(entries.index(1), Qt.ItemDataRole.ToolTipRole)
+
+
+def test_a_step_that_showed_a_layer_is_marked_on_its_picture(strip):
+    walk = Session(position=Position(1.0, 0.0))
+    history = History().added(walk, "Walk").added(replace(walk, tap=Tap("b64.conv1", (12,))), "Show layer")
+    strip.show_history(history)
+    grey = QImage(8, 8, QImage.Format.Format_RGB32)
+    grey.fill(Qt.GlobalColor.gray)
+    for entry in history.entries:
+        strip.show_thumbnail(("history", entry.number), grey)
+    view = strip.steps
+    seen = view.viewport().grab().toImage()
+
+    def colours(row):
+        mark = mark_rect(item(view, row)).adjusted(4, 4, -4, -4)
+        return {
+            seen.pixelColor(x, y).name()
+            for x in range(mark.left(), mark.right() + 1)
+            for y in range(mark.top(), mark.bottom() + 1)
+        }
+
+    assert len(colours(0)) == 1
+    assert len(colours(1)) > 2
+    assert not mark_rect(item(view, 1)).intersects(star_rect(item(view, 1)))
+    assert item(view, 1).contains(mark_rect(item(view, 1)))
+    words = [
+        view.entries.data(view.entries.index(row), role)
+        for row in range(2)
+        for role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole)
+    ]
+    assert ["showing b64.conv1, channel 12" in word for word in words] == [False, False, True, True]
 
 
 def test_an_empty_history_is_shown_calmly(strip):
