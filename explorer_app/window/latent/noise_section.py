@@ -114,14 +114,18 @@ class NoiseSection(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
-        """Build a row for each noise layer; a network without noise has nothing to set."""
+        """Build a row for each noise layer; a network without noise has nothing to set, and one line to say so."""
         layers = facts.noise_layers if facts is not None else ()
         self.setEnabled(bool(layers))
         is_without = facts is not None and not layers
         self.setToolTip(f"A {facts.family} network has no noise layers." if facts is not None and is_without else "")
-        for control in (self.mode, self.gain, self.seed, self.disclosure):
+        for control in (self.mode, self.gain):
             # What cannot be used leaves the tooltip to the section, which says why.
             control.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, is_without)
+        if is_without:
+            self.disclosure.setChecked(False)
+        for part in (self.disclosure, self._seed_label, self.seed):
+            part.setVisible(not is_without)
         if layers == self._layers:
             return
         self._layers = layers

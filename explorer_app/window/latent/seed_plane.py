@@ -36,7 +36,7 @@ from gpu_backend import plane_seed
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
-_LOW, _HIGH = 132, 156
+_LOW, _HIGH = 108, 156
 _ASK_MS = 120
 _KEPT_PICTURES = 600
 _KEY_STEP = 0.1

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from explorer_app.settings import Settings
 from explorer_app.window import theme
 from explorer_app.window.main_window import MainWindow
-from tests.helpers.fake_controller import FakeController
+from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.windows import Make, asked, dock
 
 
@@ -152,6 +152,23 @@ def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
         QApplication.processEvents()
         viewport = window.latent.parentWidget()
         assert viewport.height() >= window.latent.height(), height
+
+
+@pytest.mark.parametrize("family", ["StyleGAN3", "StyleGAN-XL"])
+def test_the_first_window_on_a_small_laptop_shows_the_transform_and_all_above_and_below_it(
+    make: Make, controller: FakeController, family: str
+) -> None:
+    window = make(controller, 1264, 672)
+    window.workspace.reset()
+    QApplication.processEvents()
+    for name in ("dogs", "cats"):
+        controller.facts = facts(family=family, name=name, has_transform=True, noise_layers=(), c_dim=10)
+        controller.model_changed.emit()
+        QApplication.processEvents()
+        viewport = window.latent.parentWidget()
+        assert window.latent.transform.isVisible()
+        assert viewport.height() >= window.latent.height()
+        assert window.latent.plane.height() >= theme.px(108)
 
 
 def test_docks_lie_six_px_apart(window: MainWindow) -> None:

@@ -180,12 +180,15 @@ def test_a_network_without_noise_has_nothing_to_set(panel):
     panel.show_model(model_facts(has_noise=False), None)
     assert not panel.noise.isEnabled()
     assert panel.psi.isEnabled()
-    for control in (panel.noise.mode, panel.noise.gain, panel.noise.seed, panel.noise.disclosure):
+    line = (panel.noise.disclosure, panel.noise.seed)
+    assert not any(control.isVisible() for control in (*line, panel.noise.layers)), "one grey line says enough"
+    for control in (panel.noise.mode, panel.noise.gain):
         pointed_at = panel.childAt(control.mapTo(panel, control.rect().center()))
         assert pointed_at is panel.noise, "so that what is seen there is"
     assert panel.noise.toolTip() == "A StyleGAN2 network has no noise layers."
     panel.show_model(model_facts(), None)
     assert panel.noise.toolTip() == ""
+    assert all(control.isVisible() for control in line)
     assert panel.childAt(panel.noise.gain.mapTo(panel, panel.noise.gain.rect().center())) is not panel.noise
 
 
