@@ -79,27 +79,29 @@ class Workspace(QMainWindow):
 
     def reset(self) -> None:
         """Put every dock where it was first, at a size that fits the window."""
+        left, right, bottom = (
+            [dock for dock in self._sides[area] if dock not in self._behind] for area in (_LEFT, _RIGHT, _BOTTOM)
+        )
+        behind = dict(self._behind)
+        is_low = self.height() < theme.px(_LOW_PX)
+        if is_low and len(left) >= 3:
+            behind[left[2]] = left[1]
+        if is_low and len(right) >= 2:
+            behind[right[1]] = right[0]
         for area, side in self._sides.items():
             for dock in side:
                 if dock.isFloating():
                     dock.setFloating(False)
                 self.removeDockWidget(dock)
             for dock in side:
-                self.addDockWidget(area, dock, Qt.Orientation.Vertical)
-                dock.show()
-        left, right, bottom = (
-            [dock for dock in self._sides[area] if dock not in self._behind] for area in (_LEFT, _RIGHT, _BOTTOM)
-        )
-        for dock, front in self._behind.items():
+                if dock not in behind:
+                    self.addDockWidget(area, dock, Qt.Orientation.Vertical)
+                    dock.show()
+        # Straight to their tabs: of a dock that had a place of its own first, Qt leaves a second row of tabs behind.
+        for dock, front in behind.items():
             self.tabifyDockWidget(front, dock)
+            dock.show()
             front.raise_()
-        is_low = self.height() < theme.px(_LOW_PX)
-        if is_low and len(left) >= 3:
-            self.tabifyDockWidget(left[1], left[2])
-            left[1].raise_()
-        if is_low and len(right) >= 2:
-            self.tabifyDockWidget(right[0], right[1])
-            right[0].raise_()
         is_wide = self.width() >= theme.px(1400)
         widths = [theme.px(344 if is_wide else 316), theme.px(428 if is_wide else 348)]
         self.resizeDocks([left[0], right[0]], widths, Qt.Orientation.Horizontal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QTabBar, QWidget
 
 from explorer_app.settings import Settings
 from explorer_app.window import theme
@@ -67,6 +67,16 @@ def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
     assert not any(dock.isHidden() or dock.isFloating() for dock in window.workspace.docks)
     assert dock(window, "latent").x() < window.canvas.x() < dock(window, "performance").x()
     assert dock(window, "history").y() > window.canvas.y()
+
+
+def test_panels_that_share_a_place_have_one_row_of_tabs_after_a_reset_too(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    for _ in range(3):
+        window.actions_by_key["reset-layout"].trigger()
+        QApplication.processEvents()
+        bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.isVisible() and bar.count()]
+        tabs = [sorted(bar.tabText(index) for index in range(bar.count())) for bar in bars]
+        assert sorted(tabs) == [["Layers", "Model", "Performance"], ["Mix", "Sliders"]]
 
 
 def test_a_dock_has_a_shortcut_that_hides_and_shows_it(window: MainWindow) -> None:
