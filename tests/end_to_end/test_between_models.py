@@ -1,4 +1,4 @@
-"""Undo over everything, models too: with the real window, whose panels must ask for nothing while they change."""
+"""Undo and what was kept, over models too: with the real window, whose panels must ask for nothing while they change."""
 
 from __future__ import annotations
 
@@ -47,4 +47,32 @@ def test_undo_leads_back_to_the_picture_of_the_model_before(
     person.until(lambda: "other" in person.window.windowTitle())
     assert np.array_equal(person.look().to_rgb(), after.to_rgb())
     assert person.labels == steps
+    assert person.said(Level.WARNING) == []
+
+
+def test_what_was_kept_comes_back_with_its_model_and_undo_leaves_it_again(
+    sit_down: Callable[..., Person], tmp_path: Path
+) -> None:
+    path = tmp_path / "other.safetensors"
+    write_safetensors(MORE_ROWS, path)
+    person = sit_down()
+    person.start()
+    assert person.controller.facts is not None
+    bundled = person.controller.facts.name
+    person.controller.edit(GoToSeed(7))
+    before = person.look()
+    number = person.controller.history.entries[-1].number
+    person.controller.set_starred(number, True)
+    person.controller.open_model(path)
+    person.until(lambda: "other" in person.window.windowTitle())
+    after = person.look()
+
+    person.window.history.kept.chosen.emit(0)
+    person.until(lambda: bundled in person.window.windowTitle())
+    assert np.array_equal(person.look().to_rgb(), before.to_rgb())
+    assert person.labels == ["Start", "Go to seed", "Open other", "Kept"]
+    person.press_keys("Ctrl+Z")
+    person.until(lambda: "other" in person.window.windowTitle())
+    assert np.array_equal(person.look().to_rgb(), after.to_rgb())
+    assert person.labels == ["Start", "Go to seed", "Open other"]
     assert person.said(Level.WARNING) == []
