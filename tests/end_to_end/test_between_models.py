@@ -1,4 +1,4 @@
-"""Undo and what was kept, over models too: with the real window, whose panels must ask for nothing while they change."""
+"""Undo and what was kept, over models too: with the real window, whose panels ask for nothing while they change."""
 
 from __future__ import annotations
 
