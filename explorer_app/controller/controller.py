@@ -211,6 +211,8 @@ class Controller(FileControl):
     def _follow_model(self) -> None:
         """Have the step that one stands on shown by the model that it was made with; where that cannot be, say so."""
         step, facts = self._editor.history.current, self.facts
+        if step is not None and facts is not None and step.session.model.model_id not in ("", facts.model_id):
+            self._documents.forget()  # what waits for a model is not wanted any more
         if step is None or facts is None or self._models.follow(step.session.model, can_open=self.export is None):
             return
         why = "is not at hand" if self.export is None else "has to wait for the export"

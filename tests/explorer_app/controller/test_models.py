@@ -257,6 +257,25 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     assert desk.said(Level.WARNING) == ["“Walk” was made with dogs, which is not at hand; birds shows it."]
 
 
+def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    desk.walk(5.0)
+    desk.controller.save_picture(desk.folder / "dog.png")
+    desk.until(lambda: any("Saved" in sentence for sentence in desk.said()))
+    desk.open("birds")
+    desk.library.gate.shut()
+    desk.controller.open_picture(desk.folder / "dog.png")
+    desk.until(lambda: desk.controller.loading is not None)
+    while desk.controller.history.can_undo:
+        desk.controller.undo()
+    desk.library.gate.open()
+    desk.until(lambda: name_of(desk) == "cats")
+    desk.rest()
+    assert desk.x == 0.0
+    assert desk.said(Level.WARNING) == []
+
+
 def keep(desk: Desk) -> int:
     number = desk.controller.history.entries[-1].number
     desk.controller.set_starred(number, True)
