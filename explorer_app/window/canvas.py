@@ -210,12 +210,11 @@ class Canvas(QWidget):
         """Stop a glide; begin a walk or a pan."""
         self.stop_glide()
         self._last = event.position()
-        if event.button() == Qt.MouseButton.MiddleButton or (
-            event.button() == Qt.MouseButton.LeftButton and self.is_ready_to_pan
-        ):
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if event.button() == Qt.MouseButton.MiddleButton or (is_left and self.is_ready_to_pan):
             self._pan_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        elif event.button() == Qt.MouseButton.LeftButton and self._frame is not None:
+        elif is_left and self._frame is not None:
             self._walk = Walk(self._session.position)
             self._keys.clear()
 
@@ -338,7 +337,8 @@ class Canvas(QWidget):
             self.edited.emit(MoveTo(walk.position), True)
 
     def _show_cursor(self) -> None:
-        self.setCursor(Qt.CursorShape.OpenHandCursor) if self.is_ready_to_pan else self.unsetCursor()
+        shape = Qt.CursorShape.OpenHandCursor if self.is_ready_to_pan else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
 
     # -- painting ---------------------------------------------------------------------------------------------------
 
