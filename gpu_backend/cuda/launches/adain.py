@@ -23,7 +23,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     rgb_weight_constant,
 )
 from gpu_backend.cuda.launches.conv_work import RgbPart
-from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
+from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
@@ -250,12 +250,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
     )
     regions = (Region(affine, (site.batch, 3, cout), "float32", "scratch"), _layer_region(site, side, cout))
     layer = Built((moments, normal), (), regions)
-    if site.rgb is None:
-        return layer
-    picture = plain_to_rgb(
-        site.rgb, site.y, weights, site.batch, side, channels, site.style_stride, half=site.half, reason=reason
-    )
-    return Built.joined((layer, picture))
+    return with_plain_picture(layer, site, site.y, weights, side, channels, reason)
 
 
 def _tile(step: Step, site: AdainSite, target: Target) -> AdainTile:

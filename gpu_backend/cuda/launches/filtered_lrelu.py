@@ -12,7 +12,7 @@ from gpu_backend.cuda.launches.bands import band_words, rank_of
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_weight_constant
 from gpu_backend.cuda.launches.conv_work import RgbPart
-from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
+from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
@@ -223,20 +223,7 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
         reason=reason,
     )
     layer = Built((launch,), constants, (_y_region(step, site),))
-    if site.rgb is None:
-        return layer
-    picture = plain_to_rgb(
-        site.rgb,
-        site.y,
-        weights,
-        site.batch,
-        settings.out_size,
-        settings.channels,
-        site.style_stride,
-        half=site.half,
-        reason=reason,
-    )
-    return Built.joined((layer, picture))
+    return with_plain_picture(layer, site, site.y, weights, settings.out_size, settings.channels, reason)
 
 
 def _work(settings: FilteredLrelu, site: FilterSite) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
+from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.polyphase import compose
 from gpu_backend.cuda.schedule import Constant, Launch
 from gpu_backend.cuda.target import Target
@@ -169,17 +169,6 @@ def _build(
         reason=reason,
     )
     convolution = Built((launch,), constants, regions)
-    if site.rgb is None or site.y_raw is None:
+    if site.y_raw is None:
         return convolution
-    part = plain_to_rgb(
-        site.rgb,
-        site.y_raw,
-        weights,
-        site.batch,
-        work.side,
-        work.out_channels,
-        site.style_stride,
-        half=site.half,
-        reason=reason,
-    )
-    return Built.joined((convolution, part))
+    return with_plain_picture(convolution, site, site.y_raw, weights, work.side, work.out_channels, reason)

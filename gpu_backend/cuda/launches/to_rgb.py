@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +26,42 @@ from gpu_backend.plan.plan import Step
 
 _BLOCK = 256
 """Threads of a block of both kernels."""
+
+
+class PictureSite(Protocol):
+    """Where a layer stands whose fused kernel brings its share of the picture."""
+
+    @property
+    def batch(self) -> int:
+        """Pictures."""
+        ...
+
+    @property
+    def half(self) -> bool:
+        """Whether activations are fp16."""
+        ...
+
+    @property
+    def style_stride(self) -> int:
+        """Floats of a sample's row of ``styles``."""
+        ...
+
+    @property
+    def rgb(self) -> RgbPart | None:
+        """The toRGB that reads the layer, if it rides along."""
+        ...
+
+
+def with_plain_picture(
+    layer: Built, site: PictureSite, y_raw: str, weights: Weights, side: int, channels: int, reason: str
+) -> Built:
+    """Add toRGB's convolution to a layer's plain kernels, which bring no picture along; the rest as `plain_to_rgb`."""
+    if site.rgb is None:
+        return layer
+    picture = plain_to_rgb(
+        site.rgb, y_raw, weights, site.batch, side, channels, site.style_stride, half=site.half, reason=reason
+    )
+    return Built.joined((layer, picture))
 
 
 def plain_to_rgb(
