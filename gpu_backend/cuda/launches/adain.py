@@ -7,6 +7,7 @@ for themselves, in two launches.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,25 +84,24 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
     names, index, cout = step.weights, settings.noise_index, pad8(settings.out_channels)
     constants: list[Constant] = []
 
-    def held(key: str, made: NDArray[Any]) -> Address:
-        constants.append(Constant(key, lambda: made))
+    def held(key: str, make: Callable[[], NDArray[Any]]) -> Address:
+        constants.append(Constant(key, make))
         return constant(key)
+
+    def of_channels(role: str) -> Address:
+        return held(f"padded/{names[role]}", lambda: padded(weights[names[role]], (0,)))
 
     def pixels() -> NDArray[Any]:
         return padded(weights[const].transpose(1, 2, 0), (2,)).astype(site.dtype)
 
-    constants.append(Constant(f"pixels/{const}/{site.dtype}", pixels))
-    x, strength = constant(constants[0].key), None
-    bias = held(f"padded/{names['bias']}", padded(weights[names["bias"]], (0,)))
+    def picture() -> NDArray[Any]:
+        return np.ascontiguousarray(weights[names["noise_const"]], np.float32)
+
+    x, bias, strength = held(f"pixels/{const}/{site.dtype}", pixels), of_channels("bias"), None
     noise: tuple[Argument, ...] = (None, None, None)
     if index >= 0:
-        strength = held(f"padded/{names['noise_strength']}", padded(weights[names["noise_strength"]], (0,)))
-        picture = np.ascontiguousarray(weights[names["noise_const"]], np.float32)
-        noise = (
-            held(f"flat/{names['noise_const']}", picture),
-            region("noise_gain", index),
-            region("noise_source"),
-        )
+        strength = of_channels("noise_strength")
+        noise = held(f"flat/{names['noise_const']}", picture), region("noise_gain", index), region("noise_source")
     act = settings.act
     defines = (("HALF", str(int(site.half))), ("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])))
     numbers, side = site.batch * settings.resolution**2 * settings.out_channels, settings.resolution
