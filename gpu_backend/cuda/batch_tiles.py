@@ -21,8 +21,7 @@ class _BatchTiles(TileTable):
         """Return the tile for a shape, given so many pictures of it."""
         asked = replace(shape, batch=self.batch)
         # Not super(): a dataclass with slots is another class than the one that is written here.
-        riders = {"taps": taps, "picture_channels": picture_channels}
-        return TileTable.choose(self, asked, **riders, has_moments=has_moments)
+        return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels, has_moments=has_moments)
 
 
 def target_of_batch(target: Target, batch: int) -> Target:
