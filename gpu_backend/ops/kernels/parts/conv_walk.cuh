@@ -195,9 +195,6 @@ struct Walk {
         wait_barrier(arrival(oldest), phase);
 #else
         wait_copies<STAGES == 1 ? 0 : AHEAD - 1>();
-#if WGMMA
-        publish_shared();
-#endif
 #endif
         __syncthreads();
 #if STAGES > 1

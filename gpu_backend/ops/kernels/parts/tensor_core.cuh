@@ -43,8 +43,6 @@ template <int LEFT>
 __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(LEFT) : "memory");
 }
-// What ordinary stores and cp.async wrote to shared memory becomes visible to wgmma.
-__device__ __forceinline__ void publish_shared() { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
 
 // A number that all lanes of a warp have alike, where the compiler knows that they do: descriptors are computed once a warp.
 __device__ __forceinline__ int alike(int value) { return static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(value))); }
