@@ -211,12 +211,14 @@ class Controller(FileControl):
     def _follow_model(self) -> None:
         """Have the step that one stands on shown by the model that it was made with; where that cannot be, say so."""
         step, facts = self._editor.history.current, self.facts
-        if step is not None and facts is not None and step.session.model.model_id not in ("", facts.model_id):
-            self._documents.forget()  # what waits for a model is not wanted any more
-        if step is None or facts is None or self._models.follow(step.session.model, can_open=self.export is None):
+        if step is None or facts is None:
             return
-        why = "is not at hand" if self.export is None else "has to wait for the export"
-        self._say_once(f"“{step.label}” was made with {step.session.model.name}, which {why}; {facts.name} shows it.")
+        model = step.session.model
+        if model.model_id not in ("", facts.model_id):
+            self._documents.forget()  # what waits for a model is not wanted any more
+        if not self._models.follow(model, can_open=self.export is None):
+            why = "is not at hand" if self.export is None else "has to wait for the export"
+            self._say_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
 
     def _stop_drifting(self) -> None:
         if self._drift.is_on:
