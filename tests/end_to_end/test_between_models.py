@@ -19,14 +19,20 @@ MORE_ROWS = make_stylegan3(resolution=32, num_layers=14, channel_base=256)
 FEWER_ROWS = make_stylegan2(resolution=16)
 
 
+def before_two_models(sit_down: Callable[..., Person], folder: Path, other: Model) -> tuple[Person, Path]:
+    """A person before the bundled model, and another one in a file."""
+    path = folder / "other.safetensors"
+    write_safetensors(other, path)
+    person = sit_down()
+    person.start()
+    return person, path
+
+
 @pytest.mark.parametrize("other", [MORE_ROWS, FEWER_ROWS], ids=["more rows", "fewer rows"])
 def test_undo_leads_back_to_the_picture_of_the_model_before(
     sit_down: Callable[..., Person], tmp_path: Path, other: Model
 ) -> None:
-    path = tmp_path / "other.safetensors"
-    write_safetensors(other, path)
-    person = sit_down()
-    person.start()
+    person, path = before_two_models(sit_down, tmp_path, other)
     assert person.controller.facts is not None
     assert person.controller.facts.num_ws != other.spec.num_ws
     bundled = person.controller.facts.name
@@ -53,10 +59,7 @@ def test_undo_leads_back_to_the_picture_of_the_model_before(
 def test_what_was_kept_comes_back_with_its_model_and_undo_leaves_it_again(
     sit_down: Callable[..., Person], tmp_path: Path
 ) -> None:
-    path = tmp_path / "other.safetensors"
-    write_safetensors(MORE_ROWS, path)
-    person = sit_down()
-    person.start()
+    person, path = before_two_models(sit_down, tmp_path, MORE_ROWS)
     assert person.controller.facts is not None
     bundled = person.controller.facts.name
     person.controller.edit(GoToSeed(7))
