@@ -25,13 +25,13 @@ extern "C" __global__ void __launch_bounds__(128, 4) adain_input(
     const size_t sample = blockIdx.y;
     if (channel >= cout) return;
     T* const own = y + sample * area * cout + channel;
-    const float noise_strength = noise == nullptr ? 0.0f : noise_gain[0];
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, 1.0f, noise_layer);
     float biases[4], strengths[4], v[4], mean[4] = {}, squares[4] = {};
     load_table<4>(bias, channel, true, biases);
     load_table<4>(strength, channel, true, strengths);
     for (int pixel = lane; pixel < area; pixel += 32) {
         load_many<4>(x + (size_t)pixel * cout + channel, v);
-        const float value = scaled_noise(noise, noise_source, noise_strength, noise_layer, pixel);
+        const float value = layer_noise.at(pixel);
 #pragma unroll
         for (int e = 0; e < 4; ++e) v[e] = bounded(activate(fmaf(strengths[e], value, v[e] + biases[e])) * gain, clamp);
         store_many<4>(own + (size_t)pixel * cout, v);

@@ -19,7 +19,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modul
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         strengths, skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};
-    finish_tile(
-        layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side, 1, 0,
-        0);
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength, noise_layer);
+    finish_tile(layer, layer_noise, first_pixel, first_channel, side, 1, 0, 0);
 }

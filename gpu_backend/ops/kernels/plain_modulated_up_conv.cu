@@ -32,7 +32,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, (ODD_BORDER ? 256 : 384) /
     const Layer layer = {
         y,    y_raw, demod, next_style,   bias,         strengths, skip, taps, batch,
         side, cout,  demod_stride, style_stride, gain, clamp};
-    finish_tile(
-        layer, noise, noise_gain, noise_source, noise_strength, noise_layer, first_pixel, first_channel, side >> 1,
-        2, row_parity, column_parity);
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength, noise_layer);
+    finish_tile(layer, layer_noise, first_pixel, first_channel, side >> 1, 2, row_parity, column_parity);
 }

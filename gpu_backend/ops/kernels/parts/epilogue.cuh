@@ -6,13 +6,6 @@
 // part: noise
 // part: doubling
 
-__device__ __forceinline__ float noise_value(
-    const float* noise, const unsigned* noise_source, const float* noise_gain, float noise_strength, int noise_layer,
-    unsigned pixel) {
-    if (noise == nullptr) return 0.0f;
-    return scaled_noise(noise, noise_source, noise_strength * noise_gain[0], noise_layer, pixel);
-}
-
 // `clamp` is infinite for none.
 __device__ __forceinline__ float finish(float conv, float demod, float noise, float bias, float gain, float clamp) {
     return bounded(activate(conv * demod + (noise + bias)) * gain, clamp);

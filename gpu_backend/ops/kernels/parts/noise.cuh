@@ -1,17 +1,10 @@
 // part: philox
 
-// What is added for noise at `pixel` = row * side + column; the same in every sample.
-//     noise          the stored picture, or null: the layer has no noise
-//     noise_source   mode (0: the stored picture, 1: random), low and high half of the seed
-//     strength       of the layer, times its gain
-__device__ __forceinline__ float scaled_noise(
-    const float* noise, const unsigned* noise_source, float strength, int noise_layer, unsigned pixel) {
-    if (strength == 0.0f) return 0.0f;  // whatever the picture holds
-    if (noise_source[0] == 0u) return strength * noise[pixel];
-    return strength * noise_at(noise_source[1], noise_source[2], (unsigned)noise_layer, pixel);
-}
-
-// The same in two halves, for who fetches early what is needed late: nothing waits for a stored number before it is used.
+// What a layer adds for noise at `pixel` = row * side + column; the same in every sample.
+//     noise     the stored picture, or null: the layer has no noise
+//     source    mode (0: the stored picture, 1: random), low and high half of the seed
+//     strength  of the layer, times its gain
+// In two halves, for who fetches early what is needed late: nothing waits for a stored number before it is used.
 struct LayerNoise {
     const float* noise;
     const unsigned* source;
@@ -28,4 +21,6 @@ struct LayerNoise {
         if (strength == 0.0f) return 0.0f;  // whatever the picture holds
         return is_random ? noise_at(source[1], source[2], (unsigned)layer, pixel) : noise[pixel];
     }
+
+    __device__ __forceinline__ float at(unsigned pixel) const { return strength * fetch(pixel); }
 };

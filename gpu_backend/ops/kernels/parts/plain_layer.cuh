@@ -38,16 +38,14 @@ __device__ __forceinline__ float bias_share(int row, int column, int side) {
 // Pixel `pixel` of the tile's grid of side `grid_side` is pixel (step * row + row_phase, step * column + column_phase)
 // of the picture. All threads of the block come here.
 __device__ __forceinline__ void finish_tile(
-    const Layer& layer, const float* noise, const float* noise_gain,
-    const unsigned* noise_source, float noise_strength, int noise_layer, int first_pixel, int first_channel,
-    int grid_side, int step, int row_phase, int column_phase) {
+    const Layer& layer, const LayerNoise& noise, int first_pixel, int first_channel, int grid_side, int step, int row_phase,
+    int column_phase) {
     const int area = grid_side * grid_side;
     // A pixel's noise is made once, not by every thread that has some of its channels.
     for (int i = threadIdx.x; i < TILE_PIXELS; i += THREADS) {
         const int place = (first_pixel + i) % area;
         const int row = place / grid_side * step + row_phase, column = place % grid_side * step + column_phase;
-        tile_noise[i] =
-            noise_value(noise, noise_source, noise_gain, noise_strength, noise_layer, row * layer.side + column);
+        tile_noise[i] = noise.at(row * layer.side + column);
     }
     __syncthreads();
 #pragma unroll 1
