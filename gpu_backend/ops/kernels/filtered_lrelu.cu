@@ -393,11 +393,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
-            if (pass + 1 < PASSES) {
-                if (warp < TILES - 1) arrive_at(TILES + warp);
-                if (warp > 0) meet_at(TILES - 1 + warp);
-                __syncwarp();  // the first warp meets nobody, and its lanes write where others of it have read
-            }
+            if (pass + 1 < PASSES) __syncthreads();  // `kept` is written once more
         }
     }
 }
