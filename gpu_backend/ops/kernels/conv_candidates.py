@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
+from gpu_backend.ops.kernels.conv_tile import (
+    BLOCK_CHANNELS,
+    LONGEST_WALK,
+    ConvGeometry,
+    ConvShape,
+    ConvTile,
+    Instruction,
+    fitting_channels,
+)
 
 _EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (4, 32), (8, 32), (16, 32))
 _UP_EDGES = ((6, 4), (10, 8), (8, 14), (12, 14), (8, 16), (18, 16), (4, 30), (8, 30), (4, 32))
@@ -14,6 +22,7 @@ _WARPS = ((1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (2, 4), (4, 2), (8, 1))
 _UP_WARPS = ((3, 1), (3, 2), (4, 1), (4, 2), (6, 1), (6, 2), (8, 1), (12, 1))
 _WGMMA_WARPS = ((4, 1), (8, 1), (4, 2), (12, 1))
 _WALKS = (1, 4, 8, 16, 32)
+_ROUNDS = 4
 
 
 def candidates(
@@ -27,7 +36,7 @@ def candidates(
 ) -> tuple[ConvTile, ...]:
     """Return tiles that fit, each with a split that fills the GPU; the likeliest first."""
     found: dict[ConvTile, float] = {}
-    for tile in _tiles(shape, architecture):
+    for tile in _tiles(shape, architecture, multiprocessors):
         geometry = ConvGeometry(shape, tile, taps, picture_channels)
         if not 8 <= geometry.sums_per_thread <= 144 or not geometry.fits(architecture, shared_nbytes_per_block):
             continue
@@ -40,21 +49,32 @@ def candidates(
     return tuple(sorted(found, key=lambda tile: -found[tile]))
 
 
-def _tiles(shape: ConvShape, architecture: str) -> Iterator[ConvTile]:
+def _tiles(shape: ConvShape, architecture: str, multiprocessors: int) -> Iterator[ConvTile]:
     up = shape.kind == "up_conv"
     instructions: tuple[Instruction, ...] = ("mma", "wgmma") if architecture == "sm_90a" else ("mma",)
-    widths = [channels for channels in BLOCK_CHANNELS if channels == 16 or channels < 2 * shape.cout]
+    usual = [channels for channels in BLOCK_CHANNELS if channels == 16 or channels < 2 * shape.cout]
+    widths = dict.fromkeys((*usual, *(() if up else fitting_channels(shape.cout))))
     depths = [depth for depth in (16, 32, 64) if depth == 16 or depth < 2 * shape.cin]
     edges = [edge for edge in (_UP_EDGES if up else _EDGES) if edge[1] <= shape.positions_side]
     for (rows, columns), channels, depth, mma in itertools.product(edges, widths, depths, instructions):
         warps = _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS
-        walks = [walk for walk in _WALKS if walk == 1 or walk * rows <= max(shape.positions_side // 2, rows)]
-        for (warps_m, warps_n), blocks, stages, walk, resident in itertools.product(
-            warps, (1, 2, 3, 4), (1, 2, 3, 4), walks, (False, True)
-        ):
-            if resident and walk == 1:
-                continue
-            yield ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks, walk, resident)
+        for (warps_m, warps_n), blocks, stages in itertools.product(warps, (1, 2, 3, 4), (1, 2, 3, 4)):
+            tile = ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks)
+            for walk, resident in itertools.product(_walks(shape, tile, multiprocessors), (False, True)):
+                if walk > 1 or not resident:
+                    yield replace(tile, walk=walk, resident=resident)
+
+
+def _walks(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> Iterable[int]:
+    """Return how far blocks may go: where no usual tile divides the side, so that full rounds of blocks do it all."""
+    bands = -(-shape.positions_side // tile.rows)
+    if not shape.may_be_cut:
+        return [walk for walk in _WALKS if walk == 1 or walk <= max(bands // 2, 1)]
+    across, channels, pictures = ConvGeometry(shape, replace(tile, walk=bands)).grid
+    at_once = multiprocessors * tile.blocks
+    segments = (rounds * at_once // (across * channels * pictures) for rounds in range(1, _ROUNDS + 1))
+    walks = (-(-bands // count) for count in segments if count > 0)
+    return dict.fromkeys((1, *(walk for walk in walks if walk <= LONGEST_WALK)))
 
 
 def _splits(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:

@@ -21,17 +21,26 @@ ConvKind = Literal["conv", "flat_conv", "up_conv"]
 
 Instruction = Literal["mma", "wgmma"]
 
-BLOCK_CHANNELS = (16, 32, 64, 96, 128)
-"""Output channels that a block may have; an up-convolution's are never 96."""
+BLOCK_CHANNELS = (16, 32, 64, 128)
+"""Output channels that a block of any convolution may have. One that makes no up-convolution and no sums for a
+normalisation may have any multiple of 16 up to the last; with wgmma, where no picture rides along, of 8."""
 
 FRAGMENT = 16
 """Positions of one matrix fragment."""
 
 _ALIGNMENT = 1024
 
-_LONGEST_WALK = 32
+LONGEST_WALK = 32
+"""Bands that a block computes at most."""
+
 _EMPTY = 1.2
 """How many times as many channels are worth another tile than the one that was measured on a shape alike."""
+
+_AROUND_A_BLOCK = 16
+"""What a block of channels costs whatever its width, in channels: all of them load the same activations."""
+
+_MORE_BLOCKS = 3
+"""How many numbers of blocks of channels are worth a look: the fewest that do, and those after it."""
 
 _AROUND_A_WALK = 4
 """What a block does before and after its walk, in steps through the input channels."""
@@ -229,7 +238,7 @@ class ConvGeometry:
             end = 8 * self.positions * tile.channels + carried
         else:
             shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
-            end = self.positions * max(tile.channels * 2 + 16, shares)
+            end = self.positions * max(tile.channels * 2 + (16 if tile.channels % 16 == 0 else 0), shares)
         patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
         weights = (self.steps if tile.resident else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
         # What sums for the normalisation are kept in lies where the patches were, unless there is another band.
@@ -247,12 +256,7 @@ class ConvGeometry:
         """Whether the kernel can be compiled and launched so."""
         tile = self.tile
         numbers = (tile.rows, tile.columns, tile.stages, tile.warps_m, tile.warps_n, tile.split, tile.blocks, tile.walk)
-        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or tile.channels not in BLOCK_CHANNELS:
-            return False
-        if tile.channels == 96 and (self.shape.kind == "up_conv" or self.has_moments):
-            return False
-        warp_channels = tile.channels // tile.warps_n
-        if warp_channels * tile.warps_n != tile.channels or warp_channels % 16 or tile.threads > 1024:
+        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or not self._channels_fit() or tile.threads > 1024:
             return False
         if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
             return False
@@ -269,6 +273,17 @@ class ConvGeometry:
         if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.blocks), 255):
             return False
         return self.dynamic_nbytes + self.static_nbytes <= shared_nbytes_per_block
+
+    def _channels_fit(self) -> bool:
+        tile = self.tile
+        warp_channels = tile.channels // tile.warps_n
+        if warp_channels * tile.warps_n != tile.channels:
+            return False
+        if tile.channels in BLOCK_CHANNELS:
+            return warp_channels % 16 == 0
+        if self.shape.kind == "up_conv" or self.has_moments or tile.channels > BLOCK_CHANNELS[-1]:
+            return False
+        return warp_channels % (8 if tile.mma == "wgmma" and not self.picture_channels else 16) == 0
 
     def _conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.side
@@ -343,15 +358,30 @@ def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
+def fitting_channels(cout: int) -> tuple[int, ...]:
+    """Return block widths, multiples of 8, that leave next to nothing of the last block empty; fewer blocks first."""
+    least, most = BLOCK_CHANNELS[0], BLOCK_CHANNELS[-1]
+    fewest = -(-cout // most)
+    widths = (_whole(-(-cout // blocks), 8) for blocks in range(fewest, fewest + _MORE_BLOCKS))
+    return tuple(dict.fromkeys(max(width, least) for width in widths))
+
+
 def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
     """Return a tile whose last block of channels is clearly less empty, if there is one."""
     if tile.mma != "wgmma" or shape.kind == "up_conv":
         return tile
-    other = replace(
+
+    def cost(channels: int) -> int:
+        return -(-shape.cout // channels) * (channels + _AROUND_A_BLOCK)
+
+    width = min(fitting_channels(shape.cout), key=cost)
+    if cost(tile.channels) <= _EMPTY * cost(width):
+        return tile
+    return replace(
         tile,
         rows=8,
         columns=32,
-        channels=96,
+        channels=width,
         depth=16,
         stages=3,
         warps_m=8,
@@ -360,8 +390,6 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
         blocks=1,
         resident=False,
     )
-    covered, covered_then = (item.channels * ConvGeometry(shape, item).channel_blocks for item in (tile, other))
-    return other if covered > _EMPTY * covered_then else tile
 
 
 def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
@@ -379,7 +407,7 @@ def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) ->
         geometry = ConvGeometry(shape, replace(tile, walk=walk))
         return -(-geometry.blocks // at_once) * (walk * geometry.steps + _AROUND_A_WALK), -walk
 
-    return replace(tile, walk=min(range(1, min(bands, _LONGEST_WALK) + 1), key=cost))
+    return replace(tile, walk=min(range(1, min(bands, LONGEST_WALK) + 1), key=cost))
 
 
 def _whole(count: int, unit: int) -> int:

@@ -30,7 +30,7 @@
 #define MF (POSITIONS / 16 / WARPS_M)  // fragments of sixteen positions a warp
 #define NF (CHANNELS / 8 / WARPS_N)    // groups of eight channels a warp
 #define WARP_CHANNELS (CHANNELS / WARPS_N)
-#define STORE_PITCH (CHANNELS * 2 + 16)  // bytes of a pixel in the store buffer
+#define STORE_PITCH (CHANNELS * 2 + (CHANNELS % 16 == 0 ? 16 : 0))  // bytes of a pixel in the store buffer: eight meet all banks
 #define STORES (POSITIONS * (CHANNELS / 8))  // of 16 bytes
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
 #define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))

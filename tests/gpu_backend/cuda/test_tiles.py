@@ -16,7 +16,15 @@ from gpu_backend.cuda.tiles import (
     shipped_entries,
     tuned_path,
 )
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile, with_fitting_walk
+from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.conv_tile import (
+    ConvGeometry,
+    ConvShape,
+    ConvTile,
+    default_tile,
+    fitting_channels,
+    with_fitting_walk,
+)
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)
@@ -44,8 +52,42 @@ def test_blocks_of_channels_are_not_half_empty() -> None:
     near = replace(SHAPE, side=512, cin=64, cout=64)
     found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, walk=4)})
     assert found.choose(replace(near, side=534)).channels == 64
-    assert found.choose(replace(near, side=534, cout=88)).channels == 96
+    assert found.choose(replace(near, side=534, cout=88)).channels == 88
     assert found.choose(replace(near, cout=88)).channels == 64
+
+
+@pytest.mark.parametrize("cout", [8, 56, 104, 128, 208, 328, 431, 512, 861, 1024])
+def test_some_width_leaves_next_to_nothing_of_the_last_block_empty(cout: int) -> None:
+    for width in fitting_channels(cout):
+        blocks = -(-cout // width)
+        assert width % 8 == 0
+        assert 16 <= width <= 128
+        assert (blocks - 1) * width < cout
+        assert blocks * width - cout < max(8 * blocks, 16)
+
+
+def test_widths_besides_the_usual_ones_are_for_wgmma_without_a_picture() -> None:
+    shape = ConvShape("conv", 278, 328, 208, 1)
+    tile = ConvTile(8, 16, 104, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=5)
+    assert ConvGeometry(shape, tile).fits("sm_90a", SHARED)
+    assert ConvGeometry(shape, replace(tile, channels=112), picture_channels=3).fits("sm_90a", SHARED)
+    assert not ConvGeometry(shape, tile, picture_channels=3).fits("sm_90a", SHARED)
+    assert not ConvGeometry(shape, tile, has_moments=True).fits("sm_90a", SHARED)
+    assert not ConvGeometry(shape, replace(tile, mma="mma", warps_m=4)).fits("sm_90a", SHARED)
+    assert not ConvGeometry(shape, replace(tile, channels=136)).fits("sm_90a", SHARED)
+
+
+@pytest.mark.parametrize(("side", "cin", "cout"), [(1046, 88, 56), (278, 328, 208), (38, 512, 512)])
+def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int, cin: int, cout: int) -> None:
+    shape = ConvShape("conv", side, cin, cout, 1)
+    found = candidates(shape, "sm_90a", 132, SHARED, taps=1, picture_channels=0)
+    assert {tile.channels for tile in found} >= set(fitting_channels(cout))
+    for tile in found:
+        if tile.walk > 1:
+            rounds = ConvGeometry(shape, tile).blocks / (132 * tile.blocks)
+            longer = ConvGeometry(shape, replace(tile, walk=tile.walk - 1)).blocks / (132 * tile.blocks)
+            assert rounds <= 4
+            assert longer == rounds or longer > int(rounds), "a shorter walk needs no further round"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +250,7 @@ def test_every_shipped_table_is_whole_and_its_tiles_fit() -> None:
         assert family_of(path.stem) == path.stem
         architecture = "sm_90a" if path.stem == "sm_90" else path.stem
         for shape, entry in entries.items():
-            pictures = 3 if shape.kind == "conv" else 0
+            pictures = 3 if shape.kind == "conv" and not shape.may_be_cut else 0
             geometry = ConvGeometry(shape, entry.tile, picture_channels=pictures)
             assert geometry.fits(architecture, SHARED_OF.get(path.stem, SHARED)), (path.name, shape)
     assert shipped_entries("sm_1") == {}

@@ -27,6 +27,7 @@ from tests.helpers.gpu import target_of
 
 TOLERANCE = {True: 4e-3}
 WIDE = ConvCase(90, 70, 32, batch=2, rgb=3, noise="random", half=True)
+BARE = replace(WIDE, rgb=0)
 SMALL = ConvCase(72, 40, 8, batch=2, rgb=3, half=True)
 LEAST = ConvCase(40, 24, 4, batch=3, rgb=1, half=True)
 UP = ConvCase(72, 40, 64, batch=2, fir=filter_taps(4), noise="random", half=True)
@@ -47,6 +48,12 @@ CUTS = (
     (WIDE, ConvTile(16, 32, 32, 32, 2, 8, 1, mma="wgmma")),
     (WIDE, ConvTile(4, 32, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
     (replace(WIDE, cin=60), ConvTile(8, 16, 64, 64, 1, 4, 1, mma="wgmma")),
+    (WIDE, ConvTile(8, 16, 80, 32, 2, 4, 1, mma="wgmma")),
+    (BARE, ConvTile(8, 16, 72, 16, 2, 4, 1, mma="wgmma")),
+    (BARE, ConvTile(16, 16, 72, 32, 2, 8, 1, mma="wgmma", walk=2)),
+    (BARE, ConvTile(8, 16, 40, 32, 3, 4, 1, mma="wgmma", walk=4, resident=True)),
+    (BARE, ConvTile(8, 16, 112, 16, 2, 4, 2, mma="wgmma")),
+    (BARE, ConvTile(8, 16, 104, 32, 2, 4, 1, mma="wgmma", split=2)),
     (SMALL, ConvTile(8, 8, 64, 32, 2, 2, 2, split=3)),
     (SMALL, ConvTile(8, 8, 64, 32, 2, 4, 1, split=2, mma="wgmma")),
     (SMALL, ConvTile(8, 8, 32, 16, 2, 4, 2)),
@@ -57,8 +64,12 @@ CUTS = (
     (RAGGED, ConvTile(8, 32, 64, 16, 3, 4, 1, walk=2)),
     (RAGGED, ConvTile(8, 16, 64, 64, 2, 4, 1, mma="wgmma")),
     (RAGGED, ConvTile(4, 32, 32, 32, 3, 8, 1, mma="wgmma", walk=4, resident=True)),
+    (replace(RAGGED, rgb=0), ConvTile(8, 32, 40, 16, 3, 4, 1, mma="wgmma", walk=2)),
+    (replace(RAGGED, rgb=0), ConvTile(8, 8, 56, 32, 2, 4, 1, mma="wgmma", split=3)),
     (FLAT, ConvTile(8, 16, 128, 64, 2, 4, 1, mma="wgmma")),
     (FLAT, ConvTile(8, 16, 96, 64, 2, 4, 1, mma="wgmma", walk=3)),
+    (FLAT, ConvTile(8, 16, 88, 64, 2, 4, 1, mma="wgmma", walk=2)),
+    (FLAT, ConvTile(8, 8, 24, 32, 2, 4, 1, mma="wgmma")),
     (FLAT, ConvTile(16, 16, 64, 32, 3, 4, 2, walk=2)),
     (FLAT, ConvTile(8, 8, 32, 32, 2, 2, 1, split=2)),
     (UP, ConvTile(8, 16, 32, 32, 2, 4, 2)),
