@@ -26,15 +26,15 @@ _WARPS = {0: 16, 1: 16, 2: 12}
 _RESERVED_NBYTES = 1024
 """Shared memory that the system takes of every block."""
 
-_WAITS = 1.0
-"""What a multiprocessor with a single warp a scheduler waits, as a share of its work."""
+_WAITS = 1.5
+"""What a round of blocks waits, as a share of the work of one that has a warp for every scheduler."""
 
 _MEETINGS = 0.5
 """What a lone block of two passes waits for its warps to meet, as a share of its work; others go on meanwhile."""
 
 _SCHEDULERS = 4
-_TOGETHER = 12
-_DRIFT = 0.02
+_TOGETHER = 10
+_DRIFT = 0.05
 """Blocks that store halves of the same sectors keep together for so many steps; each further one costs this share."""
 
 _LONGEST_SEGMENT = 256
@@ -152,12 +152,17 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
     """
 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
-        blocks = -(-math.prod(geometry.grid) // multiprocessors)
-        at_once = min(blocks, geometry.tile.blocks) * geometry.tile.tiles / _SCHEDULERS
-        work = blocks * geometry.tile.tiles * (geometry.steps + 0.5) * (1.0 + _WAITS / at_once)
+        tile, blocks = geometry.tile, -(-math.prod(geometry.grid) // multiprocessors)
+
+        def round_of(count: int) -> float:
+            meetings = _MEETINGS / count if shape.rank == 0 else 0.0
+            return (count + _WAITS * _SCHEDULERS / tile.tiles) * (1.0 + meetings)
+
+        rounds = blocks // tile.blocks * round_of(tile.blocks)
+        if rest := blocks % tile.blocks:
+            rounds += round_of(rest)
         drift = max(0, geometry.steps - _TOGETHER) if geometry.halves_sectors else 0
-        meetings = _MEETINGS / min(blocks, geometry.tile.blocks) if shape.rank == 0 else 0.0
-        return work * (1.0 + _DRIFT * drift) * (1.0 + meetings), geometry.tile.tiles
+        return rounds * tile.tiles * (geometry.steps + 1) * (1.0 + _DRIFT * drift), tile.tiles
 
     found = list(_geometries(shape, shared_nbytes))
     if not found:
