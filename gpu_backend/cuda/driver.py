@@ -89,6 +89,10 @@ class Driver(Protocol):
         """Copy from the device to pinned memory."""
         ...
 
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from place to place on the device."""
+        ...
+
     def upload(self, target: int, array: NDArray[Any]) -> None:
         """Copy an array to the device; returns when that is done."""
         ...

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.batch_tiles import target_of_batch
 from gpu_backend.cuda.bound_plan import CudaBoundPlan
+from gpu_backend.cuda.comparison import COMPARISON, Comparer
 from gpu_backend.cuda.compilation import Compilation, compile_kernels
 from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.cupti_timer import CuptiTimer, KernelRecords
@@ -231,13 +232,21 @@ class CudaExecutor:
         try:
             fused = self._bind(self._loaded(plan, target, use_fused=True))
             plain = self._bind(self._loaded(plan, target, use_fused=False))
-            return check_kernels(fused, plain, self._check_inputs(plain.schedule), wanted, self._record.note)
+            inputs = self._check_inputs(plain.schedule)
+            return check_kernels(fused, plain, inputs, wanted, self._make_comparer(), self._record.note)
         except DeviceMemoryError:
             return {}
         finally:
             for bound in (plain, fused):
                 if bound is not None:
                     bound.close()
+
+    def _make_comparer(self) -> Comparer:
+        missing = self._store.missing([COMPARISON])
+        failures = self._load(self._compile(missing, self._target.architecture)) if missing else {}
+        for error in failures.values():
+            raise error
+        return Comparer(self._driver, self._pool, self._store.kernels[COMPARISON])
 
     def _check_inputs(self, schedule: Schedule) -> dict[str, NDArray[Any]]:
         """Return w rows around the average, stored noise at full strength, and the stored transform."""

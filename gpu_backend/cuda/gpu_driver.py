@@ -100,6 +100,10 @@ class GpuDriver:
         """Copy from the device to pinned memory."""
         self._ask(cuda.cuMemcpyDtoHAsync(target, source, nbytes, self._stream), "copying")
 
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy on the device."""
+        self._ask(cuda.cuMemcpyDtoDAsync(target, source, nbytes, self._stream), "copying")
+
     def upload(self, target: int, array: NDArray[Any]) -> None:
         """Copy an array to the device and wait."""
         if not array.flags.c_contiguous:

@@ -4,7 +4,6 @@ Both schedules of a plan are bound. The plain one runs launch by launch; before 
 names get what the plain schedule holds, so that every kernel is judged by itself and not by those before it, unless
 one asks the other. Then the regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights
 and activations alike, and toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
-Activations of a large network are hundreds of megabytes, so the processor's cores share what is done with them.
 """
 
 from __future__ import annotations
@@ -12,20 +11,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.comparison import Apart, Numbers
 from gpu_backend.cuda.compiler import compiler_version
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
-from gpu_backend.cuda.shared_work import share_out
+from gpu_backend.cuda.staging import region_nbytes
 from gpu_backend.errors import DeviceLostError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import write_whole
@@ -34,14 +34,11 @@ TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
 """Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
 
 _MOST_NBYTES = 1 << 20
-_BLOCK = 1 << 20
-"""Numbers that a core compares at a time."""
-
 _FORMAT = 1
 
 
 class Bench(Protocol):
-    """A schedule whose launches run one by one, and whose regions can be read and written."""
+    """A schedule whose launches run one by one, and whose regions can be written."""
 
     @property
     def schedule(self) -> Schedule:
@@ -52,12 +49,32 @@ class Bench(Protocol):
         """Run one launch."""
         ...
 
-    def read_region(self, name: str) -> NDArray[Any]:
-        """Return a copy of a region."""
-        ...
-
     def write_region(self, name: str, array: NDArray[Any]) -> None:
         """Fill a region."""
+        ...
+
+    def place_of(self, name: str) -> int:
+        """Return where on the device a region lies."""
+        ...
+
+
+class Compares(Protocol):
+    """Copies and compares on the device, like `gpu_backend.cuda.comparison.Comparer`."""
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy, after all work handed over so far."""
+        ...
+
+    def keep(self, source: int, nbytes: int) -> int:
+        """Return memory with a copy, to `release`."""
+        ...
+
+    def release(self, address: int) -> None:
+        """Give back what `keep` returned."""
+        ...
+
+    def apart(self, got: Numbers, expected: Numbers) -> Apart:
+        """Compare, after all work handed over so far."""
         ...
 
 
@@ -79,6 +96,7 @@ def check_kernels(
     plain: Bench,
     inputs: Mapping[str, NDArray[Any]],
     wanted: Collection[KernelRecipe],
+    comparer: Compares,
     note: Callable[[Mapping[KernelRecipe, str]], None] = lambda verdicts: None,
 ) -> dict[KernelRecipe, str]:
     """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
@@ -94,6 +112,8 @@ def check_kernels(
 
     Raises
     ------
+    DeviceMemoryError
+        If there is no room for copies.
     DeviceLostError
         If the GPU failed.
     """
@@ -110,30 +130,75 @@ def check_kernels(
                 plain.launch(index)
             continue
         assert group.fused is not None
-        shared = _shared_regions(launch, fused.schedule, plain.schedule)
-        before = {other.name: plain.read_region(other.name) for _, other in shared}
-        for mine, other in shared:
-            if mine.shape == other.shape and mine.role != "zeroed":
-                fused.write_region(mine.name, before[mine.name])
-        written: dict[str, NDArray[Any]] = {}
-        for index in group.plain:
-            plain.launch(index)
-            # A region that the launch does not name can change too: its memory may serve another one by now.
-            for name in _named(plain.schedule.launches[index]) & set(before):
-                after = plain.read_region(name)
-                if has_changed(before[name], after):
-                    written[name] = after
-        try:
-            # Last, with nothing else under way: what fails now fails by this kernel.
-            fused.launch(group.fused)
-            if is_judged:
-                verdicts[launch.recipe] = _compare(launch, fused, shared, written)
-        except KernelError as error:
-            verdicts[launch.recipe] = error.phrase
-        except DeviceLostError:
-            note({launch.recipe: f"it stopped the GPU in its self-check in {launch.layer}"})
-            raise
+        with contextlib.ExitStack() as end:
+            asked = _ask_plain(group.plain, launch, fused, plain, comparer, end)
+            try:
+                # Last, with nothing else under way: what fails now fails by this kernel.
+                fused.launch(group.fused)
+                if is_judged:
+                    verdicts[launch.recipe] = _verdict(launch, asked, comparer)
+            except KernelError as error:
+                verdicts[launch.recipe] = error.phrase
+            except DeviceLostError:
+                note({launch.recipe: f"it stopped the GPU in its self-check in {launch.layer}"})
+                raise
     return verdicts
+
+
+def _ask_plain(
+    indices: tuple[int, ...],
+    launch: Launch,
+    fused: Bench,
+    plain: Bench,
+    comparer: Compares,
+    end: contextlib.ExitStack,
+) -> list[tuple[Numbers, Numbers]]:
+    """Let a fused launch find what the plain ones find, and run these.
+
+    Return the numbers that they wrote: where the fused launch will write them, and a copy that lasts until `end`. What
+    they only read is the same on both sides.
+    """
+
+    def keep(numbers: Numbers) -> Numbers:
+        address = comparer.keep(numbers.address, numbers.nbytes)
+        end.callback(comparer.release, address)
+        return replace(numbers, address=address)
+
+    pairs = _given(launch, fused, plain, comparer)
+    before = {name: mine if mine.parts == other.parts else keep(other) for name, (mine, other) in pairs.items()}
+    written: dict[str, Numbers] = {}
+    for index in indices:
+        plain.launch(index)
+        # A region that the launch does not name can change too: its memory may serve another one by now.
+        for name in _named(plain.schedule.launches[index]) & set(pairs):
+            other = pairs[name][1]
+            if comparer.apart(_in_one(other), _in_one(before[name])).others:
+                written[name] = keep(other)
+    return [(mine, written[name]) for name, (mine, _) in pairs.items() if name in written]
+
+
+def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> dict[str, tuple[Numbers, Numbers]]:
+    """Give the fused schedule what the plain one holds in the regions that a launch names; return those to compare.
+
+    toRGB's parts are one a block of channels, as many as the kernel has; their sum counts.
+    """
+    pairs = {}
+    for mine, other in _shared_regions(launch, fused.schedule, plain.schedule):
+        here, there = fused.place_of(mine.name), plain.place_of(other.name)
+        count, dtype = math.prod(mine.shape[1:]), mine.dtype
+        if mine.shape == other.shape:
+            comparer.copy(here, there, region_nbytes(mine))
+            if dtype in TOLERANCE:
+                count *= mine.shape[0]
+                pairs[other.name] = Numbers(here, dtype, count), Numbers(there, dtype, count)
+        elif dtype in TOLERANCE and mine.shape[1:] == other.shape[1:]:
+            pairs[other.name] = Numbers(here, dtype, count, mine.shape[0]), Numbers(there, dtype, count, other.shape[0])
+    return pairs
+
+
+def _in_one(numbers: Numbers) -> Numbers:
+    """The same numbers, each for itself."""
+    return replace(numbers, count=numbers.count * numbers.parts, parts=1)
 
 
 def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
@@ -173,14 +238,14 @@ def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[La
 
 
 def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tuple[Region, Region]]:
-    """Regions that a launch names and that both schedules have, once each."""
+    """Regions that a launch names and that both schedules have, once each; but for those that every run leaves zero."""
     names = _named(launch)
     mine = {region.name: region for region in fused.regions}
     others = {region.name: region for region in plain.regions}
     return [
         (mine[name], others[name])
         for name in sorted(names)
-        if name in others and mine[name].dtype == others[name].dtype
+        if name in others and mine[name].dtype == others[name].dtype and mine[name].role != "zeroed"
     ]
 
 
@@ -189,59 +254,12 @@ def _named(launch: Launch) -> set[str]:
     return {item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region"}
 
 
-def _compare(
-    launch: Launch, fused: Bench, shared: list[tuple[Region, Region]], written: Mapping[str, NDArray[Any]]
-) -> str:
-    """Compare what the plain kernels wrote; what they only read is the same on both sides."""
-    for mine, other in shared:
-        if other.name not in written or mine.dtype not in TOLERANCE or mine.shape[1:] != other.shape[1:]:
-            continue
-        expected = written[other.name]
-        got = fused.read_region(mine.name)
-        if mine.shape[0] != other.shape[0]:  # toRGB's parts: one a block of channels, and their sum counts
-            got, expected = got.sum(axis=0), expected.sum(axis=0)
-        error = relative_error(got, expected)
-        if not error <= TOLERANCE[mine.dtype]:
+def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Compares) -> str:
+    for got, expected in asked:
+        error = comparer.apart(got, expected).relative_error
+        if not error <= TOLERANCE[got.dtype]:
             return f"its self-check was off by {error:.1%} in {launch.layer}"
     return ""
-
-
-def has_changed(before: NDArray[Any], after: NDArray[Any]) -> bool:
-    """Tell whether any bit of an array is another one."""
-    old, new = (array.reshape(-1).view(np.uint8) for array in (before, after))
-    is_same = True
-
-    def look(block: int) -> None:
-        nonlocal is_same
-        part = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        if is_same and not np.array_equal(old[part], new[part]):
-            is_same = False
-
-    share_out(look, -(-old.size // _BLOCK))
-    return not is_same
-
-
-def relative_error(got: NDArray[Any], expected: NDArray[Any]) -> float:
-    """L2 norm of the difference over that of what was expected; where that is not finite, nothing is compared.
-
-    Infinite if what came is not finite elsewhere. Sums of squares are taken in float32 by blocks, then in float64.
-    """
-    ours, theirs = got.reshape(-1), expected.reshape(-1)
-    blocks = -(-theirs.size // _BLOCK)
-    squares = np.zeros((blocks, 2))
-
-    def add(block: int) -> None:
-        part = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        one, other = ours[part].astype(np.float32), theirs[part].astype(np.float32)
-        comparable = np.isfinite(other)
-        if not comparable.all():
-            one, other = one[comparable], other[comparable]
-        apart = one - other
-        squares[block] = (np.dot(apart, apart), np.dot(other, other)) if np.isfinite(one).all() else (np.inf, 0.0)
-
-    share_out(add, blocks)
-    difference, size = (float(np.sqrt(total)) for total in squares.sum(axis=0))
-    return difference / size if size else difference
 
 
 def record_of(gpu: Gpu, driver: str) -> SelfCheckRecord:

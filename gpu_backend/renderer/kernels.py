@@ -108,10 +108,12 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
 
 
 def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
-    """Return the kernels of schedules, and the one for measuring, each once."""
+    """Return the kernels of schedules, and those for measuring and checking, each once."""
+    from gpu_backend.cuda.comparison import COMPARISON
     from gpu_backend.cuda.executor import EMPTY
 
-    return tuple(dict.fromkeys((*(recipe for schedule in schedules for recipe in schedule.recipes), EMPTY)))
+    of_schedules = (recipe for schedule in schedules for recipe in schedule.recipes)
+    return tuple(dict.fromkeys((*of_schedules, EMPTY, COMPARISON)))
 
 
 def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule, Schedule, Schedule]:

@@ -144,6 +144,10 @@ class FakeDriver:
         """Copy when its time comes."""
         self._hand_over(lambda: self._copy(target, source, nbytes))
 
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy when its time comes."""
+        self._hand_over(lambda: self._copy(target, source, nbytes))
+
     def upload(self, target: int, array: NDArray[Any]) -> None:
         """Copy now."""
         self._run_all()
@@ -307,3 +311,35 @@ class FakeDriver:
         address = block.ctypes.data
         where[address] = block
         return address
+
+
+def _compare(
+    driver: FakeDriver,
+    got: int,
+    expected: int,
+    sums: int,
+    got_parts: np.int32,
+    expected_parts: np.int32,
+    is_half: np.int32,
+    count: np.uint32,
+) -> None:
+    def numbers(address: int, parts: np.int32) -> NDArray[np.float32]:
+        rows = driver.view(address, (int(parts), int(count)), "float16" if is_half else "float32").astype(np.float32)
+        return np.add.reduce(rows[1:], axis=0, initial=0) + rows[0] if parts > 1 else rows[0]
+
+    one, other = numbers(got, got_parts), numbers(expected, expected_parts)
+    comparable, there = np.isfinite(other), np.isfinite(one)
+    both = comparable & there
+    apart = one[both].astype(np.float64) - other[both]
+    found = driver.view(sums, (1024, 4), "float64")
+    found[:] = 0.0
+    found[0] = (
+        np.square(apart).sum(),
+        np.square(other[comparable].astype(np.float64)).sum(),
+        np.count_nonzero(comparable & ~there),
+        np.count_nonzero(one.view(np.uint32) != other.view(np.uint32)),
+    )
+
+
+COMPARISON = FakeKernel(_compare)
+"""What ``comparison.cu`` does."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
 from gpu_backend.plan.plan import Buffer, Plan, PlanKey
-from tests.helpers.fake_gpu import FakeDriver, FakeKernel
+from tests.helpers.fake_gpu import COMPARISON, FakeDriver, FakeKernel
 from tests.helpers.hand_kernels import hand_kernel
 
 BATCH, SIDE = 2, 16
@@ -131,6 +131,7 @@ def hand_driver(**settings: Any) -> FakeDriver:
         "plain_scale": FakeKernel(_scale, 200.0),
         "paint": FakeKernel(_paint, 5.0),
         "empty": FakeKernel(_empty, 1.0),
+        "comparison": COMPARISON,
     }
     return FakeDriver(kernels, **settings)
 

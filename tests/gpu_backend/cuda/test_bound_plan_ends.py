@@ -85,7 +85,7 @@ def test_what_a_closed_plan_leaves_is_freed_once_the_device_is_idle(desk: HandDe
     if is_seen_by_a_wait:
         run.wait()
     else:
-        second.read_region("h")  # ends when the run does
+        second.write_region("h", make_x(2))  # ends when the run does
         assert len(desk.driver.device) == held[0]
         second.submit({"x": make_x(2)})
     assert len(desk.driver.device) == held[0] - 1

@@ -20,7 +20,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.reference.upfirdn import double
-from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
@@ -42,7 +42,7 @@ def idle_executor(model: Any, folder: Path, precision: Any = "fp16") -> CudaExec
     return CudaExecutor(
         model,
         precision=precision,
-        driver=FakeDriver(dict.fromkeys(_STEMS.split(), idle)),
+        driver=FakeDriver({"comparison": COMPARISON, **dict.fromkeys(_STEMS.split(), idle)}),
         gpu=FAKE_GPU,
         record=SelfCheckRecord(folder, "idle"),
         compiled=compiled,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from zlib import crc32
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.batch_tiles import target_of_batch
+from gpu_backend.cuda.comparison import Apart, Numbers
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.probe import Gpu
@@ -16,10 +18,9 @@ from gpu_backend.cuda.self_check import (
     SelfCheckRecord,
     check_kernels,
     doubtful_recipes,
-    has_changed,
-    relative_error,
 )
 from gpu_backend.cuda.target import target_of
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -30,27 +31,75 @@ from tests.helpers.stylegan1 import make_stylegan1
 _GPU = Gpu(0, "A GPU", "sm_80", "sm_80", 1 << 34, 108, 166912, 40 << 20, "GPU-0")
 
 
+class Paper:
+    """A device of paper: at each place one number stands for all. Keeps `gpu_backend.cuda.self_check.Compares`."""
+
+    def __init__(self) -> None:
+        self.places: list[float] = []
+        self.kept: set[int] = set()
+
+    def place(self) -> int:
+        self.places.append(1.0)
+        return len(self.places) - 1
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        assert nbytes > 0
+        self.places[target] = self.places[source]
+
+    def keep(self, source: int, nbytes: int) -> int:
+        address = self.place()
+        self.copy(address, source, nbytes)
+        self.kept.add(address)
+        return address
+
+    def release(self, address: int) -> None:
+        self.kept.remove(address)
+
+    def apart(self, got: Numbers, expected: Numbers) -> Apart:
+        assert (got.count, got.dtype) == (expected.count, expected.dtype)
+        one, other = (self.places[side.address] * side.parts for side in (got, expected))
+        return Apart(abs(one - other), other, 0, got.count if one != other else 0)
+
+
 class PaperBench:
     """A schedule that computes nothing; it writes down what was run, and each layer fills every region."""
 
-    def __init__(self, schedule: Schedule, log: list[str], offset: float = 0.0) -> None:
+    def __init__(self, schedule: Schedule, paper: Paper, log: list[str] | None = None, offset: float = 0.0) -> None:
         self.schedule = schedule
-        self.log = log
+        self.paper = paper
+        self.log = [] if log is None else log
         self.offset = offset
-        self.value = 1.0
+        self.places = {region.name: paper.place() for region in schedule.regions}
 
     def launch(self, index: int) -> None:
         launch = self.schedule.launches[index]
         self.log.append(f"{launch.layer} {launch.label}")
         if launch.label != "plain_to_rgb":  # it rides along with a convolution
-            self.value = 1.0 + crc32(launch.layer.encode()) % 997
+            for place in self.places.values():
+                self.paper.places[place] = (1.0 + crc32(launch.layer.encode()) % 997) * (1.0 + self.offset)
 
-    def read_region(self, name: str) -> np.ndarray:
-        region = next(region for region in self.schedule.regions if region.name == name)
-        return np.full(region.shape, self.value * (1.0 + self.offset), region.dtype)
+    def place_of(self, name: str) -> int:
+        return self.places[name]
 
     def write_region(self, name: str, array: np.ndarray) -> None:
         assert any(region.name == name and region.shape == array.shape for region in self.schedule.regions)
+
+
+def judged(
+    fused: Schedule,
+    plain: Schedule,
+    wanted: Collection[KernelRecipe],
+    *,
+    offset: float = 0.0,
+    fused_log: list[str] | None = None,
+    plain_log: list[str] | None = None,
+    kind: type[PaperBench] = PaperBench,
+) -> dict[KernelRecipe, str]:
+    paper = Paper()
+    first, second = kind(fused, paper, fused_log, offset), PaperBench(plain, paper, plain_log)
+    verdicts = check_kernels(first, second, {}, wanted, paper)
+    assert not paper.kept
+    return verdicts
 
 
 def both_ways(batch: int = 1, architecture: str = "skip") -> tuple[Schedule, Schedule]:
@@ -71,7 +120,7 @@ def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(arc
     assert doubtful
     fused_log: list[str] = []
     plain_log: list[str] = []
-    verdicts = check_kernels(PaperBench(fused, fused_log), PaperBench(plain, plain_log), {}, doubtful)
+    verdicts = judged(fused, plain, doubtful, fused_log=fused_log, plain_log=plain_log)
     assert verdicts == dict.fromkeys(doubtful, "")
     assert plain_log == [f"{launch.layer} {launch.label}" for launch in plain.launches]
     assert fused_log == [
@@ -82,21 +131,21 @@ def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(arc
 def test_kernels_that_are_off_are_named_with_their_layer() -> None:
     fused, plain = both_ways()
     doubtful = doubtful_recipes(fused, plain)
-    verdicts = check_kernels(PaperBench(fused, [], 0.5), PaperBench(plain, []), {}, doubtful)
+    verdicts = judged(fused, plain, doubtful, offset=0.5)
     assert all(re.match(r"its self-check was off by (49|50)\.\d% in synthesis\.b", why) for why in verdicts.values())
 
 
 def test_only_wanted_kernels_are_judged() -> None:
     fused, plain = both_ways()
     one = next(iter(doubtful_recipes(fused, plain)))
-    assert set(check_kernels(PaperBench(fused, []), PaperBench(plain, []), {}, {one})) == {one}
+    assert set(judged(fused, plain, {one})) == {one}
 
 
 def test_a_kernel_that_another_asks_runs_though_it_was_checked_before() -> None:
     fused, plain = both_ways(architecture="AdaIN")
     asking = {launch.recipe for launch in fused.launches if launch.label == "adain"}
     log: list[str] = []
-    verdicts = check_kernels(PaperBench(fused, log), PaperBench(plain, []), {}, asking)
+    verdicts = judged(fused, plain, asking, fused_log=log)
     assert set(verdicts) == asking
     layers = [launch.layer for launch in fused.launches if launch.label == "adain"]
     assert len(log) == 2 * len(layers)
@@ -114,7 +163,7 @@ def test_a_kernel_that_asks_one_which_is_wrong_is_not_judged() -> None:
 
     fused, plain = both_ways(architecture="AdaIN")
     log: list[str] = []
-    verdicts = check_kernels(Refusing(fused, log), PaperBench(plain, []), {}, doubtful_recipes(fused, plain))
+    verdicts = judged(fused, plain, doubtful_recipes(fused, plain), fused_log=log, kind=Refusing)
     assert set(verdicts.values()) == {"the driver refuses it"}
     assert {recipe.stem for recipe in verdicts} == {"modulated_conv", "modulated_up_conv"}
     assert log == []
@@ -127,35 +176,6 @@ def test_a_batch_is_checked_by_one_picture_with_the_same_kernels() -> None:
     plain = lower(batched, model.weights, target, everything_plain=True)
     wanted = doubtful_recipes(lower(batched, model.weights, target), plain)
     assert wanted <= set(lower(single, model.weights, target_of_batch(target, 32)).recipes)
-
-
-def test_the_error_is_relative_and_infinity_is_never_right() -> None:
-    def error(got: list[float], expected: list[float]) -> float:
-        return relative_error(np.array(got, np.float32), np.array(expected, np.float32))
-
-    assert error([3, 4.5], [3, 4]) == pytest.approx(0.1)
-    assert error([3, np.nan], [3, 4]) == np.inf
-    assert error([3, 7], [3, np.inf]) == 0.0
-    assert error([0.25], [0]) == 0.25
-
-
-@pytest.mark.parametrize("cores", [1, 3])
-def test_large_arrays_are_compared_to_their_ends_on_all_cores(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_backend.cuda.shared_work.core_count", lambda: cores)
-    monkeypatch.setattr("gpu_backend.cuda.self_check._BLOCK", 100)
-    expected = np.random.default_rng(0).standard_normal((3, 7, 71)).astype(np.float16)
-    got = expected.copy()
-    assert relative_error(got, expected) == 0.0
-    assert not has_changed(expected, got)
-    got[-1, -1, -1] += np.float16(0.5)
-    difference, size = (np.linalg.norm(array.astype(np.float64)) for array in (got - expected, expected))
-    assert relative_error(got, expected) == pytest.approx(difference / size, rel=1e-5)
-    assert has_changed(expected, got)
-    got[0, 0, 0] = np.inf
-    assert relative_error(got, expected) == np.inf
-    negative_zero = np.zeros(450, np.float32)
-    negative_zero[449] = -0.0
-    assert has_changed(np.zeros(450, np.float32), negative_zero)
 
 
 def test_verdicts_are_kept_for_one_gpu_and_driver(tmp_path: Path) -> None:

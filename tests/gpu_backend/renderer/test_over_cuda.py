@@ -14,7 +14,7 @@ from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
 
@@ -27,7 +27,7 @@ def compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
 
 @pytest.fixture
 def driver() -> FakeDriver:
-    return FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None)))
+    return FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None), comparison=COMPARISON))
 
 
 @pytest.fixture

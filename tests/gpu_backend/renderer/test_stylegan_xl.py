@@ -30,7 +30,7 @@ from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.reference.stylegan3 import run_stylegan3
-from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.golden import to_bytes
 from tests.helpers.network_file import write_nvidia_pickle
 from tests.helpers.requests import request_for
@@ -182,7 +182,7 @@ def test_a_class_that_there_is_not_is_refused(renderer: Renderer) -> None:
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
 def test_everything_is_bound_on_a_gpu(precision: Any, tmp_path: Path) -> None:
     """On one made of Python, whose kernels do nothing."""
-    driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None)))
+    driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None), comparison=COMPARISON))
     executor = CudaExecutor(
         MODEL,
         precision=precision,

@@ -1,0 +1,51 @@
+// How far numbers on the device are apart, for the self-check (gpu_backend/cuda/comparison.py). Either side may lie in parts
+// of `count` numbers, whose sum counts. Of each block, over the places where what was expected is finite:
+//     {sum of (got - expected)^2, sum of expected^2, numbers that came and are not finite}, and over all places
+//     {numbers of which a bit is another}
+// The order of all sums is fixed. is_half: numbers are fp16, otherwise fp32.
+// Grid: any blocks, which take turns.
+#define HALF 0
+// part: types
+
+#define THREADS 256
+
+__device__ __forceinline__ float number_at(const void* from, int parts, int is_half, size_t count, size_t place) {
+    const half_bits* const halves = static_cast<const half_bits*>(from);
+    const float* const floats = static_cast<const float*>(from);
+    float sum = is_half ? from_half(halves[place]) : floats[place];
+    for (int part = 1; part < parts; ++part) sum += is_half ? from_half(halves[part * count + place]) : floats[part * count + place];
+    return sum;
+}
+
+__device__ __forceinline__ bool is_finite(float v) { return fabsf(v) <= 3.402823466e+38f; }
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4) comparison(
+    const void* __restrict__ got, const void* __restrict__ expected, double* __restrict__ sums, int got_parts,
+    int expected_parts, int is_half, unsigned count) {
+    __shared__ double held[THREADS / 32][4];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    double mine[4] = {};
+    for (size_t place = blockIdx.x * (size_t)THREADS + threadIdx.x; place < count; place += gridDim.x * (size_t)THREADS) {
+        const float one = number_at(got, got_parts, is_half, count, place);
+        const float other = number_at(expected, expected_parts, is_half, count, place);
+        if (is_finite(other)) {
+            const double apart = (double)one - (double)other;
+            if (is_finite(one)) mine[0] += apart * apart;
+            else mine[2] += 1.0;
+            mine[1] += (double)other * other;
+        }
+        if (__float_as_uint(one) != __float_as_uint(other)) mine[3] += 1.0;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int far = 16; far > 0; far >>= 1) mine[i] += __shfl_xor_sync(0xffffffffu, mine[i], far);
+        if (lane == 0) held[warp][i] = mine[i];
+    }
+    __syncthreads();
+    if (threadIdx.x < 4) {
+        double sum = 0.0;
+        for (int w = 0; w < THREADS / 32; ++w) sum += held[w][threadIdx.x];
+        sums[blockIdx.x * 4 + threadIdx.x] = sum;
+    }
+}

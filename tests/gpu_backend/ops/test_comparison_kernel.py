@@ -1,0 +1,133 @@
+"""How far numbers on the device are apart, by a GPU and by one made of Python, against NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.comparison import COMPARISON, Apart, Comparer, Numbers
+from gpu_backend.cuda.compilation import compile_kernels
+from gpu_backend.cuda.driver import Driver
+from gpu_backend.cuda.memory_pool import MemoryPool
+from tests.helpers.gpu import first_gpu
+from tests.helpers.hand_schedule import hand_driver
+from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
+
+
+class Desk:
+    """A comparer, and arrays put on its device."""
+
+    def __init__(self, driver: Driver, cubin: bytes) -> None:
+        self.driver = driver
+        self.pool = MemoryPool(driver)
+        self.kernel = driver.load(cubin, COMPARISON.stem)
+        self.comparer = Comparer(driver, self.pool, self.kernel)
+        self.held: list[int] = []
+
+    def put(self, array: NDArray[Any], parts: int = 1) -> Numbers:
+        self.held.append(self.pool.reserve(array.nbytes))
+        self.driver.upload(self.held[-1], array)
+        return Numbers(self.held[-1], str(array.dtype), array.size // parts, parts)
+
+    def apart(self, got: NDArray[Any], expected: NDArray[Any], got_parts: int = 1, expected_parts: int = 1) -> Apart:
+        return self.comparer.apart(self.put(got, got_parts), self.put(expected, expected_parts))
+
+    def close(self) -> None:
+        for address in self.held:
+            self.pool.release(address)
+        self.pool.close()
+        self.driver.unload(self.kernel)
+        self.driver.close()
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.gpu)])
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    if request.param == "fake":
+        found = Desk(hand_driver(), b"")
+    else:
+        request.getfixturevalue("gpu")
+        from gpu_backend.cuda.gpu_driver import GpuDriver
+
+        gpu = first_gpu()
+        kernel = compile_kernels([COMPARISON], gpu.compile_architecture).kernels[COMPARISON]
+        found = Desk(GpuDriver(gpu.index), kernel.cubin)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("count", [1, 255, 256 * 1024 + 17])
+def test_norms_are_those_of_all_numbers(desk: Desk, count: int, dtype: str) -> None:
+    generator = np.random.default_rng(count)
+    expected = generator.standard_normal(count).astype(dtype)
+    assert desk.apart(expected, expected) == Apart(0.0, pytest.approx(norm(expected)), 0, 0)
+    got = expected.copy()
+    got[-1] += np.dtype(dtype).type(0.5)
+    found = desk.apart(got, expected)
+    assert found == Apart(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
+    assert found.relative_error == pytest.approx(norm(got - expected) / norm(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_infinity_is_never_right_and_nothing_is_expected_of_it(desk: Desk, dtype: str) -> None:
+    def apart(got: list[float], expected: list[float]) -> Apart:
+        return desk.apart(np.array(got, dtype), np.array(expected, dtype))
+
+    assert apart([3, math.nan], [3, 4]).relative_error == math.inf
+    assert apart([3, -math.inf], [3, 4]).relative_error == math.inf
+    assert apart([3, 7], [3, math.inf]) == Apart(0.0, 3.0, 0, 1)
+    assert apart([3, math.inf], [3, math.inf]) == Apart(0.0, 3.0, 0, 0)
+    assert apart([0.25], [0]).relative_error == 0.25
+    assert apart([-0.0, 0.0], [0.0, 0.0]) == Apart(0.0, 0.0, 0, 1), "of another bit"
+
+
+def test_parts_count_by_their_sum(desk: Desk) -> None:
+    generator = np.random.default_rng(0)
+    got, expected = (generator.standard_normal((parts, 700)).astype(np.float32) for parts in (3, 2))
+    found = desk.apart(got, expected, 3, 2)
+    assert found.size == pytest.approx(norm(expected.sum(axis=0)))
+    assert found.difference == pytest.approx(norm(got.sum(axis=0) - expected.sum(axis=0)), rel=1e-6)
+    assert found.others == 700
+
+
+def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_backend.cuda.comparison._MOST_AT_ONCE", 256)
+    expected = np.arange(1, 1001, dtype=np.float16)
+    got = expected.copy()
+    got[[0, 255, 256, 999]] += np.float16(8)
+    assert desk.apart(got, expected) == Apart(16.0, pytest.approx(norm(expected)), 0, 4)
+    with pytest.raises(ValueError, match="in parts are too many"):
+        desk.apart(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
+
+
+def test_only_as_many_of_one_type_are_compared(desk: Desk) -> None:
+    with pytest.raises(ValueError, match="3 numbers of float32, but 4"):
+        desk.apart(np.zeros(3, np.float32), np.zeros(4, np.float32))
+    with pytest.raises(ValueError, match="float16"):
+        desk.apart(np.zeros(3, np.float32), np.zeros(3, np.float16))
+
+
+def test_a_copy_lasts_when_what_it_is_of_changes(desk: Desk) -> None:
+    first = desk.put(np.full(100, 2.0, np.float32))
+    kept = Numbers(desk.comparer.keep(first.address, first.nbytes), "float32", 100)
+    other = desk.put(np.full(100, 5.0, np.float32))
+    desk.comparer.copy(first.address, other.address, first.nbytes)
+    assert desk.comparer.apart(first, other).others == 0
+    assert desk.comparer.apart(kept, first) == Apart(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
+    desk.comparer.release(kept.address)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_it_compiles_for_every_architecture(architecture: str) -> None:
+    assert_compiles(COMPARISON, architecture, 256)
+
+
+def norm(array: NDArray[Any]) -> float:
+    return float(np.linalg.norm(array.astype(np.float64)))
