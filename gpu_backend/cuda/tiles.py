@@ -21,15 +21,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.ops.kernels import kernel_source
-from gpu_backend.ops.kernels.conv_tile import (
-    ConvGeometry,
-    ConvShape,
-    ConvTile,
-    default_tile,
-    flat_tile,
-    with_fitting_channels,
-    with_fitting_walk,
-)
+from gpu_backend.ops.kernels.conv_rules import default_tile, flat_tile, with_fitting_channels, with_fitting_walk
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.whole_file import write_whole
 
 FORMAT = 1

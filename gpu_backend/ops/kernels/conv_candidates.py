@@ -6,15 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_backend.ops.kernels.conv_tile import (
-    BLOCK_CHANNELS,
-    LONGEST_WALK,
-    ConvGeometry,
-    ConvShape,
-    ConvTile,
-    Instruction,
-    fitting_channels,
-)
+from gpu_backend.ops.kernels.conv_rules import LONGEST_WALK, fitting_channels
+from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
 
 _EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (4, 32), (8, 32), (16, 32))
 _UP_EDGES = ((6, 4), (10, 8), (8, 14), (12, 14), (8, 16), (18, 16), (4, 30), (8, 30), (4, 32))

@@ -17,14 +17,8 @@ from gpu_backend.cuda.tiles import (
     tuned_path,
 )
 from gpu_backend.ops.kernels.conv_candidates import candidates
-from gpu_backend.ops.kernels.conv_tile import (
-    ConvGeometry,
-    ConvShape,
-    ConvTile,
-    default_tile,
-    fitting_channels,
-    with_fitting_walk,
-)
+from gpu_backend.ops.kernels.conv_rules import default_tile, fitting_channels, with_fitting_walk
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
 TILE = ConvTile(8, 16, 64, 32, 3, 2, 2)

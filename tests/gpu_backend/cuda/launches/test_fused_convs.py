@@ -11,7 +11,8 @@ from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_recipe
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile, default_tile
+from gpu_backend.ops.kernels.conv_rules import default_tile
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.conv_cases import ConvCase, filter_taps, site_of, step_of
 from tests.helpers.networks import make_stylegan2

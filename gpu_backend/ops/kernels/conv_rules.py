@@ -1,0 +1,135 @@
+"""Tiles for convolutions whose shape no table knows: by rule of thumb, or measured on a shape alike and made to fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
+
+LONGEST_WALK = 32
+"""Bands that a block computes at most."""
+
+_EMPTY = 1.2
+"""How many times as many channels are worth another tile than the one that was measured on a shape alike."""
+
+_AROUND_A_BLOCK = 16
+"""What a block of channels costs whatever its width, in channels: all of them load the same activations."""
+
+_MORE_BLOCKS = 3
+"""How many numbers of blocks of channels are worth a look: the fewest that do, and those after it."""
+
+_AROUND_A_WALK = 4
+"""What a block does before and after its walk, in steps through the input channels."""
+
+
+def default_tile(
+    shape: ConvShape,
+    architecture: str,
+    multiprocessors: int,
+    *,
+    taps: int = 4,
+    shared_nbytes: int = 65536,
+) -> ConvTile:
+    """Return a tile by rule of thumb, for shapes that no table knows: blocks as large as still fill the GPU.
+
+    Raises
+    ------
+    ValueError
+        If no tile fits: an FIR filter too long for shared memory. The sentence says so, for people.
+    """
+    channels = 64 if shape.cout > 32 else 32 if shape.cout > 16 else 16
+    found = []
+    for edge in (16, 8, 4):
+        if edge > shape.positions_side:
+            continue
+        halo = ConvGeometry(shape, ConvTile(1, 1, 16, 16, 1, 1, 1), taps).halo
+        for width in sorted({channels, min(channels, 32), 16}, reverse=True):
+            for warps_m, warps_n in ((4, 2), (4, 1), (2, 2), (2, 1), (1, 4), (1, 2), (1, 1)):
+                for depth in (32, 16):
+                    tile = ConvTile(edge + halo, edge, width, depth, 2, warps_m, warps_n)
+                    geometry = ConvGeometry(shape, tile, taps, 8)
+                    if geometry.fits(architecture, min(shared_nbytes, 65536)):
+                        found.append(geometry)
+    if not found:
+        raise ValueError(f"no fused kernel fits a block's shared memory with an FIR filter of {taps} taps")
+    full = [geometry for geometry in found if geometry.blocks >= multiprocessors]
+    most = max(found, key=lambda item: (min(item.blocks, multiprocessors), item.tile.threads))
+    best = full[0] if full else most
+    split = 1
+    while best.blocks * split * 2 <= multiprocessors and split * 2 * best.tile.depth <= shape.cin:
+        split *= 2
+    return replace(best.tile, split=split)
+
+
+def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
+    """Return a tile for a flat convolution of any side: deep steps, since there is one tap, and walks that fit.
+
+    Raises
+    ------
+    ValueError
+        If no tile fits.
+    """
+    mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
+    usual = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, 64))
+    channels = _fitting_width(shape.cout) if mma == "wgmma" else usual
+    for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2)):
+        tile = ConvTile(8, 16, channels, depth, stages, 4, 1, mma=mma, blocks=2)
+        if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
+            return with_fitting_walk(shape, tile, multiprocessors)
+    return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
+
+
+def fitting_channels(cout: int) -> tuple[int, ...]:
+    """Return block widths, multiples of 8, that leave next to nothing of the last block empty; fewer blocks first."""
+    least, most = BLOCK_CHANNELS[0], BLOCK_CHANNELS[-1]
+    fewest = -(-cout // most)
+    widths = (-(-cout // (8 * blocks)) * 8 for blocks in range(fewest, fewest + _MORE_BLOCKS))
+    return tuple(dict.fromkeys(max(width, least) for width in widths))
+
+
+def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
+    """Return a tile whose last block of channels is clearly less empty, if there is one."""
+    if tile.mma != "wgmma" or shape.kind == "up_conv":
+        return tile
+    width = _fitting_width(shape.cout)
+    if _channels_cost(shape.cout, tile.channels) <= _EMPTY * _channels_cost(shape.cout, width):
+        return tile
+    return replace(
+        tile,
+        rows=8,
+        columns=32,
+        channels=width,
+        depth=16,
+        stages=3,
+        warps_m=8,
+        warps_n=1,
+        split=1,
+        blocks=1,
+        resident=False,
+    )
+
+
+def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
+    """Return a convolution's tile with the walk after which all multiprocessors are done soonest, and about together.
+
+    A picture of any side is rarely cut into as many blocks as the GPU holds, or a multiple; a last round that is nearly
+    empty takes as long as a full one.
+    """
+    if tile.stages == 1 or tile.split > 1:
+        return tile
+    bands = -(-shape.side // tile.rows)
+    at_once = multiprocessors * tile.blocks
+
+    def cost(walk: int) -> tuple[int, int]:
+        geometry = ConvGeometry(shape, replace(tile, walk=walk))
+        return -(-geometry.blocks // at_once) * (walk * geometry.steps + _AROUND_A_WALK), -walk
+
+    return replace(tile, walk=min(range(1, min(bands, LONGEST_WALK) + 1), key=cost))
+
+
+def _fitting_width(cout: int) -> int:
+    return min(fitting_channels(cout), key=lambda width: _channels_cost(cout, width))
+
+
+def _channels_cost(cout: int, width: int) -> int:
+    return -(-cout // width) * (width + _AROUND_A_BLOCK)
