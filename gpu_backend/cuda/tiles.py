@@ -21,7 +21,13 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.ops.kernels import kernel_source
-from gpu_backend.ops.kernels.conv_rules import default_tile, flat_tile, with_fitting_channels, with_fitting_walk
+from gpu_backend.ops.kernels.conv_rules import (
+    default_tile,
+    filling,
+    flat_tile,
+    with_fitting_channels,
+    with_fitting_walk,
+)
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.whole_file import write_whole
 
@@ -111,25 +117,31 @@ class TileTable:
         def overhang(tile: ConvTile) -> float:
             return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_be_cut else 0.0
 
+        def idle(tile: ConvTile) -> float:
+            """Halvings of what there is to do until the GPU's multiprocessors have a block each."""
+            blocks = ConvGeometry(shape, tile).blocks
+            return 0.0 if shape.may_be_cut else max(0.0, math.log2(self.multiprocessors / blocks))
+
         origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
         origins = (("tuned", self.tuned), ("shipped", self.shipped))
         for origin, entries in origins:
             entry = entries.get(shape)
             if entry is not None and fits(entry.tile):
                 return entry.tile, origin
-        near = [
-            (distance(shape, other) + _OVERHANG * overhang(entry.tile), place, entry.tile)
-            for place, (_, entries) in enumerate(origins)
-            for other, entry in entries.items()
-            if other.kind == shape.kind and fits(entry.tile)
-        ]
+        near = []
+        for place, (_, entries) in enumerate(origins):
+            for other, entry in entries.items():
+                if other.kind != shape.kind:
+                    continue
+                tile = entry.tile if shape.may_be_cut else filling(shape, entry.tile, self.multiprocessors)
+                if fits(tile) and (apart := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
+                    near.append((apart + idle(tile), place, tile))
         if near:
-            apart, _, tile = min(near, key=lambda item: item[:2])
-            if apart <= _REACH:
-                if shape.may_be_cut:
-                    other = with_fitting_channels(shape, tile)
-                    tile = with_fitting_walk(shape, other if fits(other) else tile, self.multiprocessors)
-                return tile, "near"
+            tile = min(near, key=lambda item: item[:2])[2]
+            if shape.may_be_cut:
+                wide = with_fitting_channels(shape, tile)
+                tile = with_fitting_walk(shape, wide if fits(wide) else tile, self.multiprocessors)
+            return tile, "near"
         if shape.kind == "flat_conv" and shape.may_be_cut:
             return flat_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(

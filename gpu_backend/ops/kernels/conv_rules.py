@@ -109,6 +109,20 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
     )
 
 
+def filling(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
+    """Return a tile that leaves less than half of the GPU idle, if walks can be shorter or more blocks share a sum."""
+
+    def is_idle(tile: ConvTile) -> bool:
+        return 2 * ConvGeometry(shape, tile).blocks <= multiprocessors
+
+    while tile.walk > 1 and is_idle(tile):
+        walk = tile.walk // 2
+        tile = replace(tile, walk=walk, resident=tile.resident and walk > 1)
+    while tile.walk == 1 and tile.stages > 1 and is_idle(tile) and 2 * tile.split * tile.depth <= shape.cin:
+        tile = replace(tile, split=2 * tile.split)
+    return tile
+
+
 def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
     """Return a convolution's tile with the walk after which all multiprocessors are done soonest, and about together.
 

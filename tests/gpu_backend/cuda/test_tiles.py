@@ -113,6 +113,19 @@ def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
     assert table(tuned={near: TILE}, shipped={near: OTHER}).explain(SHAPE) == (TILE, "near")
 
 
+def test_a_tile_of_a_larger_shape_is_made_to_fill_the_gpu() -> None:
+    shape = ConvShape("conv", 32, 256, 256, 1)
+    walking = ConvTile(8, 32, 128, 16, 3, 8, 1, mma="wgmma", walk=8, resident=True)
+    found = table(shipped={replace(shape, side=64): walking}).choose(shape)
+    assert found == replace(walking, walk=1, resident=False, split=16), "half of the 132 are busy then, or more"
+    assert ConvGeometry(shape, found).blocks == 128
+    assert table(shipped={replace(shape, side=64): TILE}).choose(replace(shape, side=128)) == TILE
+    flat = replace(shape, cin=16)
+    small = replace(TILE, rows=4, columns=16, depth=16)
+    alike = {replace(flat, cin=32, cout=512): small, replace(flat, side=64): replace(walking, walk=1, resident=False)}
+    assert table(shipped=alike).choose(flat) == small, "farther off, but with work for more"
+
+
 def test_another_kind_and_another_size_say_nothing() -> None:
     rule = (default_tile(SHAPE, "sm_90a", 132, shared_nbytes=SHARED), "rule")
     assert table().explain(SHAPE) == rule
