@@ -153,7 +153,7 @@ class ConvGeometry:
     @property
     def other_registers(self) -> int:
         """Registers that a thread needs besides those that it sums in."""
-        return 48 if self.has_moments and self.tile.mma == "mma" else 40
+        return 48 if self.tile.split > 1 or (self.has_moments and self.tile.mma == "mma") else 40
 
     @property
     def steps(self) -> int:
