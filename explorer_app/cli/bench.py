@@ -17,14 +17,16 @@ _EXAMPLES = """examples:
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom bench", "Measure this renderer beside the same network in plain PyTorch.", _EXAMPLES)
+    what = "Measure this renderer beside the same network in plain PyTorch. Ctrl-C keeps what was measured."
+    made = Parser("latentloom bench", what, _EXAMPLES)
     add_bench_options(made)
     return made
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Measure, print a table, write files."""
+    """Measure, print a table, write files, also of what was measured before Ctrl-C."""
     made = parser()
     options = bench_options_of(made.parse_args(words), shlex.join((*made.prog.split(), *words)))
-    run_bench(options, console.note)
+    if not run_bench(options, console.note):
+        raise KeyboardInterrupt
     return 0

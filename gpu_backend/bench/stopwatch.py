@@ -10,12 +10,17 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from gpu_backend.bench.contender import CannotRunError, Contender
 from gpu_backend.bench.report import Measurement, Skipped
 from gpu_backend.errors import DeviceMemoryError, LoomError
 
+T = TypeVar("T")
+
 SPENT = "the time of --budget-s was spent"
+STOPPED = "the run was stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Budget:
 
 
 class Stopwatch:
-    """Measures contenders and keeps what came of it.
+    """Measures contenders and keeps what came of it. After Ctrl-C nothing new begins, and what was measured stays.
 
     Parameters
     ----------
@@ -73,18 +78,36 @@ class Stopwatch:
         self._say = say
         self.measurements: list[Measurement] = []
         self.skipped: list[Skipped] = []
+        self._is_stopped = False
 
     def measure(self, contenders: Sequence[Contender], *, in_turns: bool) -> None:
         """Measure some contenders, letting go of each afterwards."""
-        if not in_turns:
-            for contender in contenders:
-                self._measure([contender], queued=True)
-        else:
-            self._measure(contenders, queued=False)
+        for together in [contenders] if in_turns else [[contender] for contender in contenders]:
+            work = partial(self._measure, together, queued=not in_turns)
+            self.attempt(work, [contender.case.title for contender in together])
+
+    def attempt(self, work: Callable[[], T], titles: Sequence[str]) -> T | None:
+        """Do what these titles stand for; name them and return None if it fails, or Ctrl-C stops it, now or before."""
+        if self._is_stopped:
+            self.skipped.extend(Skipped(title, STOPPED) for title in titles)
+            return None
+        done = len(self.skipped)
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self._is_stopped = True
+            named = {item.what for item in self.skipped[done:]}
+            self.skipped.extend(Skipped(title, STOPPED) for title in titles if title not in named)
+        except Exception as error:  # whatever fails is named; the rest is measured all the same
+            self.skipped.extend(Skipped(title, why(error)) for title in titles)
+        return None
 
     def _measure(self, contenders: Sequence[Contender], *, queued: bool) -> None:
-        ready = [entrant for contender in contenders if (entrant := self._enter(contender)) is not None]
+        ready: list[_Entrant] = []
         try:
+            for contender in contenders:
+                if (entrant := self._enter(contender)) is not None:
+                    ready.append(entrant)
             for entrant in ready:
                 if queued:
                     self._guarded(entrant, entrant.estimate_runs(self._effort))
@@ -113,6 +136,9 @@ class Stopwatch:
         except Exception as error:  # a peer may fail in any way; that it did is a result
             self._fail(contender, error)
             return None
+        except BaseException:
+            contender.close()
+            raise
         return entrant
 
     def _guarded(self, entrant: _Entrant, runs: int) -> None:

@@ -6,7 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import TypeVar, cast
 
 import torch
 
@@ -21,7 +22,7 @@ from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
 from gpu_backend.bench.shapes import SHAPES, shape_of
-from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch, why
+from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.bench.verdict import judge
 from gpu_backend.device import DeviceFacts, keep_roofline, make_executor, processor_name
@@ -32,13 +33,14 @@ from gpu_backend.renderer import Renderer
 from gpu_backend.run_facts import date_now, find_commit, find_versions
 
 Say = Callable[[str], None]
+T = TypeVar("T")
 
 _GPU_SHAPE, _CPU_SHAPE = SHAPES["ffhq1024"], SHAPES["ffhq256"]
 _KERNEL_BATCHES = (1, 8)
 
 
 def run_suite(options: BenchOptions, say: Say) -> Report:
-    """Measure what the options ask for.
+    """Measure what the options ask for; Ctrl-C ends that, and what was measured until then is reported.
 
     Raises
     ------
@@ -145,59 +147,56 @@ class _Run:
         """Before anything else asks for kernels: the compiler itself is loaded here."""
         if not (self.on_gpu and self.choice.ours):
             return None
-        self.say("compiling")
-        try:
-            return measure_compiling(self.model, self.facts.id, cast("Precision", self.choice.ours[0]))
-        except Exception as error:
-            self.watch.skipped.append(Skipped("compiling", why(error)))
-            return None
+        precision = cast("Precision", self.choice.ours[0])
+        return self._named("compiling", lambda: measure_compiling(self.model, self.facts.id, precision))
 
     def _gestures(self) -> tuple[Gesture, ...]:
         """A drag in the first of our precisions."""
         if not self.choice.ours:
             return ()
-        self.say("gesture to frame")
         frames, limit_s = (1000, 10.0) if self.on_gpu else (100, 10.0)
         if self.options.quick:
             frames, limit_s = frames // 5, limit_s / 5
         precision = cast("Precision", self.choice.ours[0])
-        try:
+
+        def drag() -> tuple[Gesture, ...]:
             with contextlib.closing(Renderer(self.model, self.facts.id, precision=precision)) as renderer:
                 return (measure_gesture(renderer, frames=frames, limit_s=limit_s),)
-        except Exception as error:  # whatever fails is named; the rest is measured all the same
-            self.watch.skipped.append(Skipped("gesture to frame", why(error)))
-            return ()
+
+        return self._named("gesture to frame", drag) or ()
 
     def _kernels(self) -> tuple[KernelCost, ...]:
         batches = [batch for batch in _KERNEL_BATCHES if batch in self.choice.batches] or [self.choice.batches[0]]
         found: list[KernelCost] = []
         for batch in batches if self.choice.ours else ():
-            self.say(f"kernels, batch {batch}")
             precision = cast("Precision", self.choice.ours[0])
             runs = max(3, self.effort.runs // 2)
-            try:
-                found.extend(measure_kernels(self.model, self._executor, precision, batch, runs=runs))
-            except Exception as error:
-                self.watch.skipped.append(Skipped(f"kernels, batch {batch}", why(error)))
+            measure = partial(measure_kernels, self.model, self._executor, precision, batch, runs=runs)
+            found.extend(self._named(f"kernels, batch {batch}", measure) or ())
         return tuple(found)
 
     def _ceiling(self) -> Ceiling | None:
-        self.say("roofline")
-        problem = cuda_problem() if self.on_gpu else ""
+        problem, known = cuda_problem() if self.on_gpu else "", self.facts.roofline
         if not problem:
-            try:
-                ceiling = measured_ceiling(torch.device(self.facts.id))
-            except Exception as error:
-                problem = why(error)
-            else:
+            ceiling = self._named("roofline", lambda: measured_ceiling(torch.device(self.facts.id)))
+            if ceiling is not None:
                 keep_roofline(self.facts.id, ceiling.copy_bytes_per_s, ceiling.flop_per_s)
                 return ceiling
-        roofline = self.facts.roofline
-        if roofline is not None:
-            rates: dict[str, float] = {self.facts.precision: roofline.matrix_flop_per_s}
-            return Ceiling(roofline.copy_bytes_per_s, rates, roofline.is_measured)
-        self.watch.skipped.append(Skipped("roofline", problem))
+        if known is not None:
+            rates: dict[str, float] = {self.facts.precision: known.matrix_flop_per_s}
+            return Ceiling(known.copy_bytes_per_s, rates, known.is_measured)
+        if problem:
+            self.watch.skipped.append(Skipped("roofline", problem))
         return None
+
+    def _named(self, what: str, work: Callable[[], T]) -> T | None:
+        """Say what is measured and do it; None if that fails or is stopped, and it is named then."""
+
+        def told() -> T:
+            self.say(what)
+            return work()
+
+        return self.watch.attempt(told, [what])
 
     def _facts(self) -> RunFacts:
         model = self.model.facts

@@ -11,7 +11,12 @@ from tests.helpers.command import Command
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[BenchOptions] = []
-    monkeypatch.setattr(bench, "run_bench", lambda options, say: runs.append(options))
+
+    def noted(options: BenchOptions, say: object) -> bool:
+        runs.append(options)
+        return "--quick" not in options.command  # that one is stopped
+
+    monkeypatch.setattr(bench, "run_bench", noted)
     return runs
 
 
@@ -28,6 +33,11 @@ def test_the_options_arrive(command: Command, asked: list[BenchOptions]) -> None
 def test_no_peers_is_a_choice_too(command: Command, asked: list[BenchOptions]) -> None:
     assert command("bench", "--peers", "none").status == 0
     assert asked[0].peers == ()
+
+
+def test_a_run_that_was_stopped_has_the_status_of_one(command: Command, asked: list[BenchOptions]) -> None:
+    assert command("bench", "--quick").status == 130
+    assert len(asked) == 1
 
 
 def test_a_slip_is_one_sentence(command: Command, asked: list[BenchOptions]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_backend.bench.contender import CannotRunError, Case
-from gpu_backend.bench.stopwatch import SPENT, Budget, Effort, Stopwatch, why
+from gpu_backend.bench.stopwatch import SPENT, STOPPED, Budget, Effort, Stopwatch, why
 from gpu_backend.errors import DeviceMemoryError
 
 EFFORT = Effort(runs=6, warm_up=2, warm_up_s=0.0, limit_s=1.0, least=3)
@@ -12,7 +12,9 @@ EFFORT = Effort(runs=6, warm_up=2, warm_up_s=0.0, limit_s=1.0, least=3)
 class Fake:
     """A contender that notes what is asked of it."""
 
-    def __init__(self, who: str, log: list[str], *, ms: float = 1.0, fails: str = "", error: Exception | None = None):
+    def __init__(
+        self, who: str, log: list[str], *, ms: float = 1.0, fails: str = "", error: BaseException | None = None
+    ):
         self.case = Case(who, "fp16", 2)
         self.nbytes = 7
         self.log = log
@@ -101,6 +103,26 @@ def test_nothing_begins_after_the_budget() -> None:
     assert [row.who for row in watch.measurements] == ["first"]
     assert [(item.what, item.reason) for item in watch.skipped] == [("late, fp16, batch 2", SPENT)]
     assert "late prepare" not in log
+
+
+@pytest.mark.parametrize("in_turns", [False, True])
+@pytest.mark.parametrize("moment", ["prepare", "settle", "run"])
+def test_what_was_measured_before_ctrl_c_stays_and_nothing_new_begins(moment: str, in_turns: bool) -> None:
+    log: list[str] = []
+    watch = stopwatch()
+    fakes = [Fake("first", log), Fake("second", log, fails=moment, error=KeyboardInterrupt()), Fake("third", log)]
+    watch.measure(fakes, in_turns=in_turns)
+    watch.measure([Fake("fourth", log)], in_turns=in_turns)
+    assert [row.who for row in watch.measurements] == ([] if in_turns else ["first"])
+    missing = ["first", "second", "third", "fourth"][0 if in_turns else 1 :]
+    assert [(item.what, item.reason) for item in watch.skipped] == [
+        (f"{who}, fp16, batch 2", STOPPED) for who in missing
+    ]
+    assert "fourth prepare" not in log
+    assert all(fake.closed for fake in fakes[:2])
+    assert watch.attempt(lambda: log.append("late"), ["kernels"]) is None
+    assert log[-1] != "late"
+    assert watch.skipped[-1].what == "kernels"
 
 
 def test_reasons_are_one_line() -> None:

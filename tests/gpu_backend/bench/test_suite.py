@@ -12,7 +12,7 @@ from gpu_backend.bench import suite
 from gpu_backend.bench.command import main
 from gpu_backend.bench.files import read_report
 from gpu_backend.bench.report import NO_GRAPH, OURS
-from gpu_backend.bench.stopwatch import SPENT
+from gpu_backend.bench.stopwatch import SPENT, STOPPED
 from gpu_backend.bench.torch_side import arithmetic, cuda_problem
 from gpu_backend.device import DeviceFacts
 
@@ -67,6 +67,21 @@ def test_a_spent_budget_names_everything_that_did_not_begin(tmp_path: Path) -> N
         "latentloom, fp32, batch 1",
         "eager, fp32, batch 1",
     }
+
+
+def test_ctrl_c_keeps_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(suite, "measured_ceiling", stop)
+    words = ["--device", "cpu", *TINY, "--peers", "eager", "--quick", "--out", str(tmp_path)]
+    assert main(words) == 130
+    report = read_report(tmp_path / "bench.json")
+    assert {row.who for row in report.measurements} == {OURS, "eager"}
+    assert {item.what: item.reason for item in report.skipped}["roofline"] == STOPPED
+    assert "roofline: the run was stopped" in capsys.readouterr().out
 
 
 def test_a_compiler_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
