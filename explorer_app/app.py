@@ -7,6 +7,7 @@ The story of a start::
     RenderThread         made, not running; nothing heavy is imported
     Controller           joins them
     MainWindow           on the screen, where it was, with a word that the model is on its way
+    Collector            garbage is collected on the window's thread from here on
     Controller.start     the last session; a thread reads the model's file; the rendering thread imports what it
                          needs, makes the renderer, and the first picture comes
 
@@ -16,7 +17,6 @@ taken down. Every `close` may be called twice.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -91,6 +91,8 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
             "on Linux packaging/linux/system-libs.sh installs it, and latentloom render needs none.",
             str(error),
         ) from error
+    from explorer_app.collector import spare_what_stays
+
     messages = MessageLog()
     qt_road = QtMessageRoad(messages)
     qt_road.install()
@@ -101,7 +103,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
     interrupt = Interrupt(qt.quit)
     try:
-        app.controller.frame_changed.connect(_spare_collections, Qt.ConnectionType.SingleShotConnection)
+        app.controller.frame_changed.connect(spare_what_stays, Qt.ConnectionType.SingleShotConnection)
         app.start(file)
         return qt.exec()
     finally:
@@ -139,6 +141,7 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
+        from explorer_app.collector import Collector
         from explorer_app.controller import Controller, preferred_choice
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
@@ -169,11 +172,13 @@ class App:
             choice=choice,
         )
         self.window = MainWindow(self.controller, self.settings, messages)
+        self._collector = Collector()
 
     def start(self, file: Path | None = None) -> None:
         """Show the window, then begin with everything that takes time."""
         from PySide6.QtCore import QTimer
 
+        self._collector.start()
         self.window.show_restored()
         QTimer.singleShot(0, self.window, lambda: self._begin(file))
 
@@ -186,6 +191,7 @@ class App:
         self.controller.close()
         self.settings.save()
         self._bridge.remove()
+        self._collector.close()
 
     def _begin(self, file: Path | None) -> None:
         if self._is_closed:
@@ -288,14 +294,6 @@ class Interrupt:
             return
         if any(number in numbers for number in self._SIGNALS):
             self._call()
-
-
-def _spare_collections() -> None:
-    """Keep all that a start made out of later garbage collections: it stays.
-
-    Looking through its 270,000 objects takes tenths of a second in which no picture comes, whatever thread does it.
-    """
-    gc.freeze()
 
 
 def _read_model(path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Model:

@@ -49,6 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+@pytest.fixture(autouse=True)
+def own_collections() -> Iterator[None]:
+    """Garbage is collected between tests, or when one asks: on a thread that a test started, it could be Qt's."""
+    gc.disable()
+    yield
+    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+    if any(due):
+        gc.collect(2 if due[2] else 1)
+
+
 def pytest_collection_finish() -> None:
     """Keep what was imported out of every garbage collection: it stays, and many tests ask for one."""
     gc.collect()

@@ -1,0 +1,69 @@
+"""Garbage is collected on the window's thread alone, whoever makes it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+from PySide6.QtCore import QObject
+
+from explorer_app import collector
+from explorer_app.collector import Collector, collect_due
+
+
+class Ring(QObject):
+    """One that only a collection ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = self
+
+
+def make_garbage(ended_on: list[int]) -> None:
+    """Leave rings behind, and more objects than Python makes without looking for garbage."""
+    for _ in range(3):
+        weakref.finalize(Ring(), lambda: ended_on.append(threading.get_ident()))
+    kept = [[number] for number in range(20 * gc.get_threshold()[0])]
+    assert kept
+
+
+def test_what_another_thread_leaves_is_collected_by_the_window_s(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_BEAT_MS", 10)
+    gc.enable()
+    ended_on: list[int] = []
+    collects = Collector()
+    collects.start()
+    try:
+        assert not gc.isenabled()
+        thread = threading.Thread(target=make_garbage, args=(ended_on,))
+        thread.start()
+        thread.join()
+        assert ended_on == []
+        keeps_busy = [[number] for number in range(2 * gc.get_threshold()[0])]
+        qtbot.waitUntil(lambda: len(ended_on) == 3)
+        assert set(ended_on) == {threading.get_ident()}
+        assert keeps_busy
+    finally:
+        collects.close()
+        collects.close()
+    assert gc.isenabled(), "it was before"
+
+
+def test_where_python_was_told_not_to_collect_it_is_not_told_otherwise(qtbot) -> None:
+    gc.disable()
+    collects = Collector()
+    collects.start()
+    collects.close()
+    assert not gc.isenabled()
+
+
+def test_nothing_is_looked_through_before_there_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(gc, "collect", asked.append)
+    monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
+    for count in ((700, 11, 11), (701, 10, 10), (701, 11, 10), (701, 10, 11), (701, 11, 11)):
+        monkeypatch.setattr(gc, "get_count", lambda count=count: count)
+        collect_due()
+    assert asked == [0, 1, 2, 2]
