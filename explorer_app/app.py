@@ -31,6 +31,7 @@ import platformdirs
 
 import gpu_backend
 from explorer_app.assets import BUNDLED_SEED, bundled_model
+from explorer_app.collector import Collector, spare_what_stays
 from explorer_app.messages import MessageBridge, MessageLog
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
@@ -91,8 +92,6 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
             "on Linux packaging/linux/system-libs.sh installs it, and latentloom render needs none.",
             str(error),
         ) from error
-    from explorer_app.collector import spare_what_stays
-
     messages = MessageLog()
     qt_road = QtMessageRoad(messages)
     qt_road.install()
@@ -141,7 +140,6 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.collector import Collector
         from explorer_app.controller import Controller, preferred_choice
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gc
 
-from PySide6.QtCore import QTimer
-
 _BEAT_MS = 500
 
 
@@ -18,6 +16,8 @@ class Collector:
     """Takes over from Python's own collections while it runs."""
 
     def __init__(self) -> None:
+        from PySide6.QtCore import QTimer
+
         self._timer = QTimer()
         self._timer.setInterval(_BEAT_MS)
         self._timer.timeout.connect(collect_due)

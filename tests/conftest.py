@@ -52,11 +52,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def own_collections() -> Iterator[None]:
     """Garbage is collected between tests, or when one asks: on a thread that a test started, it could be Qt's."""
+    from explorer_app.collector import collect_due
+
     gc.disable()
     yield
-    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
-    if any(due):
-        gc.collect(2 if due[2] else 1)
+    collect_due()
 
 
 def pytest_collection_finish() -> None:
