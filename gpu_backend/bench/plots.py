@@ -14,6 +14,7 @@ from gpu_backend.bench import look
 from gpu_backend.bench.cases import PEERS
 from gpu_backend.bench.report import NO_GRAPH, OURS, KernelCost, Measurement, Report
 from gpu_backend.bench.table import number, rate as words
+from gpu_backend.whole_file import write_whole
 
 _LABELLED_SHARE = 0.06
 """A kernel with this share of the time is named in the roofline plot."""
@@ -37,7 +38,7 @@ def draw_plots(report: Report, folder: Path) -> tuple[Path, ...]:
             if not draw(figure, report):
                 continue
             path = folder / f"{name}.png"
-            figure.savefig(path)
+            write_whole(path, figure.savefig)
             made.append(path)
     return tuple(made)
 

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from pathlib import Path
 
 from gpu_backend.cuda.compiler import FLAGS, CompiledKernel, compiler_version
@@ -25,9 +24,6 @@ MOST_NBYTES = 256 << 20
 
 _MAGIC = b"latentloom kernel 1\n"
 _NAME = re.compile(r"[0-9a-f]{64}\.(kernel|failure)")
-_LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.(kernel|failure)\.[0-9a-f]{8}\.part")
-_LEFTOVER_S = 3600.0
-"""Age at which nobody writes a file any more: other threads and processes are writing theirs."""
 
 _FIELDS = ("registers", "spill_nbytes", "shared_nbytes")
 _MOST_FILE_NBYTES = 16 << 20
@@ -122,8 +118,6 @@ class KernelCache:
                 facts = entry.stat()
                 if _NAME.fullmatch(entry.name):
                     kept.append((facts.st_mtime, facts.st_size, Path(entry.path)))
-                elif _LEFTOVER.fullmatch(entry.name) and time.time() - facts.st_mtime > _LEFTOVER_S:
-                    Path(entry.path).unlink(missing_ok=True)
         total = sum(size for _, size, _ in kept)
         for _, size, path in sorted(kept):
             if total <= self._most_nbytes:

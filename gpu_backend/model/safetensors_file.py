@@ -28,7 +28,7 @@ from gpu_backend.model.network_json import parse_json, settings_from_json, spec_
 from gpu_backend.model.refusal import Refusal, Unsupported
 from gpu_backend.model.safetensors_table import SafetensorsTable
 from gpu_backend.model.shapes import GENERATOR, Shapes
-from gpu_backend.model.source import FileSource
+from gpu_backend.model.source import FileSource, open_source
 from gpu_backend.model.spec import NetworkSpec
 from gpu_backend.model.stylegan1_assembly import assemble_stylegan1
 from gpu_backend.model.stylegan1_json import stylegan1_settings_from_json
@@ -114,12 +114,20 @@ def write_safetensors(
         arrays[name] = np.ascontiguousarray(array, dtype).reshape(array.shape)
     metadata = {KEY: json.dumps(_said(model), sort_keys=True)}
     try:
-        write_whole(path, lambda aside: safetensors.numpy.save_file(arrays, aside, metadata))
+        write_whole(path, lambda aside: safetensors.numpy.save_file(arrays, aside, metadata), check=_read_back)
+    except Refusal as refusal:
+        raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
     except (OSError, SafetensorError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
         raise LoomError(
             f"{path.name} was not written: expected a place to write to, but the system says {reason}."
         ) from error
+
+
+def _read_back(path: Path) -> None:
+    """Refuse a file that the reader would refuse; only the header is read."""
+    with open_source(path) as source:
+        find_safetensors(source)
 
 
 def _find_tensors_alone(table: SafetensorsTable) -> Found:

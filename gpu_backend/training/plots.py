@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_backend.training.log import read_log
+from gpu_backend.whole_file import write_whole
 
 _PANELS = (
     ("loss", ("loss_g", "loss_d")),
@@ -61,5 +62,5 @@ def draw_plots(log: Path, path: Path) -> bool:
             if axes.lines:
                 axes.legend(loc="upper right", fontsize=8)
         axes.set_xlabel("thousands of real pictures shown")
-        figure.savefig(path)
+        write_whole(path, figure.savefig)
     return True

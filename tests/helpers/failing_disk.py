@@ -6,6 +6,15 @@ import errno
 from pathlib import Path
 
 from gpu_backend import Disk
+from gpu_backend.whole_file import part_name
+
+NO_PROCESS = 999_999_999
+"""Larger than any process number that a system gives."""
+
+
+def dead_part(name: str) -> str:
+    """Return the name of the part file that a killed program of this machine leaves of a target."""
+    return part_name(name, NO_PROCESS)
 
 
 class PowerCutError(BaseException):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gpu_backend.training.benchmark.report import StepReport
 from gpu_backend.training.plots import COLOURS, SETTINGS
+from gpu_backend.whole_file import write_whole
 
 
 def draw_plot(report: StepReport, path: Path) -> bool:
@@ -38,5 +39,5 @@ def draw_plot(report: StepReport, path: Path) -> bool:
             f"milliseconds a training step: {report.resolution} x {report.resolution}, batch {report.batch}, "
             f"{report.device}"
         )
-        figure.savefig(path)
+        write_whole(path, figure.savefig)
     return True

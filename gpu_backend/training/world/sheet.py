@@ -11,6 +11,7 @@ from PIL import Image
 from gpu_backend.training.world.drawer import to_bytes
 from gpu_backend.training.world.factors import FACTORS, sample_factors
 from gpu_backend.training.world.picture import draw
+from gpu_backend.whole_file import write_whole
 
 
 def contact_sheet(count: int, resolution: int, seed: int, device: str) -> torch.Tensor:
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         pictures = contact_sheet(count, resolution, seed, device)
         columns = math.ceil(math.sqrt(count * 1.5)) if count < 36 else math.ceil(math.sqrt(count))
-    tiled(pictures, columns).save(options.out)
+    write_whole(options.out, tiled(pictures, columns).save)
     return 0
 
 

@@ -1,6 +1,7 @@
 import contextlib
 import errno
 import json
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,8 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
-from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError
+from gpu_backend.whole_file import part_name
+from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError, dead_part
 from tests.helpers.fake_engine import FakeEngine, fake_frame
 
 Folder = dict[str, bytes]
@@ -285,11 +287,11 @@ def test_a_replacement_killed_at_any_operation_is_finished_by_the_next(
     assert content(wanted.folder) == undisturbed
 
 
-def test_only_the_leftovers_of_this_sequence_are_cleared_away(wanted: SequenceSettings, undisturbed: Folder) -> None:
+def test_only_the_leftovers_of_dead_programs_are_cleared_away(wanted: SequenceSettings, undisturbed: Folder) -> None:
     wanted.folder.mkdir()
-    for name in (".walk_00001.png.0123abcd.part", ".walk.manifest.json.0123abcd.part"):
-        (wanted.folder / name).write_bytes(b"half")
-    foreign = {".walk_00001.png.part": b"x", ".walk_1.png.0123abcd.part": b"x", ".run_00001.png.0123abcd.part": b"x"}
+    for name in ("walk_00001.png", "walk.manifest.json"):
+        (wanted.folder / dead_part(name)).write_bytes(b"half")
+    foreign = {".walk_00001.png.part": b"x", part_name("walk_00002.png", os.getppid()): b"x"}
     for name, data in foreign.items():
         (wanted.folder / name).write_bytes(data)
     export(wanted)

@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from explorer_app.session.edits import GoToSeed, SetSlider
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Truncation
-from tests.helpers.failing_disk import FullDisk
+from gpu_backend.whole_file import part_name
+from tests.helpers.failing_disk import FullDisk, dead_part
 from tests.helpers.fake_engine import SIDE_PX, fake_frame
 
 MODEL = ModelReference(path="/models/ffhq ü.pkl", name="ffhq ü", model_id="ab" * 32)
@@ -107,10 +109,11 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_sentence(tmp_path: Path) ->
 
 
 def test_what_an_interrupted_save_left_is_taken_away_by_the_next(tmp_path: Path) -> None:
-    (tmp_path / ".a.png.0123abcd.part").write_bytes(b"half")
-    (tmp_path / ".b.png.0123abcd.part").write_bytes(b"somebody else's")
+    (tmp_path / dead_part("a.png")).write_bytes(b"half")
+    live = part_name("b.png", os.getppid())
+    (tmp_path / live).write_bytes(b"of another program, which still writes")
     write_picture(tmp_path / "a.png", fake_frame(resolve(SESSION)), model_name="m")
-    assert sorted(item.name for item in tmp_path.iterdir()) == [".b.png.0123abcd.part", "a.png"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == [live, "a.png"]
 
 
 def test_a_recipe_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.kernel_cache import KernelCache, cache_folder, kernel_key
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.whole_file import part_name
+from tests.helpers.failing_disk import dead_part
 from tests.helpers.hand_kernels import hand_kernel
 
 _KERNEL = CompiledKernel(b"\x7fELF\n machine code", registers=40, spill_nbytes=0, shared_nbytes=128)
@@ -115,20 +117,19 @@ def test_kernels_that_were_not_used_for_longest_go_first(tmp_path: Path) -> None
     assert [cache.has(key) for key in keys] == [True, False, True, True]
 
 
-def test_files_of_others_stay_and_old_leftovers_go(cache: KernelCache) -> None:
+def test_files_of_others_stay_and_leftovers_of_dead_programs_go(cache: KernelCache) -> None:
     cache.folder.mkdir()
     key = kernel_key(_recipe(), "sm_80")
     foreign = cache.folder / "notes.txt"
-    fresh = cache.folder / f".{key}.kernel.0123abcd.part"
-    old = cache.folder / f".{key}.kernel.89abcdef.part"
-    for path in (foreign, fresh, old):
+    live = cache.folder / part_name(f"{key}.kernel", os.getppid())
+    dead = cache.folder / dead_part(f"{key}.kernel")
+    for path in (foreign, live, dead):
         path.write_bytes(b"x")
-    os.utime(old, (1000, 1000))
     os.utime(foreign, (1000, 1000))
     cache.keep(key, _KERNEL)
     assert foreign.exists()
-    assert fresh.exists()
-    assert not old.exists()
+    assert live.exists()
+    assert not dead.exists()
 
 
 def test_a_folder_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gpu_backend import (
     read_model,
     write_safetensors,
 )
+from tests.helpers.failing_disk import dead_part
 from tests.helpers.network_file import write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
@@ -197,3 +198,21 @@ def test_the_hash_of_a_file_is_its_model_id_even_when_the_path_differs(tmp_path:
     write_safetensors(replace(made), tmp_path / "b.safetensors")
     first, second = read_model(tmp_path / "a.safetensors"), read_model(tmp_path / "b.safetensors")
     assert first.facts.model_id == second.facts.model_id != made.facts.model_id
+
+
+def test_a_killed_conversion_leaves_nothing_that_the_next_one_does_not_remove(tmp_path: Path) -> None:
+    """The library writes a hidden file of its own first, under a name that only it knows."""
+    folder = tmp_path / dead_part("m.safetensors")
+    folder.mkdir()
+    (folder / ".tmpeW8z3K").write_bytes(b"half")
+    write_safetensors(make_stylegan2(resolution=4), tmp_path / "m.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def test_a_file_that_the_reader_would_refuse_is_not_written(tmp_path: Path) -> None:
+    model = make_stylegan2(resolution=4)
+    model = replace(model, facts=replace(model.facts, warnings=("too long " * 100,)))
+    with pytest.raises(ModelFileError, match=r"^m\.safetensors was not written: expected short plain notes") as caught:
+        write_safetensors(model, tmp_path / "m.safetensors")
+    assert_one_sentence(caught.value)
+    assert list(tmp_path.iterdir()) == []
