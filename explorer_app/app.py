@@ -144,7 +144,7 @@ class App:
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
         from explorer_app.rendering.render_thread import RenderThread
-        from explorer_app.window import theme
+        from explorer_app.window import fonts, theme
         from explorer_app.window.main_window import MainWindow
 
         self._is_closed = False
@@ -156,6 +156,7 @@ class App:
         qt.setApplicationDisplayName("Latent Loom")
         qt.setApplicationVersion(__version__)
         qt.setDesktopFileName("latentloom")
+        fonts.use(self.settings.values.font)
         theme.apply(qt, self.settings.values.theme)
         choice = preferred_choice(self.settings, device, precision)
         self._renders = RenderThread(backend or Backend(), choice)

@@ -1,4 +1,4 @@
-"""Data that comes with the program: the bundled model."""
+"""Data that comes with the program: the bundled model and the fonts of the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpu_backend import ModelFileError
 
 _PACKAGE = Path(__file__).resolve().parent
 
-_PLACES = (_PACKAGE / "_assets" / "models", _PACKAGE.parent / "assets" / "models")
+_PLACES = (_PACKAGE / "_assets", _PACKAGE.parent / "assets")
 """In an installed package, and in a checkout."""
 
 BUNDLED_SEED = 38
@@ -27,9 +27,19 @@ def bundled_model() -> Path:
     """
     for place in _PLACES:
         # Its named directions lie beside it, in a file of the same kind.
-        found = sorted(set(place.glob("*.safetensors")) - set(place.glob("*.directions.safetensors")))
+        models = place / "models"
+        found = sorted(set(models.glob("*.safetensors")) - set(models.glob("*.directions.safetensors")))
         if found:
             return found[0]
     raise ModelFileError(
         "The bundled model is missing from this installation; install Latent Loom again or name a model."
     )
+
+
+def font_files() -> tuple[Path, ...]:
+    """Return the fonts of the window, none where the installation lacks them."""
+    for place in _PLACES:
+        found = tuple(sorted((place / "fonts").glob("*.ttf")))
+        if found:
+            return found
+    return ()

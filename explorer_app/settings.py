@@ -26,6 +26,7 @@ MAX_RECENT = 12
 """Models in the menu of recent ones."""
 
 Theme = Literal["system", "dark", "light"]
+Font = Literal["inter", "system"]
 
 _MAX_NBYTES = 4 << 20
 _MAX_TEXT = 1 << 20
@@ -49,6 +50,8 @@ class Preferences:
     ----------
     theme
         ``"system"`` follows the system's scheme.
+    font
+        ``"inter"`` is the font that comes with the program, ``"system"`` the system's UI font.
     window_geometry, window_state
         What QMainWindow gives, as base64 text; empty for the first time.
     recent_models
@@ -71,6 +74,7 @@ class Preferences:
     """
 
     theme: Theme = "system"
+    font: Font = "inter"
     window_geometry: str = ""
     window_state: str = ""
     recent_models: tuple[RecentModel, ...] = ()
@@ -182,6 +186,7 @@ def _read(path: Path, messages: MessageLog) -> Preferences:
     default = Preferences()
     preferences = Preferences(
         theme=reader.take("theme", _theme, default.theme),
+        font=reader.take("font", _font, default.font),
         window_geometry=reader.take("window_geometry", _text, ""),
         window_state=reader.take("window_state", _text, ""),
         recent_models=reader.take("recent_models", _recent_models, ()),
@@ -222,6 +227,13 @@ def _theme(data: Any) -> Theme:
     for theme in ("system", "dark", "light"):
         if data == theme:
             return theme
+    raise ValueError(data)
+
+
+def _font(data: Any) -> Font:
+    for font in ("inter", "system"):
+        if data == font:
+            return font
     raise ValueError(data)
 
 

@@ -1,9 +1,19 @@
-"""The faces of the window: the system's UI font in four sizes, with figures of equal width."""
+"""The fonts of the window: Inter, which comes with the program, or the system's; four sizes, figures of equal width."""
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Literal
+
 from PySide6.QtGui import QFont, QFontDatabase, QFontInfo
 from PySide6.QtWidgets import QApplication
+
+from explorer_app.assets import font_files
+
+FontChoice = Literal["inter", "system"]
+
+SHIPPED_FAMILY = "Inter Loom"
+"""Inter under a name of its own, so that another version that the system has never takes its place."""
 
 _BODY_PX = 13
 _TABLE_PX = 12
@@ -11,36 +21,59 @@ _CAPTION_PX = 11
 _FIGURE_PX = 22
 
 _USUAL_PX = (11.5, 14.0)
-"""System fonts of these sizes, 9 to 10.5 points at 96 dpi, are what the design takes for granted."""
+"""System fonts of these sizes, 9 to 10.5 points at 96 dpi, count as the usual size: nothing is scaled."""
 
-_GENERIC = {"", "sans", "sans serif", "sans-serif", "dejavu sans", "bitstream vera sans"}
-"""What a system without a desktop's own UI font answers."""
 
-_PREFERRED = ("Inter", "Noto Sans", "Cantarell", "Ubuntu", "Open Sans")
+class _Fonts:
+    """What the system gave, and what is used instead."""
 
-_system: list[QFont] = []
+    system: QFont | None = None
+    family: str | None = None
+    """None until one is chosen, empty for the system's."""
 
 
 def remember_system_font(app: QApplication) -> None:
     """Keep the font that the system gave, before the theme sets its own."""
-    if not _system:
-        _system.append(QFont(app.font()))
+    if _Fonts.system is None:
+        _Fonts.system = QFont(app.font())
+
+
+def use(font: FontChoice) -> None:
+    """Use the font that comes with the program, or the system's UI font; widgets that are made from now on have it.
+
+    Where an installation lacks the files, it is the system's.
+    """
+    use_family(SHIPPED_FAMILY if font == "inter" and _load_shipped() else "")
+
+
+def use_family(name: str) -> None:
+    """Use a family that Qt knows, the system's UI font if the name is empty."""
+    _Fonts.family = name
+
+
+@cache
+def _load_shipped() -> bool:
+    added = [QFontDatabase.addApplicationFont(str(path)) for path in font_files()]
+    return bool(added) and min(added) >= 0
 
 
 def factor() -> float:
     """Return how much larger than usual the system's UI font is; 1 for the usual sizes."""
-    if not _system:
+    if _Fonts.system is None:
         return 1.0
-    size = float(QFontInfo(_system[0]).pixelSize())
+    size = float(QFontInfo(_Fonts.system).pixelSize())
     low, high = _USUAL_PX
     return 1.0 if low <= size <= high else max(0.75, min(3.0, size / _BODY_PX))
 
 
 def _font(size_px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    font = QFont(_system[0]) if _system else QFont()
-    if font.family().lower() in _GENERIC:
-        families = QFontDatabase.families()
-        font.setFamilies([name for name in _PREFERRED if name in families] + [font.family()])
+    font = QFont() if _Fonts.system is None else QFont(_Fonts.system)
+    if _Fonts.family is None:
+        use("inter")
+    if _Fonts.family:
+        font.setFamilies([_Fonts.family, *font.families()])
+        # Vertical hinting alone keeps advances as the font has them, whatever a system's settings say.
+        font.setHintingPreference(QFont.HintingPreference.PreferVerticalHinting)
     font.setPixelSize(round(size_px * factor()))
     font.setWeight(weight)
     font.setFeature(QFont.Tag("tnum"), 1)
@@ -48,25 +81,25 @@ def _font(size_px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
 
 
 def body() -> QFont:
-    """Return the face of labels, buttons and menus."""
+    """Return the font of labels, buttons and menus."""
     return _font(_BODY_PX)
 
 
 def strong() -> QFont:
-    """Return the body face in the weight of names and of the main button."""
+    """Return the body font in the weight of names and of the main button."""
     return _font(_BODY_PX, QFont.Weight.DemiBold)
 
 
 def table() -> QFont:
-    """Return the face of tables."""
+    """Return the font of tables."""
     return _font(_TABLE_PX)
 
 
 def caption() -> QFont:
-    """Return the face of captions."""
+    """Return the font of captions."""
     return _font(_CAPTION_PX)
 
 
 def figure() -> QFont:
-    """Return the face of the few figures that matter."""
+    """Return the font of the few figures that matter."""
     return _font(_FIGURE_PX, QFont.Weight.DemiBold)

@@ -24,8 +24,8 @@ class Segment(QRadioButton):
         return QSize(self.fontMetrics().horizontalAdvance(self.text()) + theme.px(12), theme.px(23))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """The same."""
-        return self.sizeHint()
+        """Text and hardly any air."""
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + theme.px(4), theme.px(23))
 
     def hitButton(self, pos: object) -> bool:  # noqa: N802
         """All of it can be pressed."""
@@ -72,7 +72,7 @@ class SegmentedControl(QWidget):
         """`choices` are (key, words, tooltip); `name` is what a screen reader calls the whole."""
         super().__init__(parent)
         self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

@@ -71,7 +71,9 @@ class KernelLine(QWidget):
 
     def show_memory(self, memory: MemoryLike | None) -> None:
         """Say what memory the renderer takes."""
-        if memory is None or not memory.total:
+        is_known = memory is not None and memory.total > 0
+        self.memory.setVisible(is_known)  # else its room goes to the kernels
+        if memory is None or not is_known:
             self.memory.show_words("")
             self.memory.setToolTip("")
             return

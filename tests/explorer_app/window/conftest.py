@@ -16,9 +16,10 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window import theme, walk
+from explorer_app.window import fonts, theme, walk
 from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
+from tests.helpers.fonts import FONTS, provide
 from tests.helpers.windows import Make
 
 _UNAVOIDABLE = "This plugin does not support "
@@ -27,6 +28,16 @@ _UNAVOIDABLE = "This plugin does not support "
 
 @pytest.fixture(autouse=True)
 def themed(qapp: QApplication) -> None:
+    theme.apply(qapp, "dark")
+
+
+@pytest.fixture(params=FONTS)
+def each_font(request: pytest.FixtureRequest, themed: None, qapp: QApplication) -> Iterator[str]:
+    """The test runs once with each font: the shipped one, a narrow one, DejaVu Sans and a wide one."""
+    fonts.use_family(provide(request.param))
+    theme.apply(qapp, "dark")
+    yield request.param
+    fonts.use("inter")
     theme.apply(qapp, "dark")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPalette, QRawFont
 from PySide6.QtWidgets import (
     QApplication,
     QDialogButtonBox,
@@ -23,6 +23,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.window import fonts, icons, theme
 from explorer_app.window.style_sheet import style_sheet
 from explorer_app.window.theme import DARK, LIGHT, Tokens
+from tests.helpers.fonts import provide
 
 WINDOW = Path(theme.__file__).parent
 
@@ -40,10 +41,12 @@ def contrast(first: str, second: str) -> float:
 
 
 @pytest.fixture
-def usual_font(qapp: QApplication) -> Iterator[list[QFont]]:
-    kept = list(fonts._system)
-    yield fonts._system
-    fonts._system[:] = kept
+def system_font(qapp: QApplication) -> Iterator[Callable[[QFont], None]]:
+    """Call it with what the system's UI font is from now on."""
+    kept = fonts._Fonts.system
+    yield lambda font: setattr(fonts._Fonts, "system", font)
+    fonts._Fonts.system = kept
+    fonts.use("inter")
     theme.apply(qapp, "dark")
 
 
@@ -183,17 +186,17 @@ def test_every_icon_name_draws_something(qapp: QApplication) -> None:
         assert any(picture.pixelColor(x, y).alpha() for x in range(24) for y in range(24)), name
 
 
-def test_sizes_follow_the_systems_font(qapp: QApplication, usual_font: list[QFont]) -> None:
+def test_sizes_follow_the_systems_font(qapp: QApplication, system_font: Callable[[QFont], None]) -> None:
     usual = QFont(qapp.font())
     usual.setPixelSize(13)
-    usual_font[:] = [usual]
+    system_font(usual)
     assert (fonts.body().pixelSize(), fonts.table().pixelSize(), fonts.caption().pixelSize()) == (13, 12, 11)
     assert fonts.figure().pixelSize() == 22
     assert theme.px(25) == 25
 
     large = QFont(usual)
     large.setPixelSize(26)
-    usual_font[:] = [large]
+    system_font(large)
     assert fonts.body().pixelSize() == 26
     assert theme.px(25) == 50
 
@@ -201,6 +204,35 @@ def test_sizes_follow_the_systems_font(qapp: QApplication, usual_font: list[QFon
 def test_figures_are_tabular(qapp: QApplication) -> None:
     for font in (fonts.body(), fonts.table(), fonts.caption(), fonts.figure()):
         assert font.featureValue(QFont.Tag("tnum")) == 1
+        metrics = QFontMetricsF(font)
+        assert metrics.horizontalAdvance("1111") == metrics.horizontalAdvance("4848")
+
+
+def test_the_window_has_the_font_that_comes_with_the_program(qapp: QApplication) -> None:
+    for font, weight in ((fonts.body(), 400), (fonts.strong(), 600)):
+        info = QFontInfo(font)
+        assert (info.family(), info.weight()) == (fonts.SHIPPED_FAMILY, weight)
+        raw = QRawFont.fromFont(font)
+        assert all(raw.supportsCharacter(ord(char)) for char in "AzÄŁΩψЖ▾★☆→×−·…µ±²“”⌘")
+
+
+def test_the_systems_font_is_used_where_a_person_prefers_it(
+    qapp: QApplication, system_font: Callable[[QFont], None]
+) -> None:
+    system_font(QFont(provide("DejaVu Sans")))
+    fonts.use("system")
+    assert QFontInfo(fonts.body()).family() == "DejaVu Sans"
+    fonts.use("inter")
+    assert QFontInfo(fonts.body()).family() == fonts.SHIPPED_FAMILY
+
+
+def test_an_installation_without_its_fonts_uses_the_systems(
+    qapp: QApplication, system_font: Callable[[QFont], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fonts, "_load_shipped", lambda: False)
+    system_font(QFont(provide("DejaVu Sans")))
+    fonts.use("inter")
+    assert QFontInfo(fonts.body()).family() == "DejaVu Sans"
 
 
 def test_sources_repeat_after_the_last(qapp: QApplication) -> None:

@@ -105,6 +105,7 @@ def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
     assert not any(dock.isHidden() for dock in window.workspace.docks)
 
 
+@pytest.mark.usefixtures("each_font")
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1600, 980)])
 def test_everything_has_its_room(make: Make, controller: FakeController, width: int, height: int) -> None:
     window = make(controller, width, height)

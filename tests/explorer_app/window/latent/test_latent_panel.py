@@ -10,6 +10,7 @@ from explorer_app.session.edits import GoToSeed, MoveTo
 from explorer_app.session.session import Position, Session
 from explorer_app.window.latent.latent_panel import LatentPanel
 from gpu_backend import Noise, Recipe, Truncation
+from tests.helpers.fonts import narrow_dock
 from tests.helpers.panels import CTRL, Edits, double_click, drag, model_facts, mouse, move, press
 
 
@@ -282,8 +283,8 @@ def test_the_popup_stays_on_the_screen(panel, picker):
     assert area.contains(picker.geometry())
 
 
-def test_the_panel_fits_a_narrow_dock(panel):
-    assert panel.minimumSizeHint().width() <= 300
+def test_the_panel_fits_a_narrow_dock(each_font, panel):
+    assert panel.minimumSizeHint().width() <= narrow_dock(each_font, 300)
 
 
 def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel):
@@ -354,6 +355,7 @@ def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
     qtbot.waitUntil(lambda: panel.plane.height() == high)
 
 
+@pytest.mark.usefixtures("each_font")
 def test_the_hint_is_told_whole_or_not_at_all(panel):
     panel.resize(panel.minimumSizeHint().width(), 520)
     for session in (Session(), Session(held=((Recipe(), 1.0),))):

@@ -16,6 +16,7 @@ from explorer_app.window import theme
 from explorer_app.window.layers.layers_panel import LayersPanel
 from gpu_backend import Frame, FrameTimings, LayerFacts, RenderRequest, Tap, ValueStatistics
 from tests.helpers.fake_controller import landscape
+from tests.helpers.fonts import narrow_dock
 from tests.helpers.panels import Edits, drag, model_facts, mouse
 from tests.helpers.taps import layer_pixels, tapped_layer
 
@@ -281,9 +282,10 @@ def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel, qtbot):
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
 
 
-def test_the_panel_fits_a_narrow_dock_and_a_low_one(panel):
-    assert panel.minimumSizeHint().width() <= 330
-    panel.resize(330, 380)
+def test_the_panel_fits_a_narrow_dock_and_a_low_one(each_font, panel):
+    room = narrow_dock(each_font, 330)
+    assert panel.minimumSizeHint().width() <= room
+    panel.resize(room, 380)
     QApplication.processEvents()
     assert panel.table.height() >= 72
     assert panel.rect().contains(panel.spectrum.geometry())

@@ -281,6 +281,7 @@ def test_a_session_of_a_larger_network_is_shown_with_the_rows_there_are(panel):
     assert [len(row) for row in panel.grid.strengths] == [10, 10]
 
 
+@pytest.mark.usefixtures("each_font")
 def test_the_panel_fits_a_narrow_and_low_dock(panel):
     assert panel.minimumSizeHint().width() <= 280
     assert panel.minimumSizeHint().height() <= 170

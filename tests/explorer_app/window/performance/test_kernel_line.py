@@ -35,7 +35,7 @@ def test_a_kernel_that_fell_back_is_named_with_its_reason_and_a_sign(line: Kerne
     assert line.state.text() == f"5 fused · 1 fallback (modulated_conv: {REASON})"
     assert line.sign.isVisible()
     assert REASON in line.state.toolTip()
-    line.resize(330, 30)
+    line.resize(240, 30)
     assert line.state.text() == "5 fused · 1 fallback"
 
 
@@ -59,7 +59,7 @@ def test_memory_tells_its_parts_where_there_is_room(line: KernelLine) -> None:
     line.show_memory(MEMORY)
     assert line.memory.text() == "memory: weights 121 · plans 281 · pinned 13 MB"
     assert "plans: 281.0 MB" in line.memory.toolTip()
-    line.resize(330, 30)
+    line.resize(240, 30)
     assert line.memory.text() == "memory 415 MB"
     line.show_memory(None)
     assert line.memory.text() == ""

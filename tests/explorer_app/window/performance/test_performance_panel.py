@@ -48,6 +48,7 @@ def gpu_panel(panel: PerformancePanel, qtbot: QtBot) -> PerformancePanel:
     return panel
 
 
+@pytest.mark.usefixtures("each_font")
 def test_without_a_gpu_figures_plot_latency_and_the_processors_steps_are_shown(
     panel: PerformancePanel, statistics: FrameStatistics, qtbot: QtBot
 ) -> None:
@@ -186,6 +187,7 @@ def test_a_click_on_a_point_selects_its_row_and_a_row_marks_its_point(
 # -- room -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("each_font")
 @pytest.mark.parametrize("width", [326, 420, 1100])
 def test_no_words_are_cut_in_a_dock_of_any_width(gpu_panel: PerformancePanel, width: int) -> None:
     gpu_panel.resize(width, 600)

@@ -224,6 +224,7 @@ def test_without_a_model_the_panel_says_what_to_do(panel):
     assert not panel.empty.isVisible()
 
 
+@pytest.mark.usefixtures("each_font")
 def test_the_panel_fits_a_narrow_and_low_dock(panel):
     assert panel.minimumSizeHint().width() <= 280
     assert panel.minimumSizeHint().height() <= 120
