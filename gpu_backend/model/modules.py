@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpu_backend.model.dill_names import is_code
 from gpu_backend.model.pickle_values import kind_of
 from gpu_backend.model.recognised import PROJECTED, not_run
-from gpu_backend.model.records import Foreign, Persistent, TensorRecord
+from gpu_backend.model.records import Foreign, Name, Namespace, Persistent, TensorFlowNetwork, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.shapes import GENERATOR
 
@@ -56,6 +57,7 @@ def take_apart(generator: Persistent) -> Modules:
     Refusal
         If something in it is not what a network module holds, or there is more than a network has.
     """
+    _refuse_code(generator)
     modules = Modules()
     waiting: list[tuple[str, Persistent]] = [("", generator)]
     while waiting:
@@ -79,6 +81,27 @@ def take_apart(generator: Persistent) -> Modules:
             elif value is not None:
                 raise Refusal(f"a module at {shown(_joined(path, name))}", f"came {kind_of(value)}")
     return modules
+
+
+def _refuse_code(generator: Persistent) -> None:
+    """Refuse functions and types anywhere in a generator, in a hook or an attribute that nothing reads too."""
+    seen: set[int] = set()
+    waiting: list[object] = [generator]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Foreign | Name):
+            name = value.name if isinstance(value, Foreign) else value
+            if is_code(name):
+                raise Refusal("a network and nothing that runs", f"its generator holds '{name}' (nothing was run)")
+        if isinstance(value, Persistent | Foreign | Namespace | TensorFlowNetwork):
+            waiting.append(value.state)
+        elif isinstance(value, dict | list | tuple | set):
+            waiting.extend(value)
+            if isinstance(value, dict):
+                waiting.extend(value.values())
 
 
 def _children(module: Persistent, kind: str) -> list[tuple[str, object]]:

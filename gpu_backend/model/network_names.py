@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from gpu_backend.model.budget import Budget
+from gpu_backend.model.dill_names import DillNames
 from gpu_backend.model.names import Known
 from gpu_backend.model.numpy_values import ArrayRecord, DType, scalar
 from gpu_backend.model.pickle_values import plain_key
@@ -43,9 +44,19 @@ class NetworkNames:
         self._watch = watch
         self._requested = requested
         self._used: set[int] = set()
+        own = self._own()
+        self._dill = DillNames(own, requested)
+        self._known: Known = {**own, **self._dill.known()}
 
     def known(self) -> Known:
         """(module, name) -> what a call makes."""
+        return self._known
+
+    def finish(self) -> None:
+        """Refuse a file that ends between two calls that belong together."""
+        self._dill.finish()
+
+    def _own(self) -> Known:
         return {
             ("torch_utils.persistence", "_reconstruct_persistent_obj"): self._persistent,
             ("collections", "OrderedDict"): _empty_table,
@@ -66,8 +77,6 @@ class NetworkNames:
             ("__builtin__", "set"): self._set,
             ("__builtin__", "bytes"): _empty_bytes,
             ("_codecs", "encode"): self._encoded,
-            ("dill._dill", "_create_array"): _dill_array,
-            ("dill._dill", "_load_type"): self._dill_type,
             ("dnnlib.tflib.network", "Network"): _tensorflow_network,
             ("argparse", "Namespace"): _namespace,
         }
@@ -144,11 +153,6 @@ class NetworkNames:
         except UnicodeError:
             raise Refusal("bytes wrapped in Latin-1 text", "the text has other characters") from None
 
-    def _dill_type(self, arguments: tuple[object, ...]) -> Name:
-        if arguments != ("set",):
-            raise Refusal("a network and nothing that runs", "it asks dill for a type (nothing was run)")
-        return Name("builtins", "set", self._set)
-
 
 def _empty_table(arguments: tuple[object, ...]) -> Table:
     if arguments:
@@ -166,14 +170,6 @@ def _empty_bytes(arguments: tuple[object, ...]) -> bytes:
     if arguments:
         raise Refusal("bytes in a byte string", "others came")
     return b""  # how protocol 2 writes the empty byte string
-
-
-def _dill_array(arguments: tuple[object, ...]) -> ArrayRecord:
-    if len(arguments) != 4 or not isinstance(arguments[0], Name) or arguments[0].name != "_reconstruct":
-        raise Refusal("plain NumPy arrays", "another kind came")
-    array = _empty_array(arguments[1] if isinstance(arguments[1], tuple) else ())
-    array.set_state(arguments[2])
-    return array
 
 
 def _tensorflow_network(arguments: tuple[object, ...]) -> TensorFlowNetwork:

@@ -46,12 +46,12 @@ class _Reading:
         self.requested = requested
         self._watch = watch
         self._budget = Budget()
+        self._names = NetworkNames(source, budget=self._budget, watch=watch, requested=requested)
 
     def machine(
         self, start: int, stop: int, find_persistent: Callable[[object], object] | None = None
     ) -> PickleMachine:
-        names = NetworkNames(self.source, budget=self._budget, watch=self._watch, requested=self.requested)
-        known = {**names.known(), **(STORAGE_NAMES if find_persistent is not None else {})}
+        known = {**self._names.known(), **(STORAGE_NAMES if find_persistent is not None else {})}
         return PickleMachine(
             self.source,
             start,
@@ -61,6 +61,11 @@ class _Reading:
             budget=self._budget,
             watch=self._watch,
         )
+
+    def read(self, value: object, container: str) -> Pickled:
+        """Return what was read, of a file that is read to its end."""
+        self._names.finish()
+        return Pickled(value, container, self.requested)
 
     def storages(self, fields: int, place: Callable[[str, StorageRecord], None]) -> Callable[[object], StorageRecord]:
         """Make a persistent-id reader that places each storage once, by its key."""
@@ -86,7 +91,7 @@ def read_plain_pickle(source: Source, watch: Watch, requested: set[str]) -> Pick
     reading = _Reading(source, watch, requested)
     machine = reading.machine(0, source.size)
     value = machine.load()
-    return Pickled(value, PLAIN, reading.requested)
+    return reading.read(value, PLAIN)
 
 
 def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pickled:
@@ -104,7 +109,7 @@ def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pick
         if key not in by_key or by_key[key].start >= 0:
             raise Refusal("a list of all tensor storages", "another list came")
         at = place_storage(source, by_key[key], at, source.size)
-    return Pickled(value, "torch file (older form)", reading.requested)
+    return reading.read(value, "torch file (older form)")
 
 
 def read_torch_zip(source: Source, watch: Watch, requested: set[str]) -> Pickled:
@@ -137,4 +142,4 @@ def read_torch_zip(source: Source, watch: Watch, requested: set[str]) -> Pickled
     reading = _Reading(source, watch, requested)
     main: Entry = entries[pickles[0]]
     value = reading.machine(main.start, main.stop, reading.storages(5, place)).load()
-    return Pickled(value, "torch file (zip)", reading.requested)
+    return reading.read(value, "torch file (zip)")

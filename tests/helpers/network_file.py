@@ -262,6 +262,7 @@ def write_nvidia_pickle(
     extra: Mapping[str, Any] | None = None,
     edits: Mapping[str, Any] | None = None,
     is_bare: bool = False,
+    dill_module: str = "",
 ) -> Path:
     """Write a snapshot and return its path.
 
@@ -279,6 +280,8 @@ def write_nvidia_pickle(
         Attributes to set or change: ``{"synthesis.b8.conv0.conv_clamp": -1.0}``.
     is_bare
         The generator itself is the value of the file, without a dict around it.
+    dill_module
+        The module that dill 0.3.4 takes NumPy's helpers from; empty for plain names.
     """
     tensors = _TensorWriter(container, location, channels_last=channels_last)
     value: Any = {}
@@ -289,13 +292,13 @@ def write_nvidia_pickle(
     value = value["G_ema"] if is_bare else value
     if container == "zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr("archive/data.pkl", PickleWriter(2).dumps(value))
+            archive.writestr("archive/data.pkl", PickleWriter(2, dill_module=dill_module).dumps(value))
             archive.writestr("archive/byteorder", "little")
             for key, data in tensors.storages.items():
                 archive.writestr(f"archive/data/{key}", data)
             archive.writestr("archive/version", "3\n")
         return path
-    content = PickleWriter(protocol if container == "pickle" else 2).dumps(value)
+    content = PickleWriter(protocol if container == "pickle" else 2, dill_module=dill_module).dumps(value)
     if container == "stream":
         keys = sorted(tensors.storages)
         # Every network written here holds single-precision numbers, four bytes each.

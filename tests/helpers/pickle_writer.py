@@ -33,11 +33,23 @@ class PersistentId:
     identity: tuple[Any, ...]
 
 
-class PickleWriter:
-    """Writes one value in protocol 2, 3, 4 or 5 with the opcodes that the standard pickler would use."""
+def dill_attribute(module: str, name: str) -> Call:
+    """An attribute of a module, as dill 0.3.4 writes it."""
+    return Call(Global("dill._dill", "_get_attr"), (Call(Global("dill._dill", "_import_module"), (module,)), name))
 
-    def __init__(self, protocol: int) -> None:
+
+class PickleWriter:
+    """Writes one value in protocol 2, 3, 4 or 5 with the opcodes that the standard pickler would use.
+
+    Parameters
+    ----------
+    dill_module
+        Writes NumPy's helpers as dill 0.3.4 does, as attributes of this module; empty for plain names.
+    """
+
+    def __init__(self, protocol: int, *, dill_module: str = "") -> None:
         self._protocol = protocol
+        self._dill_module = dill_module
         self._out = bytearray()
         self._memo: dict[Any, int] = {}
         self._count = 0
@@ -164,6 +176,10 @@ class PickleWriter:
 
     def _global(self, value: Global) -> None:
         if self._get(value):
+            return
+        if self._dill_module and value.name in ("scalar", "_reconstruct"):
+            self._call(dill_attribute(self._dill_module, value.name))
+            self._memo[value] = self._count - 1
             return
         if self._protocol >= 4:
             self._save(value.module)

@@ -12,7 +12,7 @@ from tests.gpu_backend.model.test_nvidia_files import assert_same_network
 from tests.helpers import stylegan_xl_file
 from tests.helpers.network_file import foreign_discriminator, persistent, write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
-from tests.helpers.pickle_writer import Call, Global, PickleWriter
+from tests.helpers.pickle_writer import Call, Global, PickleWriter, dill_attribute
 from tests.helpers.sentences import assert_one_sentence
 from tests.helpers.stylegan3 import R
 from tests.helpers.stylegan_xl import make_stylegan_xl
@@ -194,6 +194,7 @@ def test_a_table_that_contradicts_itself_or_is_scaled_refuses_the_file(
     [
         (Call(Global("dill._dill", "_create_array"), ()), "plain NumPy arrays"),
         (Call(Global("dill._dill", "_load_type"), ("CodeType",)), "nothing was run"),
+        (Call(Global("dill._dill", "_load_type"), ("exec",)), "nothing was run"),
         (Call(Global("dill._dill", "_create_type"), ("a",)), "dill._dill _create_type"),
         (Call(Global("dill._dill", "_create_function"), ("a",)), "dill._dill _create_function"),
         (Call(Global("torch.nn.modules.sparse", "Embedding"), (), state={}), "mapping.embed"),
@@ -204,6 +205,128 @@ def test_what_dill_may_bring_besides_refuses_the_file(value: Any, part: str, tmp
     with pytest.raises(ModelFileError) as caught:
         read_model(write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan_xl(), edits=extra))
     assert_one_sentence(caught.value, part)
+
+
+MODULES = (
+    "numpy.core.multiarray",
+    "numpy.core._multiarray_umath",
+    "numpy._core.multiarray",
+    "numpy._core._multiarray_umath",
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(("protocol", "container"), [(3, "pickle"), (4, "pickle"), (2, "zip"), (2, "stream")])
+def test_files_of_the_training_loop_give_the_network_back(
+    module: str, protocol: int, container: Any, tmp_path: Path
+) -> None:
+    """Dill 0.3.4 writes NumPy's helpers as attributes of a module that it imports."""
+    made = make_stylegan_xl(resolution=32)
+    path = write_nvidia_pickle(
+        tmp_path / "n.pkl",
+        made,
+        protocol=protocol,
+        container=container,
+        dill_module=module,
+        extra={"D": dilled_discriminator()},
+    )
+    model = read_model(path)
+    assert_same_network(model, made)
+    assert model.facts.warnings == ()
+    asked = {name for name in model.facts.names_requested if name.startswith(("numpy", "dill._dill _get"))}
+    public = module.replace("_multiarray_umath", "multiarray")
+    assert asked == {
+        "dill._dill _get_attr",
+        "numpy dtype",
+        "numpy ndarray",
+        f"{public} scalar",
+        f"{public} _reconstruct",
+    }
+
+
+def dill_call(name: str, *arguments: Any) -> Call:
+    return Call(Global("dill._dill", name), arguments)
+
+
+def dilled_function() -> Call:
+    """A closure with its code, its globals and a cell, as dill 0.3.4 writes it."""
+    code = dill_call("_create_code", 1, 0, 1, 1, 67, b"d\x00S\x00", (None,), (), ("x",), "a.py", "hook", 3, b"", (), ())
+    cell = dill_call("_create_cell", {"1": None})
+    return dill_call("_create_function", code, Global("timm.models.layers", "__dict__"), "hook", None, (cell,), {})
+
+
+def dilled_discriminator() -> Call:
+    """A discriminator with what dill makes of hooks, partial functions, bound methods and local classes."""
+    function = dilled_function()
+    norm = dill_call("_create_ftype", dill_call("_load_type", "PartialType"), function, (), {"eps": 1e-6})
+    partial = Call(Global("functools", "partial"), (function,), state=(function, (), {}, None))
+    base = Global("torch.nn.modules.module", "Module")
+    local = dill_call("_create_type", dill_call("_load_type", "type"), "Local", (base,), {"f": function})
+    state = {
+        "norm": norm,
+        "act": partial,
+        "forward": Call(dill_call("_load_type", "MethodType"), (function, None)),
+        "local": Call(local, (), state={"x": 1}, is_new=True),
+        "_forward_hooks": {0: function},
+    }
+    return Call(Global("pg_modules.discriminator", "ProjectedDiscriminator"), (), state=state, is_new=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (dill_call("_import_module", "os"), "'os'"),
+        (dill_call("_import_module", "numpy"), "'numpy'"),
+        (dill_call("_import_module", "numpy.core.multiarray", True), "'numpy.core.multiarray'"),
+        (dill_call("_import_module"), "something else"),
+        (dill_call("_import_module", "numpy.core.multiarray"), "'numpy.core.multiarray'"),
+        (dill_attribute("posix", "system"), "'posix'"),
+        (dill_attribute("numpy.core.multiarray", "fromfile"), "'numpy.core.multiarray fromfile'"),
+        (dill_attribute("numpy.core.multiarray", "scalar.__globals__"), "scalar.__globals__"),
+        (dill_call("_get_attr", Global("numpy", "ndarray"), "scalar"), "_get_attr"),
+        (dill_call("_get_attr", Global("torch.nn.modules.conv", "Conv2d"), "forward"), "_get_attr"),
+        (dill_call("_get_attr", dill_call("_get_attr"), "scalar"), "_get_attr"),
+        (dill_call("_get_attr", dill_call("_import_module", "numpy.core.multiarray"), "scalar", 1), "_get_attr"),
+        (dill_call("_create_array", Global("numpy.core.multiarray", "scalar"), (), (), None), "plain NumPy arrays"),
+        (dill_call("_load_type", "exec"), "dill for a type"),
+        (dill_call("_load_type", "getattr"), "dill for a type"),
+        (dill_call("_unmarshal", b"x"), "dill._dill _unmarshal"),
+        (dill_call("_create_filehandle", "x"), "dill._dill _create_filehandle"),
+        (Global("functools", "reduce"), "functools reduce"),
+        (Call(dilled_function(), ()), "it calls an object of"),
+        (Call(Call(Global("functools", "partial"), ()), ()), "it calls an object of"),
+    ],
+)
+def test_every_other_use_of_dills_helpers_refuses_the_file_wherever_it_stands(
+    value: Any, part: str, tmp_path: Path
+) -> None:
+    path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan_xl(), extra={"D": [value]})
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path)
+    assert_one_sentence(caught.value, part)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        dilled_function(),
+        [{"a": (dilled_function(),)}],
+        Call(Global("functools", "partial"), ()),
+        dill_call("_create_cell", 1),
+        dill_call("_create_code", 1),
+        dill_call("_load_type", "MethodType"),
+        Call(dill_call("_load_type", "MethodType"), ()),
+        Global("functools", "partial"),
+        Call(Global("torch.nn.modules.activation", "ReLU"), (), state={"a": dilled_function()}, is_new=True),
+    ],
+)
+@pytest.mark.parametrize("place", ["_forward_hooks", "_init_kwargs", "synthesis.L0_36_6._backward_hooks", "mapping.x"])
+def test_functions_and_types_inside_the_generator_refuse_the_file(value: Any, place: str, tmp_path: Path) -> None:
+    made = make_stylegan_xl()
+    place = place.replace("L0_36_6", made.spec.layers[0].name)
+    with pytest.raises(ModelFileError) as caught:
+        read_model(write_nvidia_pickle(tmp_path / "n.pkl", made, edits={place: {0: value}}))
+    assert_one_sentence(caught.value, "its generator holds", "nothing was run")
 
 
 def test_a_number_that_is_not_finite_in_the_averages_or_the_table_refuses_the_file(tmp_path: Path) -> None:
