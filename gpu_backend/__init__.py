@@ -49,10 +49,28 @@ if TYPE_CHECKING:
         ValueStatistics as ValueStatistics,
     )
     from gpu_backend.latent.directions import Directions as Directions
+    from gpu_backend.latent.flattening import flat_latent as flat_latent
     from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.latent.seeds import seed_class as seed_class
     from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics, log_spectrum as log_spectrum
+    from gpu_backend.limits import (
+        LABELS_LIMITS as LABELS_LIMITS,
+        MANIFEST_LIMITS as MANIFEST_LIMITS,
+        MAX_ITEMS as MAX_ITEMS,
+        MAX_KEPT as MAX_KEPT,
+        MAX_STEPS as MAX_STEPS,
+        MAX_TEXT as MAX_TEXT,
+        PICTURE_LIMITS as PICTURE_LIMITS,
+        SESSION_LIMITS as SESSION_LIMITS,
+        SETTINGS_LIMITS as SETTINGS_LIMITS,
+        FileLimits as FileLimits,
+        LimitError as LimitError,
+        RecipeBudget as RecipeBudget,
+        check_json_size as check_json_size,
+        parse_json as parse_json,
+        read_regular_file as read_regular_file,
+    )
     from gpu_backend.model import (
         LayerFacts as LayerFacts,
         Model as Model,
@@ -96,6 +114,7 @@ if TYPE_CHECKING:
         recipe_to_json as recipe_to_json,
         request_from_json as request_from_json,
         request_to_json as request_to_json,
+        spend_latent as spend_latent,
         tap_from_json as tap_from_json,
         tap_to_json as tap_to_json,
     )
@@ -142,10 +161,28 @@ _HOMES = {
     ),
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.directions": ("Directions",),
+    "latent.flattening": ("flat_latent",),
     "latent.paths": ("PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
     "latent.seeds": ("seed_class",),
     "layer_statistics": ("LayerStatistics", "log_spectrum"),
+    "limits": (
+        "LABELS_LIMITS",
+        "MANIFEST_LIMITS",
+        "MAX_ITEMS",
+        "MAX_KEPT",
+        "MAX_STEPS",
+        "MAX_TEXT",
+        "PICTURE_LIMITS",
+        "SESSION_LIMITS",
+        "SETTINGS_LIMITS",
+        "FileLimits",
+        "LimitError",
+        "RecipeBudget",
+        "check_json_size",
+        "parse_json",
+        "read_regular_file",
+    ),
     "model": (
         "LayerFacts",
         "Model",
@@ -189,6 +226,7 @@ _HOMES = {
         "recipe_to_json",
         "request_from_json",
         "request_to_json",
+        "spend_latent",
         "tap_from_json",
         "tap_to_json",
     ),

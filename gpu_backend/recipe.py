@@ -26,9 +26,6 @@ NoiseMode = Literal["none", "const", "random"]
 SEED_COUNT = 2**32
 """Seeds are the integers 0 .. SEED_COUNT - 1, as NumPy's legacy generator takes them."""
 
-MAX_MIX_DEPTH = 8
-"""Mix sources may hold mix sources, nested this deep."""
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from gpu_backend.errors import RequestError
+from gpu_backend.limits import MAX_ITEMS, RecipeBudget
 from gpu_backend.recipe import (
-    MAX_MIX_DEPTH,
     SEED_COUNT,
     DirectionAmount,
     Latent,
@@ -23,9 +23,6 @@ from gpu_backend.recipe import (
     Tap,
     Truncation,
 )
-
-_MAX_ITEMS = 4096
-"""Longest list that is read from a file."""
 
 _MAX_BITS = 1000
 """Whole numbers longer than this are no float, and too long to write out."""
@@ -67,7 +64,14 @@ class RenderRequest:
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:
-    """Return the recipe of a picture as JSON-able data; what does not change the picture is left out."""
+    """Return the recipe of a picture as JSON-able data; what does not change the picture is left out.
+
+    Raises
+    ------
+    RequestError
+        If the recipes hold more than one picture may (`RecipeBudget`), so that they could not be read again.
+    """
+    spend_blend(request.blend, RecipeBudget())
     data: dict[str, Any] = {
         "model": request.model_id,
         "blend": [[recipe_to_json(recipe), weight] for recipe, weight in request.blend],
@@ -94,8 +98,9 @@ def request_from_json(data: object) -> RenderRequest:
     model_id = fields.get("model")
     if not isinstance(model_id, str):
         raise RequestError(f"The request's model must be a text, but is {_kind(model_id)}.")
+    budget = RecipeBudget()
     blend = tuple(
-        (recipe_from_json(recipe), _number(weight, "blend weight"))
+        (recipe_from_json(recipe, budget), _number(weight, "blend weight"))
         for recipe, weight in _pairs(fields.get("blend"), "blend")
     )
     if not blend:
@@ -125,15 +130,15 @@ def recipe_to_json(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def recipe_from_json(data: object) -> Recipe:
-    """Read what `recipe_to_json` wrote. Raises RequestError."""
+def recipe_from_json(data: object, budget: RecipeBudget | None = None) -> Recipe:
+    """Read what `recipe_to_json` wrote; recipes of one picture share a budget. Raises RequestError."""
     fields = _mapping(data, "recipe")
     cutoff = fields.get("cutoff")
     return Recipe(
-        latent=latent_from_json(fields.get("latent", {})),
+        latent=latent_from_json(fields.get("latent", {}), budget),
         truncation=Truncation(
             psi=_number(fields.get("psi", 1.0), "psi"),
-            cutoff=None if cutoff is None else _integer(cutoff, "cutoff", 0, _MAX_ITEMS),
+            cutoff=None if cutoff is None else _integer(cutoff, "cutoff", 0, MAX_ITEMS),
         ),
     )
 
@@ -152,19 +157,34 @@ def latent_to_json(latent: Latent) -> dict[str, Any]:
     return data
 
 
-def latent_from_json(data: object, depth: int = 0) -> Latent:
-    """Read what `latent_to_json` wrote. Raises RequestError."""
-    if depth > MAX_MIX_DEPTH:
-        raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these go deeper.")
+def latent_from_json(data: object, budget: RecipeBudget | None = None, depth: int = 0) -> Latent:
+    """Read what `latent_to_json` wrote.
+
+    Parameters
+    ----------
+    budget
+        What the picture that the latent is part of may still hold; None for that of one picture.
+    depth
+        How many mix sources the latent lies in.
+
+    Raises
+    ------
+    RequestError
+        If a field is of the wrong type or out of range, or the budget is spent.
+    """
+    budget = budget or RecipeBudget()
     fields = _mapping(data, "latent")
     space = fields.get("space", "w")
     if space not in get_args(Space):
         raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
+    seeds = _pairs(fields.get("seeds", [[0, 1.0]]), "seeds")
+    mix = _pairs(fields.get("mix", []), "mix")
+    directions = _list(fields.get("directions", []), "directions")
+    budget.spend(seeds=len(seeds), sources=len(mix), directions=len(directions), depth=depth)
     return Latent(
         point=Point(
             seeds=tuple(
-                (_integer(seed, "seed", 0, SEED_COUNT - 1), _number(weight, "seed weight"))
-                for seed, weight in _pairs(fields.get("seeds", [[0, 1.0]]), "seeds")
+                (_integer(seed, "seed", 0, SEED_COUNT - 1), _number(weight, "seed weight")) for seed, weight in seeds
             ),
             space=space,
         ),
@@ -174,13 +194,26 @@ def latent_from_json(data: object, depth: int = 0) -> Latent:
         ),
         mix=tuple(
             MixSource(
-                latent=latent_from_json(source, depth + 1),
+                latent=latent_from_json(source, budget, depth + 1),
                 strengths=tuple(_number(item, "strength") for item in _list(strengths, "strengths")),
             )
-            for source, strengths in _pairs(fields.get("mix", []), "mix")
+            for source, strengths in mix
         ),
-        directions=tuple(_direction(item) for item in _list(fields.get("directions", []), "directions")),
+        directions=tuple(_direction(item) for item in directions),
     )
+
+
+def spend_blend(blend: Sequence[tuple[Recipe, float]], budget: RecipeBudget) -> None:
+    """Pay for the recipes of a blend. Raises RequestError if the budget does not suffice."""
+    for recipe, _ in blend:
+        spend_latent(recipe.latent, budget)
+
+
+def spend_latent(latent: Latent, budget: RecipeBudget, depth: int = 0) -> None:
+    """Pay for a latent that lies in `depth` mix sources. Raises RequestError if the budget does not suffice."""
+    budget.spend(seeds=len(latent.point.seeds), sources=len(latent.mix), directions=len(latent.directions), depth=depth)
+    for source in latent.mix:
+        spend_latent(source.latent, budget, depth + 1)
 
 
 def noise_to_json(noise: Noise) -> dict[str, Any]:
@@ -241,8 +274,8 @@ def _direction(data: object) -> DirectionAmount:
         name=items[0],
         amount=_number(items[1], "amount"),
         rows=RowRange(
-            first=_integer(items[2], "first row", 0, _MAX_ITEMS),
-            last=None if items[3] is None else _integer(items[3], "last row", 0, _MAX_ITEMS),
+            first=_integer(items[2], "first row", 0, MAX_ITEMS),
+            last=None if items[3] is None else _integer(items[3], "last row", 0, MAX_ITEMS),
         ),
     )
 
@@ -256,8 +289,8 @@ def _mapping(data: object, what: str) -> Mapping[str, Any]:
 def _list(data: object, what: str) -> Sequence[Any]:
     if not isinstance(data, list | tuple):
         raise RequestError(f"The {what} must be a list, but is {_kind(data)}.")
-    if len(data) > _MAX_ITEMS:
-        raise RequestError(f"The {what} may have {_MAX_ITEMS} items, but has {len(data)}.")
+    if len(data) > MAX_ITEMS:
+        raise RequestError(f"The {what} may have {MAX_ITEMS} items, but has {len(data)}.")
     return data
 
 

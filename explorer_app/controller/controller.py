@@ -26,10 +26,9 @@ from explorer_app.rendering.news import (
     ThumbnailMade,
 )
 from explorer_app.session.edits import AddSource, Edit, GoToSeed
-from explorer_app.session.history import MAX_KEPT
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
-from gpu_backend import SEED_COUNT, RenderRequest
+from gpu_backend import MAX_KEPT, SEED_COUNT, RenderRequest
 
 
 class Controller(FileControl):

@@ -20,11 +20,11 @@ from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.manifest import State, find_manifest, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture import KEYWORD, encode_picture
-from explorer_app.exporting.picture_document import MAX_TEXT_NBYTES, document_to_text
+from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.png_scan import scan_png
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.writers import WriterPool
-from gpu_backend import Disk, Frame, RenderRequest, remove_leftovers
+from gpu_backend import PICTURE_LIMITS, Disk, Frame, RenderRequest, remove_leftovers
 
 
 class SequenceJob:
@@ -191,7 +191,7 @@ class SequenceJob:
     def _is_there(self, index: int) -> bool:
         """Tell whether a frame's file is whole and carries the recipe that it should."""
         try:
-            scan = scan_png(self._sequence.path(index), KEYWORD, MAX_TEXT_NBYTES)
+            scan = scan_png(self._sequence.path(index), KEYWORD, PICTURE_LIMITS.nbytes)
         except PictureError:
             return False
         return scan.is_whole and scan.text == document_to_text(self._sequence.document(index))

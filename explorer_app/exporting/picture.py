@@ -11,14 +11,13 @@ from PIL.PngImagePlugin import PngInfo
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture_document import (
-    MAX_TEXT_NBYTES,
     PictureDocument,
     document_from_text,
     document_to_text,
 )
 from explorer_app.exporting.png_scan import scan_png
 from explorer_app.session.session import Session
-from gpu_backend import Disk, Frame, remove_leftovers
+from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
 
 KEYWORD = "latentloom"
 """Keyword of the iTXt chunk."""
@@ -65,7 +64,7 @@ def read_picture(path: Path) -> PictureDocument:
     PictureError
         If the file is no PNG, holds no recipe, or one that is damaged or too new.
     """
-    text = scan_png(path, KEYWORD, MAX_TEXT_NBYTES).text
+    text = scan_png(path, KEYWORD, PICTURE_LIMITS.nbytes).text
     if text is None:
         raise PictureError(
             f"This picture holds no Latent Loom recipe: {path.name} was made by another program "

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from explorer_app.exporting.errors import PictureError
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import session_from_json, session_to_json
-from gpu_backend import LoomError, RenderRequest, request_from_json, request_to_json
+from gpu_backend import (
+    PICTURE_LIMITS,
+    LimitError,
+    LoomError,
+    RenderRequest,
+    check_json_size,
+    parse_json,
+    request_from_json,
+    request_to_json,
+)
 
 FORMAT = "latent-loom-picture"
 VERSION = 1
-
-MAX_TEXT_NBYTES = 4 << 20
-"""Longest document that is written or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ def document_to_text(document: PictureDocument) -> str:
     Raises
     ------
     PictureError
-        If it is too long to be read back.
+        If it is larger than the reader allows.
     """
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if document.session is not None:
@@ -58,11 +64,10 @@ def document_to_text(document: PictureDocument) -> str:
     data["request"] = request_to_json(document.request)
     data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    if len(text) > MAX_TEXT_NBYTES:
-        raise PictureError(
-            f"A picture can hold a recipe of {MAX_TEXT_NBYTES >> 20} MB, but this one has {len(text) >> 20} MB; "
-            "take some mix sources away."
-        )
+    try:
+        check_json_size(text, PICTURE_LIMITS, "a picture's recipe")
+    except LimitError as error:
+        raise PictureError(f"{error.sentence.rstrip('.')}; take some mix sources away.") from error
     return text
 
 
@@ -75,8 +80,10 @@ def document_from_text(text: str) -> PictureDocument:
         If the text is not such a document; the sentence says what came instead.
     """
     try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text, PICTURE_LIMITS, "a picture's recipe")
+    except LimitError as error:
+        raise PictureError(error.sentence, error.details) from error
+    except ValueError as error:
         raise PictureError(
             "This picture's recipe cannot be read because it is not JSON; save the picture again.", details=str(error)
         ) from error
@@ -103,7 +110,3 @@ def document_from_text(text: str) -> PictureDocument:
         raise PictureError(f"This picture's recipe is damaged: {error.sentence}", details=error.details) from error
     except (OverflowError, RecursionError) as error:
         raise PictureError("This picture's recipe is damaged: it holds a number that is too large.") from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")

@@ -9,12 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from explorer_app.session.session import Session
-
-MAX_STEPS = 500
-"""Undo steps that are remembered."""
-
-MAX_KEPT = 10_000
-"""Kept sessions; a star beyond this is refused."""
+from gpu_backend import MAX_KEPT, MAX_STEPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gpu_backend import (
     Recipe,
     RenderRequest,
     Transform,
+    flat_latent,
     plane_point,
 )
 
@@ -78,7 +79,8 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
 def kept_latent(session: Session) -> Latent:
     """Return the latent that "Keep current" stores as a mix source: point, classes, mix and directions.
 
-    A held latent may lie between several recipes, which one latent cannot say: the heaviest of them is kept.
+    Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A held latent may
+    lie between several recipes, which one latent cannot say: the heaviest of them is kept.
     """
     recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])
-    return recipe.latent
+    return flat_latent(recipe.latent)

@@ -10,23 +10,35 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
+    MAX_ITEMS,
+    MAX_KEPT,
+    MAX_TEXT,
+    SESSION_LIMITS,
+    LimitError,
     LoomError,
+    RecipeBudget,
     RowRange,
     Transform,
     Truncation,
+    check_json_size,
+    flat_latent,
     latent_from_json,
     latent_to_json,
     noise_from_json,
     noise_to_json,
+    parse_json,
+    read_regular_file,
     recipe_from_json,
     recipe_to_json,
+    spend_latent,
     tap_from_json,
     tap_to_json,
     write_whole,
@@ -38,9 +50,8 @@ VERSION = 1
 MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 """How far a transform may scale."""
 
-_MAX_NBYTES = 256 << 20
-_MAX_ITEMS = 4096
-_MAX_TEXT = 4096
+_NESTED_BUDGET = RecipeBudget(seeds=200_000, sources=100_000, directions=200_000, depth=64)
+"""What the mix sources of one session may hold before they are flattened: former versions nested them."""
 
 
 class SessionFileError(LoomError):
@@ -58,16 +69,22 @@ class SessionFile:
 def save_session(path: Path, session: Session, kept: Sequence[tuple[Session, str]] = ()) -> None:
     """Write a session, and kept ones with their labels, to a `.loom` file in one atomic move.
 
+    What is written is read back first, so that no file is replaced by one that cannot be opened.
+
     Raises
     ------
     OSError
         If the system refuses; a former file is then untouched.
+    SessionFileError
+        If the session is larger than the reader allows; a former file is then untouched.
     """
     data = session_to_json(session)
     if kept:
         data["kept"] = [[label, session_to_json(item)] for item, label in kept]
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
+    file_of_bytes(text, path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(data, separators=(",", ":"), allow_nan=False).encode())
+    write_whole(path, text)
 
 
 def load_session(path: Path) -> Session:
@@ -84,23 +101,39 @@ def load_session_file(path: Path) -> SessionFile:
         If the file cannot be read or is no session; the sentence says what came instead.
     """
     try:
-        if not path.is_file():
-            raise SessionFileError(f"A session should be a .loom file, but {path} is none that can be opened.")
-        if path.stat().st_size > _MAX_NBYTES:
-            raise SessionFileError(f"A session has at most {_MAX_NBYTES >> 20} MB, but {path.name} is larger.")
-        data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        return file_of_bytes(read_regular_file(path, SESSION_LIMITS.nbytes, "a session"), path.name)
     except OSError as error:
         raise SessionFileError(f"The session {path} cannot be read ({error.strerror}).", str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise SessionFileError(
-            f"{path.name} should be a session in JSON, but is something else.", str(error)
-        ) from error
+    except LimitError as error:
+        raise SessionFileError(error.sentence, error.details) from error
+
+
+def file_of_bytes(text: bytes, name: str) -> SessionFile:
+    """Return what the bytes of a `.loom` file hold; `name` is the file's, for errors. Raises SessionFileError."""
+    try:
+        data = parse_json(_without_zero_strengths(text), SESSION_LIMITS, "a session")
+    except LimitError as error:
+        raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
+    except ValueError as error:
+        raise SessionFileError(f"{name} should be a session in JSON, but is something else.", str(error)) from error
     try:
         session = session_from_json(data)
         kept = data.get("kept", []) if isinstance(data, Mapping) else []
-        return SessionFile(session, tuple(_kept(item) for item in _list(kept, "kept", limit=100_000)))
+        return SessionFile(session, tuple(_kept(item) for item in _list(kept, "kept", limit=MAX_KEPT)))
     except SessionFileError as error:
-        raise SessionFileError(f"{path.name}: {error.sentence}", error.details) from error
+        raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
+
+
+def _without_zero_strengths(text: bytes) -> bytes:
+    """Return a session's text, with rows of zeros written as empty lists if it holds more values than it may.
+
+    Former versions nested every kept source in all later ones, mostly at strength 0. Missing strengths count as 0.
+    """
+    try:
+        check_json_size(text, SESSION_LIMITS, "a session")
+    except LimitError:
+        return re.sub(rb"(?<=},)\[0\.0(?:,0\.0)*\]", b"[]", text)
+    return text
 
 
 def session_to_json(session: Session) -> dict[str, Any]:
@@ -159,11 +192,14 @@ def session_from_json(data: object) -> Session:
             f"This session is of version {str(version)[:20]}, but this program reads up to {VERSION}; update it."
         )
     default = Session()
+    budget = RecipeBudget()
     try:
         return Session(
             model=_model(data.get("model", {})),
             position=_position(data.get("position", [0.0, 0.0])),
-            held=tuple((recipe_from_json(a), _number(b, "weight")) for a, b in _pairs(data.get("held", []), "held")),
+            held=tuple(
+                (recipe_from_json(a, budget), _number(b, "weight")) for a, b in _pairs(data.get("held", []), "held")
+            ),
             classes=tuple(
                 (_integer(a, "class", 0, 1 << 20), _number(b, "class weight"))
                 for a, b in _pairs(data.get("classes", []), "classes")
@@ -174,7 +210,7 @@ def session_from_json(data: object) -> Session:
             ),
             noise=noise_from_json(data.get("noise", {})),
             sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
-            mix=tuple(_source(item) for item in _list(data.get("mix", []), "mix")),
+            mix=_sources(data.get("mix", [])),
             transform=_transform(data.get("transform", {})),
             tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
         )
@@ -220,19 +256,45 @@ def _slider(data: object) -> Slider:
     return Slider(
         direction=_text(fields.get("direction"), "slider's direction"),
         amount=_number(fields.get("amount", 0.0), "slider's amount"),
-        rows=RowRange(_integer(rows[0], "first row", 0, _MAX_ITEMS), _optional_integer(rows[1], "last row")),
+        rows=RowRange(_integer(rows[0], "first row", 0, MAX_ITEMS), _optional_integer(rows[1], "last row")),
         label=_text(fields.get("label", ""), "slider's label"),
         starred=starred,
     )
 
 
-def _source(data: object) -> Source:
+def _sources(data: object) -> tuple[Source, ...]:
+    budget = replace(_NESTED_BUDGET)
+    sources = tuple(_source(item, budget) for item in _list(data, "mix"))
+    flat = RecipeBudget()
+    for source in sources:
+        spend_latent(source.latent, flat, 1)
+    return sources
+
+
+def _source(data: object, budget: RecipeBudget) -> Source:
     fields = _mapping(data, "mix source")
     return Source(
-        latent=latent_from_json(fields.get("latent", {})),
+        latent=flat_latent(latent_from_json(_used_parts(fields.get("latent", {})), budget, 1)),
         strengths=tuple(_number(item, "strength") for item in _list(fields.get("strengths", []), "strengths")),
         label=_text(fields.get("label", ""), "mix source's label"),
     )
+
+
+def _used_parts(latent: object) -> object:
+    """Return a latent as JSON without the mix sources, on all levels, that have strength 0 in every row.
+
+    Former versions nested kept sources so that n of them stood for 2^n, nearly all of them unused.
+    """
+    if not isinstance(latent, Mapping) or not isinstance(latent.get("mix"), list):
+        return latent
+    mix = []
+    for item in latent["mix"]:
+        if isinstance(item, list) and len(item) == 2 and isinstance(item[1], list):
+            if any(strength != 0 for strength in item[1]):
+                mix.append([_used_parts(item[0]), item[1]])
+        else:
+            mix.append(item)  # refused by the reader
+    return {**latent, "mix": mix}
 
 
 def _transform(data: object) -> Transform:
@@ -250,7 +312,7 @@ def _mapping(data: object, what: str) -> Mapping[str, Any]:
     return data
 
 
-def _list(data: object, what: str, limit: int = _MAX_ITEMS) -> Sequence[Any]:
+def _list(data: object, what: str, limit: int = MAX_ITEMS) -> Sequence[Any]:
     if not isinstance(data, list | tuple):
         raise SessionFileError(f"The {what} must be a list, but is {_kind(data)}.")
     if len(data) > limit:
@@ -266,8 +328,8 @@ def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
 
 
 def _text(data: object, what: str) -> str:
-    if not isinstance(data, str) or len(data) > _MAX_TEXT:
-        raise SessionFileError(f"The {what} must be a text of at most {_MAX_TEXT} letters, but is {_kind(data)}.")
+    if not isinstance(data, str) or len(data) > MAX_TEXT:
+        raise SessionFileError(f"The {what} must be a text of at most {MAX_TEXT} letters, but is {_kind(data)}.")
     return data
 
 
@@ -278,7 +340,7 @@ def _number(data: object, what: str) -> float:
 
 
 def _optional_integer(data: object, what: str) -> int | None:
-    return None if data is None else _integer(data, what, 0, _MAX_ITEMS)
+    return None if data is None else _integer(data, what, 0, MAX_ITEMS)
 
 
 def _integer(data: object, what: str, low: int, high: int) -> int:
@@ -289,7 +351,3 @@ def _integer(data: object, what: str, low: int, high: int) -> int:
 
 def _kind(data: object) -> str:
     return repr(data)[:40] if isinstance(data, float | str) else type(data).__name__
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")

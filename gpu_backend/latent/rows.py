@@ -18,7 +18,8 @@ from gpu_backend.latent.classes import class_label
 from gpu_backend.latent.directions import Directions, add_direction
 from gpu_backend.latent.mixing import mix_rows
 from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
-from gpu_backend.recipe import MAX_MIX_DEPTH, Latent, Recipe, Truncation
+from gpu_backend.limits import MAX_MIX_DEPTH, MAX_RECIPE_SEEDS
+from gpu_backend.recipe import Latent, Recipe, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
@@ -71,7 +72,10 @@ class LatentSpace:
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
     """Return what must be mapped for a blend, each once, in order of first use. Raises RequestError."""
-    return tuple(dict.fromkeys(anchor for recipe, _ in blend for anchor in _anchors(recipe.latent, 0)))
+    anchors = tuple(dict.fromkeys(anchor for recipe, _ in blend for anchor in _anchors(recipe.latent, 0)))
+    if len(anchors) > MAX_RECIPE_SEEDS:
+        raise RequestError(f"A picture may have {MAX_RECIPE_SEEDS:,} seeds in all, but this one has {len(anchors):,}.")
+    return anchors
 
 
 def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float32]:

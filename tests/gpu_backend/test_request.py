@@ -177,5 +177,5 @@ def test_mix_sources_nested_without_end_are_refused() -> None:
     latent: dict[str, object] = {}
     for _ in range(200):
         latent = {"mix": [[latent, [1.0]]]}
-    with pytest.raises(RequestError, match="nested 8 deep, but these go deeper"):
+    with pytest.raises(RequestError, match="nested 8 deep, but these are nested deeper"):
         latent_from_json(latent)

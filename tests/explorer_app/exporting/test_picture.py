@@ -119,6 +119,6 @@ def test_what_an_interrupted_save_left_is_taken_away_by_the_next(tmp_path: Path)
 def test_a_recipe_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
     source = Source(Latent(), (0.123456789,) * 4000, "x")
     session = replace(SESSION, mix=(source,) * 200)
-    with pytest.raises(ExportError.__mro__[1], match=r"^A picture can hold a recipe of 4 MB, but this one has "):
+    with pytest.raises(ExportError.__mro__[1], match=r"^A picture's recipe has at most 4 MB, but this one has "):
         write_picture(tmp_path / "a.png", fake_frame(resolve(SESSION)), model_name="m", session=session)
     assert list(tmp_path.iterdir()) == []

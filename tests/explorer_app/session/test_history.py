@@ -1,7 +1,8 @@
 import pytest
 
-from explorer_app.session.history import MAX_KEPT, MAX_STEPS, History
+from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session
+from gpu_backend import MAX_KEPT, MAX_STEPS
 
 
 def at(x: float) -> Session:

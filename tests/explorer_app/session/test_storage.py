@@ -1,6 +1,7 @@
 import contextlib
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from explorer_app.session.edits import AddSource
+from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.session.storage import (
     SessionFileError,
+    file_of_bytes,
     load_session,
     load_session_file,
     save_session,
@@ -101,9 +105,10 @@ def test_a_file_that_is_no_session_is_refused_with_its_name(tmp_path: Path, data
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path):
-    for path in (tmp_path, tmp_path / "none.loom"):
-        with pytest.raises(SessionFileError, match=r"\.loom"):
-            load_session_file(path)
+    with pytest.raises(SessionFileError, match="should be a session, but is a folder"):
+        load_session_file(tmp_path)
+    with pytest.raises(SessionFileError, match=r"none\.loom cannot be read"):
+        load_session_file(tmp_path / "none.loom")
 
 
 def test_a_refused_write_leaves_the_former_file_and_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -132,3 +137,70 @@ _JSON = st.recursive(
 def test_whatever_stands_in_a_field_it_is_read_or_refused_as_a_session(name: str, value: Any):
     with contextlib.suppress(SessionFileError):
         session_from_json({**session_to_json(FULL), name: value})
+
+
+OLD = Path(__file__).parents[2] / "data" / "sessions"
+"""Files as version 1 wrote them, before sources were kept flat."""
+
+
+def test_a_file_of_version_1_opens_with_everything_in_it():
+    file = load_session_file(OLD / "version1.loom")
+    assert replace(file.session, model=FULL.model) == FULL
+    assert [label for _, label in file.kept] == ["Walk", "Mix"]
+    assert file.session.mix[0].label == "a"
+
+
+def test_a_session_whose_kept_sources_were_nested_ten_times_opens_flat(tmp_path: Path):
+    session = load_session(OLD / "kept_ten_times.loom")
+    assert [source.label for source in session.mix] == [f"kept {number}" for number in range(1, 11)]
+    assert all(source.latent.mix == () for source in session.mix)
+    save_session(tmp_path / "again.loom", session)
+    assert (tmp_path / "again.loom").stat().st_size < 5_000
+    assert load_session(tmp_path / "again.loom") == session
+
+
+def test_nested_sources_that_were_painted_stay_in_what_was_kept():
+    session = load_session(OLD / "nested.loom")
+    kept = session.mix[-1].latent
+    assert {source.latent.point.seeds[0][0] for source in kept.mix} >= {7}
+    assert not any(source.latent.mix or source.latent.directions for source in kept.mix)
+
+
+def test_forty_kept_sources_stay_small_and_none_holds_another(tmp_path: Path):
+    session = Session(mix=(Source(Latent(Point(((7, 1.0),))), (0.5,) * 12, "seed 7"),))
+    for number in range(40):
+        session = replace(session, position=Position(float(number), 0.5))
+        session = AddSource(Source(kept_latent(session), (0.5,) * 12, f"kept {number}")).apply(session)
+        assert not any(source.latent.mix for source in session.mix[-1].latent.mix)
+    save_session(tmp_path / "many.loom", session)
+    assert load_session(tmp_path / "many.loom") == session
+
+
+def test_a_session_that_could_not_be_read_back_never_replaces_one_that_can(tmp_path: Path):
+    path = tmp_path / "evening.loom"
+    save_session(path, FULL)
+    crowded = replace(FULL, mix=tuple(Source(Latent(), (), "seed 0") for _ in range(5000)))
+    with pytest.raises(SessionFileError, match="4096 items"):
+        save_session(path, crowded)
+    assert load_session(path) == FULL
+    assert [item.name for item in tmp_path.iterdir()] == ["evening.loom"]
+
+
+def test_a_session_of_thirty_megabytes_of_brackets_is_refused_before_it_is_parsed(tmp_path: Path):
+    path = tmp_path / "bomb.loom"
+    path.write_bytes(b'{"format": "latent-loom-session", "version": 1, "mix": [' + b"[]," * 3_000_000 + b"[]]}")
+    with pytest.raises(SessionFileError, match="holds at most 2,000,000 values"):
+        load_session_file(path)
+
+
+def test_rows_of_zeros_do_not_count_in_a_session_with_too_many_values():
+    nested = Latent(mix=(MixSource(Latent(), (0.0,) * 4000),) * 600)
+    text = json.dumps(session_to_json(Session(mix=(Source(nested, (1.0,), "kept 1"),))), separators=(",", ":"))
+    assert file_of_bytes(text.encode(), "old.loom").session == Session(mix=(Source(Latent(), (1.0,), "kept 1"),))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no named pipes among its files")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "evening.loom")
+    with pytest.raises(SessionFileError, match="a pipe"):
+        load_session_file(tmp_path / "evening.loom")

@@ -1,0 +1,166 @@
+"""Bounds on what a file may ask for, and reading within them. Readers and writers share the same numbers.
+
+A small file can stand for much work or memory: a JSON text of 28 MB becomes 800 MB of Python objects, and each seed
+of a recipe costs a run of the mapping network. So every reader bounds three things before it pays for them: bytes,
+JSON values, and the parts of recipes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gpu_backend.errors import LoomError, RequestError
+
+MAX_ITEMS = 4096
+"""Longest list inside a recipe or a session."""
+
+MAX_TEXT = 4096
+"""Longest label or name, in characters."""
+
+MAX_MIX_DEPTH = 8
+"""Mix sources may hold mix sources, nested this deep."""
+
+MAX_RECIPE_SEEDS = 4096
+"""Seeds of one picture, over all its recipes and mix sources. Each may cost a run of the mapping network."""
+
+MAX_RECIPE_SOURCES = 4096
+"""Mix sources of one picture, on all levels."""
+
+MAX_RECIPE_DIRECTIONS = 8192
+"""Directions of one picture, on all levels."""
+
+MAX_KEPT = 10_000
+"""Kept sessions in one file."""
+
+MAX_STEPS = 500
+"""Steps of the history in one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What a JSON text may hold: `nbytes` of text and `values` (items of lists and objects, nested ones included).
+
+    A value takes at most about 100 bytes of memory once it is read.
+    """
+
+    nbytes: int
+    values: int
+
+
+SESSION_LIMITS = FileLimits(32 << 20, 2_000_000)
+PICTURE_LIMITS = FileLimits(4 << 20, 500_000)
+MANIFEST_LIMITS = FileLimits(64 << 20, 4_000_000)
+SETTINGS_LIMITS = FileLimits(4 << 20, 100_000)
+LABELS_LIMITS = FileLimits(4 << 20, 200_000)
+
+
+class LimitError(LoomError):
+    """A file is larger than its reader allows, or is no regular file."""
+
+
+def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
+    """Return the bytes of a regular file.
+
+    A pipe, a device or a folder is refused at once: opening a pipe would wait for its other end.
+
+    Parameters
+    ----------
+    what
+        What the file should be, with its article: "a session".
+
+    Raises
+    ------
+    LimitError
+        If the file is not a regular one, or larger than `max_nbytes`.
+    OSError
+        If the system refuses.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a folder cannot be opened on every system
+        raise LimitError(f"{path.name} should be {what}, but is a folder, a pipe or a device.")
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise LimitError(f"{path.name} should be {what}, but is a folder, a pipe or a device.")
+        data = file.read(max_nbytes + 1)
+    if len(data) > max_nbytes:
+        raise LimitError(
+            f"{path.name} should be {what} of at most {_size(max_nbytes)}, but has {_size(max(status.st_size, 0))}."
+        )
+    return data
+
+
+def parse_json(data: bytes | str, limits: FileLimits, what: str) -> Any:
+    """Return the value of a JSON text, without NaN and infinities.
+
+    Raises
+    ------
+    LimitError
+        If the text is longer, or holds more values, than the limits allow.
+    ValueError
+        If the text is not JSON, or nests deeper than Python's parser goes.
+    """
+    check_json_size(data, limits, what)
+    try:
+        return json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("lists and objects nest too deep") from None
+
+
+def check_json_size(data: bytes | str, limits: FileLimits, what: str) -> None:
+    """Raise LimitError if a JSON text is longer, or may hold more values, than the limits allow.
+
+    Every value but the first of a list or object follows a comma, every list or object opens with a bracket, so their
+    number bounds that of the values. Brackets and commas inside texts are counted too.
+    """
+    if len(data) > limits.nbytes:
+        raise LimitError(f"{_capital(what)} has at most {_size(limits.nbytes)}, but this one has {_size(len(data))}.")
+    count = (
+        data.count(b",") + data.count(b"[") + data.count(b"{")
+        if isinstance(data, bytes)
+        else data.count(",") + data.count("[") + data.count("{")
+    )
+    if count > limits.values:
+        raise LimitError(f"{_capital(what)} holds at most {limits.values:,} values, but this one has {count:,}.")
+
+
+@dataclass(slots=True)
+class RecipeBudget:
+    """What the recipes of one picture may still hold. Readers and writers spend from it as they walk through."""
+
+    seeds: int = MAX_RECIPE_SEEDS
+    sources: int = MAX_RECIPE_SOURCES
+    directions: int = MAX_RECIPE_DIRECTIONS
+    depth: int = MAX_MIX_DEPTH
+
+    def spend(self, *, seeds: int = 0, sources: int = 0, directions: int = 0, depth: int = 0) -> None:
+        """Pay for a latent that lies in `depth` mix sources. Raises RequestError if the budget does not suffice."""
+        if depth > self.depth:
+            raise RequestError(f"Mix sources may be nested {self.depth} deep, but these are nested deeper.")
+        self.seeds -= seeds
+        self.sources -= sources
+        self.directions -= directions
+        for left, most, name in (
+            (self.seeds, MAX_RECIPE_SEEDS, "seeds"),
+            (self.sources, MAX_RECIPE_SOURCES, "mix sources"),
+            (self.directions, MAX_RECIPE_DIRECTIONS, "directions"),
+        ):
+            if left < 0:
+                raise RequestError(f"A picture may have {most:,} {name} in all, but this one has more.")
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / (1 << 20):.3g} MB" if nbytes >= 1 << 20 else f"{nbytes:,} bytes"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
