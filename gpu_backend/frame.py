@@ -91,7 +91,7 @@ class FrameTimings:
     steps
         In execution order; empty when this frame was not measured step by step.
     device_ms
-        Time of the device's own work; None on the CPU.
+        Time of the device's own work, for one of several frames of a run an equal part of it; None on the CPU.
     host_ms
         Everything that this process did for the frame, waiting excluded. On the CPU that is the picture itself too.
     timing_source

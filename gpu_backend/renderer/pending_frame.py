@@ -1,4 +1,4 @@
-"""A frame on its way."""
+"""Frames on their way: one of a run of its own, or several of one run."""
 
 from __future__ import annotations
 
@@ -43,13 +43,37 @@ class Departure:
     tap_channels: int = 0
 
 
-class PendingFrame:
-    """Made by `Renderer.submit`; belongs to the same thread."""
+class PendingOutputs:
+    """The outputs of a run of `count` frames, fetched once."""
 
-    def __init__(self, network: Network, run: PendingRun, departure: Departure) -> None:
+    def __init__(self, network: Network, run: PendingRun, count: int) -> None:
+        self.run = run
+        self.count = count
         self._network = network
-        self._run = run
+        self._outputs: Mapping[str, NDArray[Any]] | None = None
+
+    def wait(self) -> Mapping[str, NDArray[Any]]:
+        """Wait for the run and return its outputs, which have a batch axis first; errors as `PendingFrame.wait`."""
+        if self._outputs is None:
+            self._network.check_usable()
+            self._outputs = self._network.finish(self.run)
+            self._outputs["pixels"].flags.writeable = False
+        return self._outputs
+
+
+class PendingFrame:
+    """Made by `Renderer.submit` and `Renderer.submit_batch`; belongs to the same thread.
+
+    Parameters
+    ----------
+    place
+        Of the frame in its run.
+    """
+
+    def __init__(self, pending: PendingOutputs, departure: Departure, place: int = 0) -> None:
+        self._pending = pending
         self._departure = departure
+        self._place = place
         self._frame: Frame | None = None
 
     def wait(self) -> Frame:
@@ -67,14 +91,12 @@ class PendingFrame:
         return self._frame
 
     def _finish(self) -> Frame:
-        departure, run = self._departure, self._run
-        self._network.check_usable()
+        departure, run, count = self._departure, self._pending.run, self._pending.count
         start_s = time.perf_counter()
-        outputs = self._network.finish(run)
+        outputs = self._pending.wait()
         done_s = time.perf_counter()
         tap = departure.request.tap
-        pixels: NDArray[np.uint8] = outputs["pixels"][0]
-        pixels.flags.writeable = False
+        pixels: NDArray[np.uint8] = outputs["pixels"][self._place]
         worked_s = departure.submitted_s - departure.start_s + done_s - start_s
         return Frame(
             request=departure.request,
@@ -84,13 +106,13 @@ class PendingFrame:
                 latent_ms=(departure.rows_s - departure.start_s) * 1e3,
                 synthesis_ms=(done_s - departure.rows_s) * 1e3,
                 steps=run.steps,
-                device_ms=run.device_ms,
+                device_ms=None if run.device_ms is None else run.device_ms / count,
                 host_ms=max(0.0, worked_s * 1e3 - run.waited_ms - departure.mapping_waited_ms),
                 timing_source=run.timing_source,
             ),
             is_draft=departure.is_draft,
             has_alpha=departure.has_alpha,
-            warnings=_NOT_FINITE if outputs["flags"].any() else (),
+            warnings=_NOT_FINITE if outputs["flags"][self._place] else (),
             tap=None if tap is None else _tapped(tap, departure.tap_channels, outputs),
         )
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend.device import CPU_ID, DeviceFacts, check_device
-from gpu_backend.errors import RequestError
+from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.frame import Frame
 from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
@@ -22,14 +24,15 @@ from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.network import Network
 from gpu_backend.plan.executor import Executor
-from gpu_backend.plan.plan import Precision
+from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.renderer.arrays import chunks, finite_array
+from gpu_backend.renderer.batches import BATCH_SIZES, FrameGroup, batch_size_for, group_frames
 from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
-from gpu_backend.renderer.pending_frame import Departure, PendingFrame, outputs_of
+from gpu_backend.renderer.pending_frame import Departure, PendingFrame, PendingOutputs, outputs_of
 from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
@@ -43,7 +46,7 @@ _GPU_BATCHES, _GPU_BATCH_PIXELS = (32, 16, 8, 4, 2, 1), 4 << 20
 
 
 def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precision: Precision = "fp16") -> Renderer:
-    """Read a model file and return a renderer for it.
+    """Read a model file and return a renderer for it, to be closed or used as a context manager.
 
     Parameters
     ----------
@@ -68,8 +71,10 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precisi
 class Renderer:
     """Renders what requests ask for with one model on one device. Not thread-safe: one thread owns it.
 
-    Pictures of requests are rendered each on its own and each seed is mapped alone, so that equal requests give equal
-    bytes, whatever was rendered before.
+    `render` and `submit` run the network for one picture, and each seed is mapped alone, so that equal requests give
+    equal bytes, whatever was rendered before. `render_batch` tells what holds for several pictures of one run.
+
+    A renderer is a context manager that closes it.
 
     Parameters
     ----------
@@ -107,6 +112,7 @@ class Renderer:
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
         self._check = RequestCheck(model, self._network.noise_layer_count)
         self._options = RenderOptions()
+        self._largest_batch = max(BATCH_SIZES)
         self._mapped = MappedAnchors(partial(_map_one, model, self._network), spec.mapping.z_dim, spec.mapping.c_dim)
 
     @property
@@ -189,36 +195,48 @@ class Renderer:
         CancelledError, RequestError, DeviceError
             As `render`; the first and the last may come from `PendingFrame.wait` instead.
         """
-        start_s, network = time.perf_counter(), self._network
-        network.check_usable()
-        side, tap = self._check.check(request), request.tap
-        waited_ms = network.waited_ms
-        ws = self._rows(request.blend)
-        rows_s = time.perf_counter()
-        run = network.submit(
-            network.synthesis_key(1, side, "" if tap is None else tap.layer),
-            ws[None],
-            request.noise,
-            request.transform,
-            tap,
-            outputs=outputs_of(request),
-            measure=request.measure_steps,
-            use_fused=self._options.use_fused,
-            use_graph=self._options.use_graph,
-            abandoned=abandoned,
-        )
-        spec = self._model.spec
-        departure = Departure(
-            request=request,
-            start_s=start_s,
-            rows_s=rows_s,
-            submitted_s=time.perf_counter(),
-            mapping_waited_ms=network.waited_ms - waited_ms,
-            is_draft=tap is None and side < spec.resolution,
-            has_alpha=tap is None and spec.img_channels == 4,
-            tap_channels=0 if tap is None else self._check.channels_of(tap.layer),
-        )
-        return PendingFrame(network, run, departure)
+        self._network.check_usable()
+        return self._submit_run((request,), self._key_of(request), abandoned)[0]
+
+    def render_batch(
+        self, requests: Sequence[RenderRequest], *, abandoned: Callable[[], bool] | None = None
+    ) -> tuple[Frame, ...]:
+        """Return the pictures of requests, in their order: `submit_batch` and wait for all.
+
+        On a GPU this is faster than one after another: pictures that share a resolution, noise and transform are
+        rendered eight at a time, by one replay of a graph. On the CPU, where it would gain nothing, each is rendered
+        alone.
+
+        The CPU gives the same bytes as `render`. A GPU gives equal requests equal bytes wherever they stand in a batch
+        of a size, but kernels of another size may sum in another order: against `render`, a byte of an fp16 picture may
+        differ by a step or two. Who needs the bytes of `render` renders one by one.
+
+        Raises
+        ------
+        CancelledError, RequestError, DeviceError
+            As `render`; a request that does not fit is told before anything is rendered.
+        """
+        return tuple(pending.wait() for pending in self.submit_batch(requests, abandoned=abandoned))
+
+    def submit_batch(
+        self, requests: Sequence[RenderRequest], *, abandoned: Callable[[], bool] | None = None
+    ) -> tuple[PendingFrame, ...]:
+        """Start to render what requests ask for, as `render_batch` tells; no more than two runs are on their way.
+
+        Where the device has no room for a batch, smaller ones are rendered from then on.
+
+        Raises
+        ------
+        CancelledError, RequestError, DeviceError
+            As `submit`.
+        """
+        self._network.check_usable()
+        keys = [self._key_of(request) for request in requests]
+        pending: dict[int, PendingFrame] = {}
+        for group in self._grouped(requests, keys):
+            for place, frame in self._submit_group(requests, keys, group, abandoned):
+                pending[place] = frame
+        return tuple(pending[place] for place in range(len(requests)))
 
     def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Comparison:
         """Make the picture of a request in every way there is: with and without a graph, fused and plain.
@@ -232,15 +250,15 @@ class Renderer:
             As `render`.
         """
         self._network.check_usable()
-        side, tap = self._check.check(request), request.tap
+        key = self._key_of(request)
         try:
             return compare_ways(
                 self._network,
-                self._network.synthesis_key(1, side, "" if tap is None else tap.layer),
+                key,
                 self._rows(request.blend)[None],
                 request,
                 has_graphs=self._device.id != CPU_ID,
-                has_alpha=tap is None and self._model.spec.img_channels == 4,
+                has_alpha=request.tap is None and self._model.spec.img_channels == 4,
                 abandoned=abandoned,
             )
         finally:
@@ -364,6 +382,88 @@ class Renderer:
         """Free the device's memory. May be called twice, and after the device was lost."""
         self._mapped.clear()
         self._network.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _key_of(self, request: RenderRequest) -> PlanKey:
+        """Check a request and return the key of its plan, alone."""
+        side, tap = self._check.check(request), request.tap
+        return self._network.synthesis_key(1, side, "" if tap is None else tap.layer)
+
+    def _grouped(self, requests: Sequence[RenderRequest], keys: Sequence[PlanKey]) -> list[FrameGroup]:
+        largest = 1 if self._device.id == CPU_ID else self._largest_batch
+        side = max((key.resolution for key in keys), default=0)
+        return group_frames(requests, keys, batch_size_for(side, largest=largest))
+
+    def _submit_group(
+        self,
+        requests: Sequence[RenderRequest],
+        keys: Sequence[PlanKey],
+        group: FrameGroup,
+        abandoned: Callable[[], bool] | None,
+    ) -> list[tuple[int, PendingFrame]]:
+        """Start a run; where the device has no room for so many frames, several of fewer."""
+        members = [requests[place] for place in group.places]
+        try:
+            return list(zip(group.places, self._submit_run(members, group.key, abandoned), strict=True))
+        except DeviceMemoryError:
+            if len(members) == 1:
+                raise
+        self._largest_batch = min(self._largest_batch, len(members) // 2)
+        smaller = self._grouped(members, [keys[place] for place in group.places])
+        started = []
+        for part in smaller:
+            places = tuple(group.places[place] for place in part.places)
+            started += self._submit_group(requests, keys, FrameGroup(part.key, places), abandoned)
+        return started
+
+    def _submit_run(
+        self, requests: Sequence[RenderRequest], key: PlanKey, abandoned: Callable[[], bool] | None
+    ) -> list[PendingFrame]:
+        """Start one run of requests that share a plan, noise and transform, and were checked."""
+        start_s, network, first = time.perf_counter(), self._network, requests[0]
+        waited_ms = network.waited_ms
+        ws = np.stack([self._rows(request.blend) for request in requests])
+        rows_s = time.perf_counter()
+        mapping_waited_ms = network.waited_ms - waited_ms
+        run = network.submit(
+            network.synthesis_key(len(requests), key.resolution, key.tap),
+            ws,
+            first.noise,
+            first.transform,
+            first.tap,
+            outputs=outputs_of(first),
+            measure=first.measure_steps,
+            use_fused=self._options.use_fused,
+            use_graph=self._options.use_graph,
+            abandoned=abandoned,
+        )
+        submitted_s = time.perf_counter()
+        spec, is_picture = self._model.spec, first.tap is None
+        pending = PendingOutputs(network, run, len(requests))
+        return [
+            PendingFrame(
+                pending,
+                Departure(
+                    request=request,
+                    start_s=start_s,
+                    rows_s=rows_s,
+                    submitted_s=submitted_s,
+                    mapping_waited_ms=mapping_waited_ms,
+                    is_draft=is_picture and key.resolution < spec.resolution,
+                    has_alpha=is_picture and spec.img_channels == 4,
+                    tap_channels=0 if first.tap is None else self._check.channels_of(first.tap.layer),
+                ),
+                place,
+            )
+            for place, request in enumerate(requests)
+        ]
 
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
         """Return the rows of a blend, (num_ws, w_dim)."""

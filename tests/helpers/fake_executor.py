@@ -1,6 +1,6 @@
 """An executor that keeps the protocol and computes nothing: no torch, no driver.
 
-The pictures are one colour, made of the first number of ws and of the noise, so that equal inputs give equal bytes. It
+Each picture is one colour, made of its first number of ws and of the noise, so that equal inputs give equal bytes. It
 remembers what was bound and submitted, and fails, delays or counts memory as a test wants.
 """
 
@@ -162,8 +162,10 @@ class FakePlan:
             found["w"][...] = self.held["z"].sum(1, keepdims=True)
         if "pixels" in outputs:
             shape, dtype, _ = self._shapes["pixels"]
-            colour = float(self.held["ws"].flat[0]) + float(self.held.get("noise_source", np.zeros(4))[1])
-            found["pixels"] = np.full(shape, int(abs(colour) * 50) % 256, dtype)
+            found["pixels"] = np.empty(shape, dtype)
+            for picture, rows in zip(found["pixels"], self.held["ws"], strict=True):
+                colour = float(rows.flat[0]) + float(self.held.get("noise_source", np.zeros(4))[1])
+                picture[...] = int(abs(colour) * 50) % 256
         return found
 
 
