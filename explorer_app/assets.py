@@ -43,3 +43,9 @@ def font_files() -> tuple[Path, ...]:
         if found:
             return found
     return ()
+
+
+def icon_outlines() -> Path:
+    """Return the file with the outlines of the window's icons."""
+    paths = [place / "icons" / "phosphor.json" for place in _PLACES]
+    return next((path for path in paths if path.exists()), paths[-1])

@@ -12,8 +12,9 @@ folder; each name is fetched from its module when it is first used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gpu_backend.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from gpu_backend.bench.command import run_bench as run_bench
@@ -239,19 +240,6 @@ _HOMES = {
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "remove_leftovers", "write_whole"),
 }
-_HOME_OF = {name: f"gpu_backend.{home}" for home, names in _HOMES.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - a list at run time; the names stand in _HOMES
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+__all__ = sorted(name for names in _HOMES.values() for name in names)  # noqa: PLE0605 - they stand in _HOMES

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli import (
-    bench,
-    convert,
-    demo,
-    directions,
-    doctor,
-    inspection,
-    render,
-    train,
-    train_bench,
-    tune,
-    window,
-)
 from explorer_app.cli.console import Console
 from gpu_backend import LoomError
 
 _COMMANDS = {
-    "render": render.run,
-    "inspect": inspection.run,
-    "convert": convert.run,
-    "demo": demo.run,
-    "bench": bench.run,
-    "doctor": doctor.run,
-    "train": train.run,
-    "train-bench": train_bench.run,
-    "tune": tune.run,
-    "directions": directions.run,
+    "render": "render",
+    "inspect": "inspection",
+    "convert": "convert",
+    "demo": "demo",
+    "bench": "bench",
+    "doctor": "doctor",
+    "train": "train",
+    "train-bench": "train_bench",
+    "tune": "tune",
+    "directions": "directions",
 }
+"""Command -> its module in this package, imported when the command runs: the window needs none of them."""
+
+_WINDOW = "window"
 
 EXIT_ERROR = 2
 EXIT_STOPPED = 130
@@ -45,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = words[0] if words and words[0] in _COMMANDS else ""
     console = Console()
     try:
-        status = _COMMANDS[name](words[1:], console) if name else window.run(words, console)
+        command = importlib.import_module(f"{__package__}.{_COMMANDS[name] if name else _WINDOW}")
+        status: int = command.run(words[1:] if name else words, console)
         sys.stdout.flush()
         return status
     except LoomError as error:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
-
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture_document import (
@@ -28,6 +25,9 @@ _COMPRESS_LEVEL = 4
 
 def encode_picture(frame: Frame, document: PictureDocument) -> bytes:
     """Return a frame as the bytes of a PNG; the same frame and document always give the same bytes."""
+    from PIL import Image  # here, since a window that saves nothing needs none of it
+    from PIL.PngImagePlugin import PngInfo
+
     texts = PngInfo()
     texts.add_itxt(KEYWORD, document_to_text(document))
     target = io.BytesIO()

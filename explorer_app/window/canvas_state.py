@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
-from superqt import QElidingLabel
 
 from explorer_app.window import fonts, theme
+from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.icons import icon
 
 if TYPE_CHECKING:
@@ -42,9 +42,8 @@ class CanvasState(QFrame):
         self._mark_name = ("model", "dim")
         self.mark = QLabel(self)
         self.mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.title = QElidingLabel("", self)
+        self.title = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
         self.title.setFont(fonts.strong())
-        self.title.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.title, "strong")
         self.sentence = QLabel(self)

@@ -1,60 +1,70 @@
-"""Icons: one family (Phosphor, regular), drawn in the colours of the theme that is on when they are painted."""
+"""Icons: one family (Phosphor, regular, MIT licence), drawn in the colours of the theme that is on when painted."""
 
 from __future__ import annotations
 
-import qtawesome
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPixmap
+import json
+import re
+from functools import cache
 
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPainterPath, QPixmap
+
+from explorer_app.assets import icon_outlines
 from explorer_app.window import theme
 
-_NAMES = {
-    "about": "ph.info",
-    "cancel": "ph.x",
-    "chevron-down": "ph.caret-down",
-    "chevron-right": "ph.caret-right",
-    "close": "ph.x",
-    "copy": "ph.copy",
-    "docks": "ph.layout",
-    "drift": "ph.wind",
-    "error": "ph.x-circle",
-    "export": "ph.film-strip",
-    "fit": "ph.corners-out",
-    "glide": "ph.paper-plane-tilt",
-    "history": "ph.clock-counter-clockwise",
-    "info": "ph.info",
-    "inspect": "ph.magnifying-glass",
-    "keep": "ph.push-pin",
-    "keyboard": "ph.keyboard",
-    "layers": "ph.stack",
-    "model": "ph.cube",
-    "one-to-one": "ph.frame-corners",
-    "open": "ph.folder-open",
-    "picture": "ph.image",
-    "plain-kernel": "ph.square",
-    "quit": "ph.sign-out",
-    "random": "ph.shuffle",
-    "recent": "ph.clock",
-    "redo": "ph.arrow-u-up-right",
-    "remove": "ph.trash",
-    "rename": "ph.pencil-simple",
-    "report": "ph.clipboard-text",
-    "reset": "ph.arrow-counter-clockwise",
-    "safe": "ph.shield-check",
-    "save": "ph.floppy-disk",
-    "session": "ph.file-text",
-    "star": "ph.star",
-    "star-filled": "ph.star-fill",
-    "theme": "ph.circle-half",
-    "trace": "ph.chart-bar-horizontal",
-    "transform": "ph.bounding-box",
-    "undo": "ph.arrow-u-up-left",
-    "warning": "ph.warning",
-    "zero": "ph.sliders-horizontal",
-    "zoom-in": "ph.magnifying-glass-plus",
-    "zoom-out": "ph.magnifying-glass-minus",
+OUTLINE_UNITS = 256
+"""Side of the square that outlines are drawn in."""
+
+_SHARE = 0.875
+"""Part of an icon's height that the square takes."""
+
+GLYPHS = {
+    "about": "info",
+    "cancel": "x",
+    "chevron-down": "caret-down",
+    "chevron-right": "caret-right",
+    "close": "x",
+    "copy": "copy",
+    "docks": "layout",
+    "drift": "wind",
+    "error": "x-circle",
+    "export": "film-strip",
+    "fit": "corners-out",
+    "glide": "paper-plane-tilt",
+    "history": "clock-counter-clockwise",
+    "info": "info",
+    "inspect": "magnifying-glass",
+    "keep": "push-pin",
+    "keyboard": "keyboard",
+    "layers": "stack",
+    "model": "cube",
+    "one-to-one": "frame-corners",
+    "open": "folder-open",
+    "picture": "image",
+    "plain-kernel": "square",
+    "quit": "sign-out",
+    "random": "shuffle",
+    "recent": "clock",
+    "redo": "arrow-u-up-right",
+    "remove": "trash",
+    "rename": "pencil-simple",
+    "report": "clipboard-text",
+    "reset": "arrow-counter-clockwise",
+    "safe": "shield-check",
+    "save": "floppy-disk",
+    "session": "file-text",
+    "star": "star",
+    "star-filled": "star-fill",
+    "theme": "circle-half",
+    "trace": "chart-bar-horizontal",
+    "transform": "bounding-box",
+    "undo": "arrow-u-up-left",
+    "warning": "warning",
+    "zero": "sliders-horizontal",
+    "zoom-in": "magnifying-glass-plus",
+    "zoom-out": "magnifying-glass-minus",
 }
-"""What the window calls an icon -> the name in the family."""
+"""What the window calls an icon -> its name in the family. `packaging/make_icons.py` writes the outlines of these."""
 
 
 def icon(name: str, token: str = "text") -> QIcon:
@@ -62,7 +72,7 @@ def icon(name: str, token: str = "text") -> QIcon:
 
     It is painted in the theme that is on, so nobody needs to replace it when the theme changes. A disabled icon is dim.
     """
-    return QIcon(_TokenIcon(_NAMES[name], token))
+    return QIcon(_TokenIcon(GLYPHS[name], token))
 
 
 class _TokenIcon(QIconEngine):
@@ -72,7 +82,6 @@ class _TokenIcon(QIconEngine):
         super().__init__()
         self._glyph = glyph
         self._token = token
-        self._made: dict[str, QIcon] = {}
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         """Paint the glyph into a rectangle."""
@@ -81,11 +90,13 @@ class _TokenIcon(QIconEngine):
             colour = theme.mixed(tokens.dim, tokens.panel, 0.4)
         else:
             colour = QColor(getattr(tokens, self._token))
-        made: QIcon | None = self._made.get(colour.name())
-        if made is None:
-            made = qtawesome.icon(self._glyph, color=colour, color_active=colour)  # type: ignore[no-untyped-call]
-            self._made[colour.name()] = made
-        made.paint(painter, rect, Qt.AlignmentFlag.AlignCenter, QIcon.Mode.Normal, QIcon.State.Off)
+        side = _SHARE * rect.height()
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(rect.x() + (rect.width() - side) / 2, rect.y() + (rect.height() - side) / 2)
+        painter.scale(side / OUTLINE_UNITS, side / OUTLINE_UNITS)
+        painter.fillPath(_path(self._glyph), colour)
+        painter.restore()
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         """Return the glyph as a picture of a size in device pixels."""
@@ -99,3 +110,26 @@ class _TokenIcon(QIconEngine):
     def clone(self) -> QIconEngine:
         """Return a copy, as Qt asks for when an icon is changed."""
         return _TokenIcon(self._glyph, self._token)
+
+
+@cache
+def _outlines() -> dict[str, str]:
+    """Return the file of outlines: name in the family -> SVG path data of absolute M, L and C."""
+    outlines: dict[str, str] = json.loads(icon_outlines().read_bytes())
+    return outlines
+
+
+@cache
+def _path(glyph: str) -> QPainterPath:
+    """Return a glyph's outline in the square of OUTLINE_UNITS."""
+    path = QPainterPath()
+    path.setFillRule(Qt.FillRule.WindingFill)
+    for letter, numbers in re.findall(r"([MLC])([^MLC]*)", _outlines()[glyph]):
+        points = [float(number) for number in numbers.split()]
+        if letter == "M":
+            path.moveTo(*points)
+        elif letter == "L":
+            path.lineTo(*points)
+        else:
+            path.cubicTo(*points)
+    return path

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
-from superqt import QElidingLabel
 
 from explorer_app.controller import DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.progress import time_text
 from explorer_app.window import fonts, theme
+from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.icons import icon
 from explorer_app.window.model import device_words
 
@@ -29,8 +29,7 @@ class StatusBar(QStatusBar):
         super().__init__(parent)
         self.setSizeGripEnabled(False)
         self.setAccessibleName("Status")
-        self.message = QElidingLabel("", self)
-        self.message.setElideMode(Qt.TextElideMode.ElideRight)
+        self.message = ElidedLabel("", self)
         self.message.setAccessibleName("Last message")
         self.export = QWidget(self)
         self.export_text = QLabel(self.export)

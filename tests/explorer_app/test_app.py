@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,7 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine, Library
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.helpers.own_process import run_python
 
 
 class Program:
@@ -163,19 +160,6 @@ def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any
     interrupt.close()
     interrupt.close()
     assert signal.getsignal(number) is before
-
-
-def run_python(code: str, *, display: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    known = {name: value for name, value in os.environ.items() if display or not name.endswith("DISPLAY")}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=ROOT,
-        env={**known, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def test_the_window_is_on_the_screen_before_torch_is_imported():

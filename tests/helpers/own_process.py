@@ -1,10 +1,12 @@
-"""A function run in a process of its own: for what a test cannot survive, such as losing the GPU."""
+"""A function or a script run in a process of its own: for what a test cannot survive, such as losing the GPU."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,17 @@ def run_alone(function: str, *arguments: Any, timeout_s: float = 120.0) -> None:
     command = [sys.executable, "-c", _RUN, function, json.dumps(arguments)]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run_python(code: str, *, display: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script; without `display` it finds none. `environment` is added to that of the tests."""
+    known = {name: value for name, value in os.environ.items() if display or not name.endswith("DISPLAY")}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=_ROOT,
+        env={**known, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

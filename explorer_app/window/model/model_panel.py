@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
-from superqt import QElidingLabel
 
 from explorer_app.controller import DeviceState
 from explorer_app.window import fonts, theme
 from explorer_app.window.controls.disclosure import Disclosure
+from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.icons import icon
 from explorer_app.window.model import device_words, model_words
@@ -160,10 +160,7 @@ class ModelPanel(QWidget):
         self.safe_mark.setPixmap(icon("safe", "good").pixmap(theme.px(16), theme.px(16)))
 
     def _line(self, role: str, *, elided: bool = False) -> QLabel:
-        label = QElidingLabel("", self) if elided else WrappedLabel("", self)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        if isinstance(label, QElidingLabel):
-            label.setElideMode(Qt.TextElideMode.ElideMiddle)
+        label = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle) if elided else WrappedLabel("", self)
         if role == "strong":
             label.setFont(fonts.body())
         theme.set_role(label, role)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -14,10 +16,12 @@ from explorer_app.window import theme
 from explorer_app.window.performance.fast_path import FastPath
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.overview import Overview
-from explorer_app.window.performance.roofline_plot import RooflinePlot
 from explorer_app.window.performance.step_csv import step_csv
 from explorer_app.window.performance.step_table import StepTable
 from gpu_backend import Comparison, RenderOptions, Roofline
+
+if TYPE_CHECKING:
+    from explorer_app.window.performance.roofline_plot import RooflinePlot
 
 _BEAT_MS = 500
 """Figures that change more often are hard to read, and each time the window is painted anew."""
@@ -56,7 +60,6 @@ class PerformancePanel(QWidget):
         """The same device renders in another way: its steps stay until the new ones are there."""
         self.overview = Overview(self)
         self.fast_path = FastPath(self)
-        self.roofline = RooflinePlot(self)
         self.kernels = KernelLine(self)
         self.table = StepTable(self)
         self.table.setMinimumHeight(theme.px(70))
@@ -69,15 +72,12 @@ class PerformancePanel(QWidget):
         layout.setSpacing(theme.px(6))
         layout.addWidget(self.overview)
         layout.addWidget(self.fast_path)
-        layout.addWidget(self.roofline, 4)
         layout.addWidget(self.kernels)
         layout.addWidget(self.table, 3)
         layout.addWidget(self.empty, 3)
         self.fast_path.options_changed.connect(self.options_changed)
         self.fast_path.compare_asked.connect(self.compare_asked)
         self.table.columns_chosen.connect(self.columns_chosen)
-        self.table.step_chosen.connect(self.roofline.show_chosen)
-        self.roofline.step_chosen.connect(self.table.choose)
         self._is_on_show = True
         self._beat = QTimer(self)
         self._beat.setSingleShot(True)
@@ -85,6 +85,19 @@ class PerformancePanel(QWidget):
         self._beat.timeout.connect(self._show_all)
         self.fast_path.show_graph(False)
         self.show_page(0)
+
+    @cached_property
+    def roofline(self) -> RooflinePlot:
+        """The roofline, made when its page is shown first: importing pyqtgraph takes a third of a second."""
+        from explorer_app.window.performance.roofline_plot import RooflinePlot
+
+        roofline = RooflinePlot(self)
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.insertWidget(layout.indexOf(self.kernels), roofline, 4)
+        self.table.step_chosen.connect(roofline.show_chosen)
+        roofline.step_chosen.connect(self.table.choose)
+        return roofline
 
     # -- what is shown ----------------------------------------------------------------------------------------------
 
@@ -176,9 +189,11 @@ class PerformancePanel(QWidget):
             steps = self.table.steps.steps
         self.table.show_steps(steps, self._roofline)
         self.kernels.show_steps(steps, statistics.timing_source if statistics is not None else "cpu")
-        self.roofline.setVisible(self._page == 1 and bool(steps))
         if self._page == 1:
+            self.roofline.setVisible(bool(steps))
             self.roofline.show_steps(steps, self._roofline)
             self.roofline.show_chosen(self.table.chosen)
+        elif "roofline" in self.__dict__:
+            self.roofline.hide()
         self.table.setVisible(bool(steps))
         self.empty.setVisible(not steps)

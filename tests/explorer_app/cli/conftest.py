@@ -25,8 +25,8 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, networks: Path) -> Command:
     """Run a command line; the bundled model is the plain network."""
     monkeypatch.setattr(assets, "_PLACES", (networks / "none", networks / "bundled"))
-    (networks / "bundled").mkdir(exist_ok=True)
-    bundled = networks / "bundled" / "plain.safetensors"
+    bundled = networks / "bundled" / "models" / "plain.safetensors"
+    bundled.parent.mkdir(parents=True, exist_ok=True)
     if not bundled.exists():
         bundled.write_bytes((networks / "plain.safetensors").read_bytes())
     return Command(main, capsys)

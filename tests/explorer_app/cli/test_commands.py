@@ -190,7 +190,7 @@ def test_the_commands_load_no_qt_and_need_no_display(networks: Path, tmp_path: P
         "words = ['--path', 'cubic', '--frames', '2', '--outdir', folder]\n"
         "assert main(['render', '--network', network, '--seeds', '1,2', *words]) == 0\n"
         "loaded = {name.split('.')[0] for name in sys.modules}\n"
-        "qt = loaded & {'PySide6', 'shiboken6', 'superqt', 'pyqtgraph', 'qtawesome'}\n"
+        "qt = loaded & {'PySide6', 'shiboken6', 'pyqtgraph', 'qtawesome'}\n"
         "assert not qt, qt\n"
     )
     done = run_fresh(code, networks / "plain.safetensors", tmp_path)

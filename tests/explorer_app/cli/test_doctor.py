@@ -149,7 +149,7 @@ def test_what_qt_would_use_is_told_without_starting_it(
 def test_doctor_needs_neither_torch_nor_qt() -> None:
     code = (
         "import sys; from explorer_app.cli import main\n"
-        "for name in ('PySide6', 'torch', 'pyqtgraph', 'superqt', 'qtawesome'): sys.modules[name] = None\n"
+        "for name in ('PySide6', 'torch', 'pyqtgraph', 'qtawesome'): sys.modules[name] = None\n"
         "sys.exit(main(['doctor']))\n"
     )
     done = run_fresh(code)

@@ -1,0 +1,48 @@
+"""One line of plain text that is cut with an ellipsis where it does not fit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+
+class ElidedLabel(QLabel):
+    """A label that may be narrower than its text; `text` stays whole.
+
+    Parameters
+    ----------
+    text
+        What it says.
+    mode
+        Where the ellipsis goes.
+    """
+
+    def __init__(
+        self, text: str = "", parent: QWidget | None = None, *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight
+    ) -> None:
+        super().__init__(text, parent)
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    @property
+    def shown_text(self) -> str:
+        """The text as far as it fits."""
+        return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the size of the ellipsis alone."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance("…"), metrics.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the text as a label does, cut to the width."""
+        self.style().drawItemText(
+            QPainter(self),
+            self.contentsRect(),
+            self.alignment().value,
+            self.palette(),
+            self.isEnabled(),
+            self.shown_text,
+            self.foregroundRole(),
+        )

@@ -1,0 +1,36 @@
+"""Names of a package that are fetched from their modules when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__``.
+
+    Parameters
+    ----------
+    package
+        The package's ``__name__``.
+    homes
+        Module below the package -> names that it has.
+    """
+    home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
+
+    def fetch(name: str) -> Any:
+        home = home_of.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return fetch, names

@@ -1,0 +1,43 @@
+"""What happens before the window is on the screen, and what does not: counted, never timed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.own_process import run_python
+
+SHOWN = """
+    import sys
+    import explorer_app.app
+    from explorer_app.cli import main
+
+    class Watched(explorer_app.app.App):
+        def _begin(self, file):
+            print(*sorted(name for name in sys.modules if name.startswith({prefixes!r})))
+            self.window.close()
+
+    explorer_app.app.App = Watched
+    sys.exit(main([]))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    return tmp_path
+
+
+def modules_when_shown(*prefixes: str) -> set[str]:
+    done = run_python(SHOWN.format(prefixes=prefixes))
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_the_window_is_shown_before_torch_and_drivers_and_libraries_that_it_may_not_need_are_imported(home: Path):
+    assert modules_when_shown("torch", "cuda", "pynvml", "pyqtgraph", "qtawesome", "matplotlib", "PIL") == set()
+
+
+def test_the_window_is_shown_without_any_other_command_being_imported(home: Path):
+    commands = {name.removeprefix("explorer_app.cli.") for name in modules_when_shown("explorer_app.cli.")}
+    assert commands == {"arguments", "console", "main", "window"}
