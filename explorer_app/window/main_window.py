@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from PySide6.QtCore import QByteArray, QTimer, Slot
 from PySide6.QtGui import (
@@ -28,6 +28,7 @@ from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.dock import Dock
+from explorer_app.window.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.file_drop import drop_text, dropped
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.latent.latent_panel import LatentPanel
@@ -49,6 +50,8 @@ from explorer_app.window.workspace import Workspace
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
+
+_Panel = TypeVar("_Panel", bound=QWidget)
 
 _FIRST_SIZE = (1600, 980)
 _FRAME = (16, 48)
@@ -99,19 +102,22 @@ class MainWindow(QMainWindow):
         self.actions_by_key[f"theme-{self._settings.values.theme}"].setChecked(True)
         self.actions_by_key["glide"].setChecked(self._settings.values.flick_glide)
 
-        self.latent = LatentPanel()
-        self.sliders = SlidersPanel()
-        self.mix = MixPanel()
+        self._panels = {spec.key: spec.make() for spec in DOCKS}
+        self.latent = self._panel("latent", LatentPanel)
+        self.sliders = self._panel("sliders", SlidersPanel)
+        self.mix = self._panel("mix", MixPanel)
+        self.history = self._panel("history", HistoryStrip)
+        self.performance = self._panel("performance", PerformancePanel)
+        self.layers = self._panel("layers", LayersPanel)
+        self.model = self._panel("model", ModelPanel)
+        self._session_panels = [panel for panel in self._panels.values() if isinstance(panel, SessionPanel)]
         self.canvas = Canvas()
+        self._editors: list[Canvas | SessionPanel] = [self.canvas, *self._session_panels]
         self.canvas.glides = self._settings.values.flick_glide
         self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
             [self.actions_by_key[key] for key in ("save-picture", "keep", "star", "random", "fit", "one-to-one")]
         )
-        self.history = HistoryStrip()
-        self.performance = PerformancePanel()
-        self.layers = LayersPanel()
-        self.model = ModelPanel()
         self.state = CanvasState(self.canvas)
         self.message_view = MessageView(self._messages, self.canvas, theme.px(CAPTION_PX))
         self.top_bar = TopBar(self)
@@ -126,22 +132,31 @@ class MainWindow(QMainWindow):
         around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
         around.addWidget(self.workspace)
         self.setCentralWidget(area)
-        steps = [ActionButton(self.actions_by_key[key], role="flat") for key in ("copy-steps", "save-trace")]
-        buttons = [ActionButton(self.actions_by_key[key]) for key in ("undo", "redo", "save-picture")]
-        buttons.append(ActionButton(self.actions_by_key["export"], role="main"))
-        performance = Dock("performance-dock", "Performance", self.performance, scrolls=False, extras=steps)
-        layers = Dock("layers-dock", "Layers", self.layers, scrolls=False)
-        self.workspace.set_docks(
-            left=[
-                Dock("latent-dock", "Latent", self.latent),
-                Dock("sliders-dock", "Sliders", self.sliders, scrolls=False),
-                Dock("mix-dock", "Mix", self.mix, scrolls=False),
-            ],
-            right=[performance, Dock("model-dock", "Model", self.model, first_height=theme.px(334)), layers],
-            bottom=[Dock("history-dock", "History", self.history, scrolls=False, extras=buttons)],
-            behind={layers: performance},
-        )
+        self.docks = {spec.key: self._make_dock(spec) for spec in DOCKS}
+        sides: dict[str, list[Dock]] = {"left": [], "right": [], "bottom": []}
+        behind: dict[Dock, Dock] = {}
+        for spec in DOCKS:
+            place = spec.places["explore"]
+            sides[place.area].append(self.docks[spec.key])
+            if place.behind:
+                behind[self.docks[spec.key]] = self.docks[place.behind]
+        self.workspace.set_docks(sides["left"], sides["right"], sides["bottom"], behind)
         self.addActions(self.workspace.toggles)
+
+    def _make_dock(self, spec: DockSpec) -> Dock:
+        return Dock(
+            f"{spec.key}-dock",
+            spec.title,
+            self._panels[spec.key],
+            scrolls=spec.scrolls,
+            extras=[ActionButton(self.actions_by_key[key], role=role) for key, role in spec.buttons.items()],
+            first_height=theme.px(spec.first_height),
+        )
+
+    def _panel(self, key: str, kind: type[_Panel]) -> _Panel:
+        panel = self._panels[key]
+        assert isinstance(panel, kind)
+        return panel
 
     def _make_menus(self) -> None:
         self.recent_menu = self._recent_menu(())
@@ -173,9 +188,9 @@ class MainWindow(QMainWindow):
         controller.export_changed.connect(self._show_export)
         controller.thumbnails_changed.connect(self._courier.deliver)
         controller.drifting_changed.connect(self._show_drift)
-        for other in (self.latent, self.sliders, self.mix, self.layers):
+        for other in self._session_panels:
             other.edited.connect(self.canvas.stop_glide)  # one gesture at a time
-        for panel in (self.canvas, self.latent, self.sliders, self.mix, self.layers):
+        for panel in self._editors:
             panel.edited.connect(controller.edit)
             panel.gesture_cancelled.connect(controller.cancel_gesture)
         self.canvas.painted.connect(controller.frame_painted)
@@ -200,17 +215,14 @@ class MainWindow(QMainWindow):
         self.canvas.resized.connect(self.message_view.place)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
-        self._dock("performance-dock").visibilityChanged.connect(self.performance_link.set_on_show)
-        self._dock("layers-dock").visibilityChanged.connect(self.layers.set_on_show)
-        self._dock("layers-dock").visibilityChanged.connect(controller.set_reading_values)
+        self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
+        self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
+        self.docks["layers"].visibilityChanged.connect(controller.set_reading_values)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
         widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
         widget.destroyed.connect(lambda: self._courier.forget(name))
-
-    def _dock(self, name: str) -> Dock:
-        return next(dock for dock in self.workspace.docks if dock.objectName() == name)
 
     # -- what the controller says -----------------------------------------------------------------------------------
 
@@ -224,7 +236,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_session(self) -> None:
-        for panel in (self.canvas, self.latent, self.sliders, self.mix, self.layers):
+        for panel in self._editors:
             panel.show_session(self._controller.session)
         self.actions_by_key["layer"].setChecked(self._controller.session.tap is not None)
 
@@ -247,7 +259,7 @@ class MainWindow(QMainWindow):
         self.canvas.show_model(facts)
         self.canvas.show_frame(controller.frame)
         self.layers.show_frame(controller.frame)
-        for panel in (self.latent, self.sliders, self.mix, self.layers):
+        for panel in self._session_panels:
             panel.show_model(facts, directions)
         self.model.show_model(facts, is_bundled=controller.is_bundled)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
@@ -391,7 +403,7 @@ class MainWindow(QMainWindow):
             window_state=self.workspace.state_text(),
         )
         with contextlib.suppress(RuntimeError):
-            self._dock("performance-dock").visibilityChanged.disconnect(self.performance_link.set_on_show)
+            self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)
         self._speed_timer.stop()
         self.message_view.close()
         self.hide()  # the renderer may have a step to end, and nobody wants to watch that
