@@ -22,7 +22,7 @@ from gpu_backend.model.pickled import PLAIN, Pickled
 from gpu_backend.model.recognised import PROJECTED, not_run
 from gpu_backend.model.records import Foreign, Persistent, TensorRecord
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
-from gpu_backend.model.resample_filters import common_taps
+from gpu_backend.model.resample_filters import common_taps, used_filters
 from gpu_backend.model.shapes import GENERATOR
 from gpu_backend.model.source import Source
 from gpu_backend.model.spec import NetworkSpec
@@ -142,8 +142,9 @@ def _foreign(generator: Foreign) -> Refusal:
 
 
 def _taps(source: Source, modules: Modules) -> tuple[float, ...]:
-    """Read the resample filters, which must be one and the same everywhere."""
-    filters = {name: record for name, record in modules.tensors.items() if name.endswith(".resample_filter")}
+    """Read the resample filters that are applied, which must be one and the same everywhere."""
+    stored = [name for name in modules.tensors if name.endswith(".resample_filter")]
+    filters = {name: modules.tensors[name] for name in used_filters(stored, modules.tensors)}
     check_wrapped(source, filters.values())
     taps = common_taps((name, record.shape, small_values(source, record, name)) for name, record in filters.items())
     if taps is None:

@@ -12,7 +12,7 @@ from gpu_backend.model.assembly import LayerSettings, Settings, assemble
 from gpu_backend.model.found import Found
 from gpu_backend.model.layout import Layout, Placed, Stored
 from gpu_backend.model.mean_w import LATENTS, mean_w
-from gpu_backend.model.resample_filters import common_taps
+from gpu_backend.model.resample_filters import common_taps, used_filters
 from gpu_backend.model.spec import Activation, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.model.stylegan1 import INPUT
 from gpu_backend.model.stylegan1_assembly import StyleGAN1Settings, assemble_stylegan1
@@ -52,7 +52,8 @@ def uniform_settings(
 
 def taps_of(table: TensorTable, layout: Layout, placed: Placed) -> tuple[float, ...] | None:
     """Read the resample filter of a file, None if it holds none."""
-    filters = ((name, table.shapes[name], table.small(name)) for name in placed.filters)
+    names = used_filters(placed.filters, placed.shapes)
+    filters = ((name, table.shapes[name], table.small(name)) for name in names)
     return common_taps(filters, layout.filter_sums)
 
 

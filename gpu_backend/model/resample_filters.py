@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Container, Iterable
 
 from gpu_backend.model.refusal import Refusal, Unsupported
 
@@ -12,6 +13,33 @@ USUAL_TAPS = (0.125, 0.375, 0.375, 0.125)
 
 StoredFilter = tuple[str, tuple[int, ...], list[float]]
 """Name, shape, and values in C order."""
+
+
+_STORED = re.compile(r"synthesis\.b([0-9]{1,4})\.(conv0\.|conv1\.|skip\.)?resample_filter", re.ASCII)
+
+
+def used_filters(names: Collection[str], tensors: Container[str]) -> list[str]:
+    """Choose the filters that a StyleGAN2 in NVIDIA's names applies; filters of other names are all applied.
+
+    Every module has the buffer. ``conv0`` and ``skip`` double features, and a block doubles the picture of the block
+    before it, if that has one. Nothing reads ``conv1``'s, which keeps its default [1, 3, 3, 1] whatever the others are.
+    A 4 x 4 network doubles nothing; its block tells what it was made with.
+
+    Parameters
+    ----------
+    tensors
+        State-dict names of the network.
+    """
+    used, blocks = [], []
+    for name in names:
+        match = _STORED.fullmatch(name)
+        if match is None or match[2] in ("conv0.", "skip."):
+            used.append(name)
+        elif match[2] is None:
+            blocks.append(name)
+            if f"synthesis.b{int(match[1]) // 2}.torgb.weight" in tensors:
+                used.append(name)
+    return used or blocks
 
 
 def common_taps(filters: Iterable[StoredFilter], sums: tuple[float, ...] = (1.0,)) -> tuple[float, ...] | None:
@@ -50,8 +78,10 @@ def fir_taps(values: list[float], shape: tuple[int, ...]) -> tuple[float, ...]:
 
     Raises
     ------
+    Unsupported
+        If the filter is not the outer product of one filter with itself.
     Refusal
-        If the filter is too large, not an outer product, or does not sum to one.
+        If it is too large or does not sum to one.
     """
     if len(shape) not in (1, 2) or not 1 <= shape[0] <= 32 or len(set(shape)) != 1:
         raise Refusal("a resample filter of at most 32 taps", f"its shape is {shape}")
@@ -62,5 +92,5 @@ def fir_taps(values: list[float], shape: tuple[int, ...]) -> tuple[float, ...]:
     if len(shape) == 2:
         error = max(abs(values[i * count + j] - taps[i] * taps[j]) for i in range(count) for j in range(count))
         if not error < 1e-5:
-            raise Unsupported("a separable resample filter", "this one is not")
+            raise Unsupported("a resample filter that is the same along rows and columns", "this one is not")
     return tuple(taps)

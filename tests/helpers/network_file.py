@@ -25,6 +25,7 @@ Container = Literal["pickle", "zip", "stream"]
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _STORAGES = {"float32": "FloatStorage", "float16": "HalfStorage", "float64": "DoubleStorage", "int64": "LongStorage"}
+DEFAULT_TAPS = (0.125, 0.375, 0.375, 0.125)
 _RECONSTRUCT = Global("torch_utils.persistence", "_reconstruct_persistent_obj")
 _ORDERED = Global("collections", "OrderedDict")
 
@@ -225,7 +226,8 @@ class NetworkWriter:
             if name in ("up_filter", "down_filter"):
                 return None
             assert isinstance(self._model.spec, StyleGAN2Spec)
-            taps = np.array(self._model.spec.resample_filter)
+            # Nothing reads that of conv1: the tools leave it at its default.
+            taps = np.array(DEFAULT_TAPS if path.endswith(".conv1") else self._model.spec.resample_filter)
             array = (taps if len(taps) >= 8 else np.outer(taps, taps)).astype(np.float32)
         return self.tensors.parameter(array) if is_parameter else self.tensors.tensor(array)
 

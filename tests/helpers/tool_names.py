@@ -114,10 +114,12 @@ def official_tensors(model: Model) -> Tensors:
     """NVIDIA's state dict, resample filters among it."""
     tensors: Tensors = dict(model.weights)
     taps = np.outer(model.spec.resample_filter, model.spec.resample_filter).astype(np.float32)
+    default = np.outer((1, 3, 3, 1), (1, 3, 3, 1)).astype(np.float32) / 64
     for layer in model.spec.layers:
         tensors[f"synthesis.{layer.name.partition('.')[0]}.resample_filter"] = taps
         if layer.kind != "to_rgb":
-            tensors[f"synthesis.{layer.name}.resample_filter"] = taps
+            # Nothing reads that of conv1: the tools leave it at its default.
+            tensors[f"synthesis.{layer.name}.resample_filter"] = default if layer.kind == "conv" else taps
     return tensors
 
 

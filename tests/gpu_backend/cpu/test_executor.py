@@ -38,6 +38,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "three taps": {"fir": (1, 2, 1), "architecture": "resnet"},
     "lopsided taps": {"fir": (1, 2, 3, 4), "architecture": "resnet"},
     "six taps": {"fir": (1, 5, 10, 10, 5, 1), "resolution": 32},
+    "eight lopsided taps": {"fir": (1, 2, 3, 4, 4, 3, 2, 9), "resolution": 32},
     "twelve taps": {"fir": tuple(range(1, 13)), "architecture": "resnet"},
     "swish": {"activation": "swish", "conv_clamp": 1.0},
     "selu": {"activation": "selu"},
