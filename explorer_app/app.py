@@ -2,6 +2,7 @@
 
 The story of a start::
 
+    ProgramLog           in the command line: uncaught exceptions, stderr, the log file (logs.py)
     MessageLog           so that whatever happens from here on can be told
     Settings             read field by field; cannot fail
     RenderThread         made, not running; nothing heavy is imported
@@ -17,6 +18,7 @@ taken down. Every `close` may be called twice.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -30,16 +32,17 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 import gpu_backend
+from explorer_app import logs
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, spare_what_stays
-from explorer_app.messages import MessageBridge, MessageLog
+from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
-from gpu_backend import LoomError
+from gpu_backend import LoomError, printable, printable_lines
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtWidgets import QApplication, QMessageBox
 
     from explorer_app.rendering.backend import BackendLike
     from explorer_app.rendering.model_loader import ReadModel
@@ -47,7 +50,13 @@ if TYPE_CHECKING:
 
 _DOCUMENTS = (".png", ".loom")
 
+_UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
+"""Of Qt; a dialog there would wait for good."""
+
+EXIT_BUG = 1
 EXIT_NO_WINDOW = 2
+
+_log = logging.getLogger(__name__)
 
 
 class WindowError(LoomError):
@@ -82,6 +91,10 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     ------
     WindowError
         If a library of the system is missing; the sentence names it.
+
+    Returns
+    -------
+    0; EXIT_BUG if the window could not be built or an exception was not caught.
     """
     try:
         from PySide6.QtCore import Qt
@@ -93,22 +106,50 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
             str(error),
         ) from error
     messages = MessageLog()
+    messages.subscribe(write_to_log)
+    log = logs.current()
+    if log is not None and (crash := log.take_crash()):
+        messages.warning("Latent Loom crashed the last time; the details say where.", crash)
     qt_road = QtMessageRoad(messages)
     qt_road.install()
     qt = QApplication.instance()
     if not isinstance(qt, QApplication):
         qt = QApplication(sys.argv[:1])
     qt_road.is_open = True
-    app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
     interrupt = Interrupt(qt.quit)
+    app: App | None = None
     try:
-        app.controller.frame_changed.connect(spare_what_stays, Qt.ConnectionType.SingleShotConnection)
-        app.start(file)
-        return qt.exec()
+        try:
+            app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
+            app.controller.frame_changed.connect(spare_what_stays, Qt.ConnectionType.SingleShotConnection)
+            app.start(file)
+        except Exception as error:
+            _log.error("The window could not be opened.", exc_info=error)
+            if qt.platformName() not in _UNSEEN_PLATFORMS:
+                failed_start_box(error, messages).exec()
+            return EXIT_BUG
+        status = qt.exec()
+        return status or (EXIT_BUG if log is not None and log.uncaught else 0)
     finally:
         interrupt.close()
-        app.close()
+        if app is not None:
+            app.close()
         qt_road.remove()
+
+
+def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
+    """Return the dialog that says why the window could not be opened, with a report as its details."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtWidgets import QMessageBox
+
+    sentence, details = describe(error)
+    said = [f"{message.sentence}\n{message.details}".rstrip() for message in messages.messages]
+    box = QMessageBox(QMessageBox.Icon.Critical, "Latent Loom", "Latent Loom cannot open its window.")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(f"{printable(sentence)}\n\nThe log file has more: {logs.log_path()}")
+    box.setDetailedText("\n\n".join([f"Latent Loom {__version__}", printable_lines(details), *said]))
+    box.setStandardButtons(QMessageBox.StandardButton.Close)
+    return box
 
 
 class App:
@@ -151,27 +192,31 @@ class App:
         self.messages = messages
         self._bridge = MessageBridge(messages)
         self._bridge.install()
-        self.settings = Settings(places.settings, messages)
-        qt.setApplicationName("latentloom")
-        qt.setApplicationDisplayName("Latent Loom")
-        qt.setApplicationVersion(__version__)
-        qt.setDesktopFileName("latentloom")
-        fonts.use(self.settings.values.font)
-        theme.apply(qt, self.settings.values.theme)
-        choice = preferred_choice(self.settings, device, precision)
-        self._renders = RenderThread(backend or Backend(), choice)
-        self.controller = Controller(
-            self._renders,
-            ModelLoader(read or _read_model),
-            self.settings,
-            messages,
-            state_folder=places.state,
-            bundled_model=bundled or _bundled(messages),
-            bundled_seed=0 if bundled else BUNDLED_SEED,
-            choice=choice,
-        )
-        self.window = MainWindow(self.controller, self.settings, messages)
-        self._collector = Collector()
+        try:
+            self.settings = Settings(places.settings, messages)
+            qt.setApplicationName("latentloom")
+            qt.setApplicationDisplayName("Latent Loom")
+            qt.setApplicationVersion(__version__)
+            qt.setDesktopFileName("latentloom")
+            fonts.use(self.settings.values.font)
+            theme.apply(qt, self.settings.values.theme)
+            choice = preferred_choice(self.settings, device, precision)
+            self._renders = RenderThread(backend or Backend(), choice)
+            self.controller = Controller(
+                self._renders,
+                ModelLoader(read or _read_model),
+                self.settings,
+                messages,
+                state_folder=places.state,
+                bundled_model=bundled or _bundled(messages),
+                bundled_seed=0 if bundled else BUNDLED_SEED,
+                choice=choice,
+            )
+            self.window = MainWindow(self.controller, self.settings, messages)
+            self._collector = Collector()
+        except BaseException:
+            self._bridge.remove()
+            raise
 
     def start(self, file: Path | None = None) -> None:
         """Show the window, then begin with everything that takes time."""
@@ -242,7 +287,9 @@ class QtMessageRoad:
                 )
                 sys.stderr.flush()
                 os._exit(EXIT_NO_WINDOW)  # Qt would abort with a core dump next
-            sys.stderr.write(f"{text}\n")
+            _log.critical("Qt: %s", text)
+            if logs.current() is None and sys.stderr is not None:
+                sys.stderr.write(f"{printable_lines(text)}\n")
         elif kind == QtMsgType.QtCriticalMsg:
             self._messages.warning("Qt, which draws the window, met a problem; the details have its words.", text)
         else:

@@ -1,22 +1,28 @@
-"""The one road from log and exception to the user.
+"""Messages for the user: one sentence each, details on demand.
 
-Whatever anyone wants to tell the person goes into a `MessageLog`; it remembers what was said before there was a window,
-and the window subscribes. Warnings of `logging` and exceptions that nobody caught arrive here as well.
+Every part of the app posts to a `MessageLog`. It keeps the messages from before there was a window, and the window
+subscribes. Log records of WARNING and above, which include uncaught exceptions (`explorer_app.logs`), become messages
+through a `MessageBridge`; messages become log records through `write_to_log`.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
+import os
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from types import TracebackType
+from pathlib import Path
 
-from gpu_backend import LoomError
+from gpu_backend import LoomError, printable, printable_lines
+
+_MOST_LETTERS = 200
+"""Of a file name in a sentence."""
+
+_log = logging.getLogger(__name__)
 
 
 class Level(IntEnum):
@@ -49,13 +55,24 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One sentence for the person, particulars on demand, and what can be done. `number` counts up from 1."""
+    """One sentence for the user, details on demand, and what can be done.
+
+    Attributes
+    ----------
+    sentence, details
+        Without control characters, which a file name or a model may hold; the sentence has no line breaks.
+    number
+        Counts up from 1.
+    is_logged
+        Whether the log had it first.
+    """
 
     level: Level
     sentence: str
     details: str = ""
     number: int = 0
     action: Action | None = None
+    is_logged: bool = False
 
 
 Subscriber = Callable[[Message], None]
@@ -82,11 +99,20 @@ class MessageLog:
         with self._lock:
             return tuple(self._messages)
 
-    def post(self, level: Level, sentence: str, details: str = "", action: Action | None = None) -> Message:
+    def post(
+        self,
+        level: Level,
+        sentence: str,
+        details: str = "",
+        action: Action | None = None,
+        *,
+        is_logged: bool = False,
+    ) -> Message:
         """Remember a message and hand it to every subscriber, on the calling thread."""
+        sentence, details = printable(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
-            message = Message(level, sentence, details, self._count, action)
+            message = Message(level, sentence, details, self._count, action, is_logged)
             self._messages.append(message)
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
@@ -142,12 +168,37 @@ def describe(error: BaseException) -> tuple[str, str]:
     trace = "".join(traceback.format_exception(error)).rstrip()
     if isinstance(error, LoomError):
         return error.sentence, error.details
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _is_out_of_memory(error):
         return "There was not enough memory for this; a smaller model or picture needs less.", trace
-    if isinstance(error, OSError) and error.strerror:
-        name = f"{error.filename}: " if error.filename else ""
-        return f"The system refused: {name}{error.strerror}.", trace
+    if isinstance(error, OSError):
+        return _system_sentence(error), trace
     return f"Something went wrong inside Latent Loom ({type(error).__name__}); the details say where.", trace
+
+
+def is_from_outside(error: BaseException) -> bool:
+    """Tell whether the system is the cause (a file, a disk, memory), so that a sentence says it all."""
+    return isinstance(error, LoomError | OSError | MemoryError) or _is_out_of_memory(error)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether a RuntimeError means that there was no memory: torch and threading have no type for it."""
+    words = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+
+
+def _system_sentence(error: OSError) -> str:
+    try:
+        Path.cwd()
+    except OSError:
+        return "The working folder is gone: it was deleted or moved; change to another folder first."
+    name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename or "")
+    name = f"{_clipped(name)}: " if name else ""
+    return f"The system refused: {name}{error.strerror or error}."
+
+
+def _clipped(name: str) -> str:
+    """Return a file name that leaves room for the rest of a sentence."""
+    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS // 2]}…{name[-_MOST_LETTERS // 2 :]}"
 
 
 def without_cpu_advice(sentence: str) -> str:
@@ -157,42 +208,45 @@ def without_cpu_advice(sentence: str) -> str:
 
 
 class MessageBridge(logging.Handler):
-    """Carries log records of WARNING and above, and exceptions that nobody caught, into a MessageLog.
+    """Posts log records of WARNING and above.
 
-    `install` puts it in place, `remove` restores what was there before; both may be called twice.
+    `install` puts it in place, `remove` takes it away; both may be called twice.
     """
 
     def __init__(self, messages: MessageLog) -> None:
         super().__init__(logging.WARNING)
         self._messages = messages
-        self._former: tuple[Callable[..., object], Callable[..., object]] | None = None
 
     def install(self) -> None:
-        """Take over the root logger's warnings, `sys.excepthook` and `threading.excepthook`."""
-        if self._former is None:
-            self._former = (sys.excepthook, threading.excepthook)
-            sys.excepthook = self._uncaught
-            threading.excepthook = self._uncaught_in_thread
+        """Listen to the root logger."""
+        if self not in logging.getLogger().handlers:
             logging.getLogger().addHandler(self)
 
     def remove(self) -> None:
-        """Give back what `install` took."""
-        if self._former is not None:
-            sys.excepthook, threading.excepthook = self._former
-            self._former = None
-            logging.getLogger().removeHandler(self)
+        """Stop listening."""
+        logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Post a log record."""
+        """Post a log record, unless it was a message itself."""
+        if record.name == _log.name:
+            return
         level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARNING
         error = record.exc_info[1] if record.exc_info else None
-        details = "".join(traceback.format_exception(error)).rstrip() if error else f"From {record.name}."
-        self._messages.post(level, record.getMessage(), details)
+        sentence, details = record.getMessage(), f"From {record.name}."
+        if error is not None:
+            sentence, details = describe(error)
+        self._messages.post(level, sentence, details, is_logged=True)
 
-    def _uncaught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if not issubclass(kind, KeyboardInterrupt):
-            self._messages.exception(error.with_traceback(trace))
 
-    def _uncaught_in_thread(self, caught: threading.ExceptHookArgs) -> None:
-        if caught.exc_value is not None and not issubclass(caught.exc_type, SystemExit):
-            self._messages.exception(caught.exc_value)
+_LOG_LEVELS = {
+    Level.NOTE: logging.DEBUG,
+    Level.INFO: logging.INFO,
+    Level.WARNING: logging.WARNING,
+    Level.ERROR: logging.ERROR,
+}
+
+
+def write_to_log(message: Message) -> None:
+    """Subscribe this to a `MessageLog`: its messages become log records, so that the log file has them too."""
+    if not message.is_logged:
+        _log.log(_LOG_LEVELS[message.level], "%s", message.sentence, extra={"details": message.details})

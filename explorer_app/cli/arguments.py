@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
+from explorer_app import logs
 from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
@@ -15,6 +17,20 @@ MAX_SEEDS = 100_000
 
 class UsageError(LoomError):
     """The command line asks for something that does not exist or does not go together."""
+
+
+class _SetLogLevel(argparse.Action):
+    """Takes effect as it is parsed and leaves nothing among the options."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, **{**others, "default": argparse.SUPPRESS})
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        log = logs.current()
+        if log is not None:
+            log.set_level(logs.LEVELS[values])
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,6 +43,13 @@ class Parser(argparse.ArgumentParser):
             epilog=epilog,
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_argument(
+            "--log",
+            action=_SetLogLevel,
+            choices=tuple(logs.LEVELS),
+            metavar="LEVEL",
+            help=f"log to stderr from this level on: {', '.join(logs.LEVELS)} (default: warning)",
         )
 
     def error(self, message: str) -> NoReturn:

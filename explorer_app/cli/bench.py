@@ -27,6 +27,6 @@ def run(words: Sequence[str], console: Console) -> int:
     """Measure, print a table, write files, also of what was measured before Ctrl-C."""
     made = parser()
     options = bench_options_of(made.parse_args(words), shlex.join((*made.prog.split(), *words)))
-    if not run_bench(options, console.note):
+    if not run_bench(options, console.note, console.results):
         raise KeyboardInterrupt
     return 0

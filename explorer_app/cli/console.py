@@ -1,31 +1,46 @@
-"""What the command line says while it works: plain text on stderr, so that stdout stays for results."""
+"""Everything that the command line prints: progress and notes on stderr, results on stdout.
+
+Text from files and file names passes through here, so control characters become escapes here.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TextIO
+
+from gpu_backend import LoomError, printable, printable_lines
+
+
+class OutputError(LoomError):
+    """Standard output is closed or takes no more."""
 
 
 class Console:
-    """Notes, warnings and a progress line.
+    """Notes, warnings, a progress line, and results.
+
+    A stderr that is closed or full loses what is said, and the work goes on; one whose reader has left raises
+    BrokenPipeError.
 
     Parameters
     ----------
     stream
-        Where to; a terminal gets one progress line that is written over, anything else a line each.
+        Stands in for stderr. A terminal gets one progress line that is written over, anything else a line each.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._is_terminal = self._stream.isatty()
+        self._is_terminal = self._stream is not None and self._stream.isatty()
         self._pending = 0
         self._warned: set[str] = set()
 
     def progress(self, text: str) -> None:
         """Show how far something is."""
         if self._is_terminal:
-            self._stream.write("\r" + text.ljust(self._pending))
-            self._stream.flush()
+            text = printable(text)
+            self._write("\r" + text.ljust(self._pending))
             self._pending = len(text)
         else:
             self.note(text)
@@ -38,8 +53,7 @@ class Console:
     def note(self, text: str) -> None:
         """Write a line."""
         self.end_progress()
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        self._write(printable(text) + "\n")
 
     def warn(self, sentence: str) -> None:
         """Write a warning, each once."""
@@ -47,9 +61,78 @@ class Console:
             self._warned.add(sentence)
             self.note(f"Warning: {sentence}")
 
+    def block(self, text: str) -> None:
+        """Write text of several lines."""
+        self.end_progress()
+        self._write(printable_lines(text) + "\n")
+
     def end_progress(self) -> None:
         """Leave the progress line as it is and go on below it."""
         if self._pending:
-            self._stream.write("\n")
-            self._stream.flush()
             self._pending = 0
+            self._write("\n")
+
+    def results(self, lines: Iterable[str]) -> None:
+        """Print the lines that a command was asked for to stdout.
+
+        Raises
+        ------
+        OutputError
+            If stdout is closed or full.
+        BrokenPipeError
+            If its reader has left.
+        """
+        self.end_progress()
+        text = "".join(printable(line) + "\n" for line in lines)
+        if sys.stdout is None:
+            raise OutputError("The result goes to standard output, but that is closed.")
+        encoding = sys.stdout.encoding or "utf-8"
+        with _told():
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            sys.stdout.flush()
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except (OSError, ValueError):  # full, or closed
+            self._stream = None
+
+
+def flush_results() -> None:
+    """Bring printed results to their reader.
+
+    Raises
+    ------
+    OutputError, BrokenPipeError
+        As `Console.results`.
+    """
+    if sys.stdout is not None:
+        with _told():
+            sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"The result could not be printed: {error.strerror}.") from error
+
+
+def discard_unwritten() -> None:
+    """Let what a stream could not write go, so that the interpreter does not try again at its end and complain."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+            continue
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, stream.fileno())
+            os.close(nothing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from explorer_app.cli.arguments import Parser
@@ -26,6 +25,5 @@ def run(words: Sequence[str], console: Console) -> int:
     """Find directions, write their file, print a table."""
     options = direction_options_of(parser().parse_args(words))
     lines = run_directions(options, console.note, console.status)
-    console.end_progress()
-    sys.stdout.write("\n".join(lines) + "\n")
+    console.results(lines)
     return 0

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from explorer_app.app import Places
 from explorer_app.assets import bundled_model
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
 from explorer_app.cli.private_paths import without_home
+from explorer_app.logs import log_path
 from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, read_model
 
@@ -45,11 +47,9 @@ def run(words: Sequence[str], console: Console) -> int:
             raise
         model, named = None, error.sentence
     console.status("Looking for GPUs ...")
-    lines = [*_program(), ("Model", [named]), *report(diagnose(model))]
+    lines = [*_program(), ("Model", [named]), *report(diagnose(model)), *_folders()]
     console.end_progress()
-    text = "\n".join(_laid_out(lines))
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(without_home(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    console.results(without_home(line) for line in _laid_out(lines))
     return 0
 
 
@@ -115,6 +115,14 @@ def _program() -> Iterator[tuple[str, list[str]]]:
     yield "System", [platform.platform()]
     yield "Python", [f"{platform.python_version()} ({platform.python_implementation()}), {platform.machine()}"]
     yield "Qt", [f"{_qt_version()}, platform {qt_platform()}"]
+
+
+def _folders() -> Iterator[tuple[str, list[str]]]:
+    """Yield where this user's files are."""
+    places = Places.of_this_system()
+    yield "Log file", [str(log_path())]
+    yield "Preferences", [str(places.settings)]
+    yield "State folder", [str(places.state)]
 
 
 def qt_platform() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,16 +31,13 @@ def run(words: Sequence[str], console: Console) -> int:
         facts = inspect_model(options.file)
     except ModelFileError as error:
         if not options.json:
-            _write(error.details)
+            console.results(error.details.split("\n"))
         raise
-    _write(json.dumps(dataclasses.asdict(facts), indent=2) if options.json else "\n".join(_lines(facts)))
+    if options.json:
+        console.results(json.dumps(dataclasses.asdict(facts), indent=2).split("\n"))
+    else:
+        console.results(_lines(facts))
     return 0
-
-
-def _write(text: str) -> None:
-    # A name in the file may hold what the terminal's encoding has no letters for.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def _lines(facts: ModelFacts) -> Iterator[str]:
@@ -70,7 +66,8 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
     ]
     width = max(len(label) for label, _ in rows) + 2
     for label, values in rows:
-        yield label.ljust(width) + ("\n" + " " * width).join(_printable(value) for value in values or ["none"])
+        for number, value in enumerate(values or ["none"]):
+            yield (label if number == 0 else "").ljust(width) + value
 
 
 def _classes(facts: ModelFacts) -> list[str]:
@@ -81,8 +78,3 @@ def _classes(facts: ModelFacts) -> list[str]:
     if len(told) > _TOLD:
         told[_TOLD - 2 : -1] = ["…"]
     return [f"{facts.c_dim}, with names from {facts.class_file}:", *told]
-
-
-def _printable(text: str) -> str:
-    """Return a text in which nothing from a file can steer the terminal."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import os
+import logging
 import sys
 from collections.abc import Sequence
 
-from explorer_app.cli.console import Console
+from explorer_app.cli.console import Console, discard_unwritten, flush_results
+from explorer_app.cli.private_paths import without_home
+from explorer_app.logs import ProgramLog
+from explorer_app.messages import describe, is_from_outside
+from explorer_app.version import __version__
 from gpu_backend import LoomError
 
 _COMMANDS = {
@@ -26,27 +31,75 @@ _COMMANDS = {
 
 _WINDOW = "window"
 
+EXIT_BUG = 1
 EXIT_ERROR = 2
 EXIT_STOPPED = 130
+EXIT_NO_READER = 141
+
+_ONLY_PRINT = ("inspect", "doctor")
+"""Commands whose output is all they make: a reader that leaves early has what it wanted."""
+
+_log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; return the exit status: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    name = words[0] if words and words[0] in _COMMANDS else ""
+    """Run a command line and return the exit status.
+
+    0: done. 1: a bug, shown with its traceback. 2: an error, told in one sentence. 130: stopped by Ctrl-C. 141: the
+    reader of the output left before the work was done.
+    """
+    name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
     console = Console()
+    with ProgramLog(console.block) as log:
+        log.watch_fatal_signals()
+        status = _run(name, words, console, log)
+    discard_unwritten()
+    return status
+
+
+def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> int:
+    """Run a command and tell its errors; return the exit status."""
+    command = f"latentloom {name}".rstrip()
+    only_prints = name in _ONLY_PRINT
     try:
-        command = importlib.import_module(f"{__package__}.{_COMMANDS[name] if name else _WINDOW}")
-        status: int = command.run(words[1:] if name else words, console)
-        sys.stdout.flush()
+        try:
+            _log.debug("%s %s: %s", command, __version__, " ".join(words))
+            module = importlib.import_module(f"{__package__}.{_COMMANDS[name] if name else _WINDOW}")
+            status: int = module.run(words, console)
+        except SystemExit as leaving:  # --help and --version
+            only_prints, status = True, leaving.code if isinstance(leaving.code, int) else 0
+        flush_results()
         return status
     except LoomError as error:
-        console.note(f"{f'latentloom {name}'.rstrip()}: {error.sentence}")
+        _log.info("%s: %s", command, error.sentence, extra={"details": error.details})
+        _say(console, f"{command}: {error.sentence}")
         return EXIT_ERROR
     except KeyboardInterrupt:
-        console.note("Stopped.")
+        _say(console, "Stopped.")
         return EXIT_STOPPED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0 if only_prints else EXIT_NO_READER
+    except Exception as error:
+        if is_from_outside(error):
+            sentence, _ = describe(error)
+            _log.info("%s: %s", command, sentence, exc_info=error)
+            _say(console, f"{command}: {sentence}")
+            return EXIT_ERROR
+        _log.error("Uncaught exception.", exc_info=error)
+        place = without_home(str(log.path))
+        _say(console, f"{command}: Something went wrong inside Latent Loom; please report it with what {place} says.")
+        return EXIT_BUG
+
+
+def _say(console: Console, text: str) -> None:
+    """Say why the program ends; that there is no reader is no reason to end otherwise."""
+    with contextlib.suppress(BrokenPipeError):
+        console.note(text)
+
+
+def _command_of(words: list[str]) -> tuple[str, list[str]]:
+    """Return a command and its words; no name for the window. ``--log`` may stand before the command."""
+    first = 2 if words[:1] == ["--log"] else 1 if words and words[0].startswith("--log=") else 0
+    if len(words) > first and words[first] in _COMMANDS:
+        return words[first], words[:first] + words[first + 1 :]
+    return "", words

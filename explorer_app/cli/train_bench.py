@@ -30,5 +30,5 @@ def run(words: Sequence[str], console: Console) -> int:
     """Measure, print a table, write files."""
     made = parser()
     options = train_bench_options_of(made.parse_args(words), shlex.join((*made.prog.split(), *words)))
-    run_train_bench(options, console.note)
+    run_train_bench(options, console.note, console.results)
     return 0

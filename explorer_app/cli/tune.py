@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import math
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -81,8 +80,7 @@ def run(words: Sequence[str], console: Console) -> int:
     finally:
         console.end_progress()
         if found:
-            sys.stdout.write("\n".join(report(found)) + "\n")
-            sys.stdout.flush()
+            console.results(report(found))
             console.note(f"The table is {without_home(str(tuning.path))}.")
     return 0
 

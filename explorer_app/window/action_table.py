@@ -30,6 +30,8 @@ class ActionSpec:
         Key sequences; the first is shown.
     asks
         Method of `Commands` that it calls.
+    tip
+        One sentence; ``{log_path}`` stands for the path of the log file.
     menu
         Where it stands. Inspect and the like may stand in two: `also`.
     needs
@@ -385,6 +387,15 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "copy_report",
         "Help",
         "Copy versions, model, device and messages for a bug report.",
+    ),
+    ActionSpec(
+        "log-folder",
+        "Show &log file",
+        "open",
+        ("Ctrl+Shift+L",),
+        "show_log_folder",
+        "Help",
+        "Open the folder of {log_path}.",
     ),
     ActionSpec(
         "about",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 
+from explorer_app.logs import log_path
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.icons import icon
 
@@ -24,7 +25,8 @@ def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
         action.setShortcuts(sequences)
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         shown = sequences[0].toString(QKeySequence.SequenceFormat.NativeText)
-        action.setToolTip(f"{spec.tip.rstrip('.')} ({shown}).")
+        tip = spec.tip.replace("{log_path}", str(log_path()))
+        action.setToolTip(f"{tip.rstrip('.')} ({shown}).")
         action.setStatusTip("")
         action.setCheckable(spec.checkable)
         ask = getattr(commands, spec.asks)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 
 from explorer_app.controller import Controller
+from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import SetTruncation, ZeroSliders
 from explorer_app.session.session import Session
@@ -235,6 +236,13 @@ class Commands(QObject):
         text = report(self._controller.facts, self._controller.device, self._messages.messages)
         QGuiApplication.clipboard().setText(text)
         self._messages.info("The report is on the clipboard.")
+
+    def show_log_folder(self) -> None:
+        """Open the folder of the log file; where the system cannot, say where it is."""
+        path = log_path()
+        folder = path.parent
+        if not folder.is_dir() or not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            self._messages.info(f"The log file is {path}.")
 
     # -- dialogs ----------------------------------------------------------------------------------------------------
 

@@ -9,16 +9,24 @@ from collections.abc import Callable, Sequence
 
 from gpu_backend.bench.options import BenchOptions, add_bench_options, bench_options_of
 from gpu_backend.errors import LoomError
+from gpu_backend.plain_text import printable
 
 DESCRIPTION = "Measure this renderer beside the same network in plain PyTorch; Ctrl-C keeps what was measured."
 EXIT_ERROR = 2
 EXIT_STOPPED = 130
 
 
-def run_bench(options: BenchOptions, say: Callable[[str], None]) -> bool:
-    """Measure what the options ask for; the table goes to stdout, `say` hears how far it is.
+def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]) -> bool:
+    """Measure what the options ask for, write the files, then show the table.
 
     Returns whether all of it was measured: not if Ctrl-C ended it, which keeps what there is.
+
+    Parameters
+    ----------
+    say
+        Gets progress and notes, a line each.
+    show
+        Gets the lines of the table.
 
     Raises
     ------
@@ -35,12 +43,13 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> bool:
     if options.out is not None:
         make_folder(options.out)  # before minutes are spent
     report = run_suite(options, lambda what: say(f"measuring: {what}"))
-    sys.stdout.write(table(report))
-    if options.out is not None:
+    lines = table(report).splitlines()
+    if options.out is not None:  # first: whoever reads the table may leave
         files, problem = write_files(report, options.out)
         if problem:
-            sys.stdout.write(f"skipped: plots: {problem}\n")
+            lines.append(f"skipped: plots: {problem}")
         say(f"written: {', '.join(str(file) for file in files)}")
+    show(lines)
     return all(item.reason != STOPPED for item in report.skipped)
 
 
@@ -51,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_bench_options(parser)
     parsed = parser.parse_args(words)
     try:
-        is_whole = run_bench(bench_options_of(parsed, shlex.join((*parser.prog.split(), *words))), _say)
+        is_whole = run_bench(bench_options_of(parsed, shlex.join((*parser.prog.split(), *words))), _say, _show)
     except LoomError as error:
         _say(f"{parser.prog}: {error.sentence}")
         return EXIT_ERROR
@@ -59,5 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(printable(text) + "\n")
     sys.stderr.flush()
+
+
+def _show(lines: Sequence[str]) -> None:
+    sys.stdout.write("".join(printable(line) + "\n" for line in lines))
+    sys.stdout.flush()

@@ -13,8 +13,9 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, qInfo, qWarning
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.app import App, Interrupt, Places, QtMessageRoad
+from explorer_app.app import App, Interrupt, Places, QtMessageRoad, failed_start_box
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.logs import log_path
 from explorer_app.messages import Level, MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.edits import GoToSeed
@@ -274,6 +275,88 @@ def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
     (session,) = tmp_path.rglob("session.loom")
     assert load_session(session).position == Position(42.0, 42.0)
     assert list(tmp_path.rglob("settings.json"))
+
+
+START = """
+    import sys
+    import explorer_app.app
+    from explorer_app.cli import main
+    {}
+    sys.exit(main(["--log", "warning"]))
+"""
+
+
+def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_the_status(own_folders: Path):
+    done = run_python(
+        START.format("""
+    import explorer_app.window.main_window
+    def fail(*others): raise ValueError("no window today")
+    explorer_app.window.main_window.MainWindow = fail
+    """)
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("ERROR explorer_app.app: The window could not be opened.\n    Traceback")
+    assert "ValueError: no window today" in done.stderr
+    assert "ValueError: no window today" in log_path().read_text()
+
+
+def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_folders: Path):
+    done = run_python(
+        START.format("""
+    import threading
+    from PySide6.QtCore import QTimer
+
+    class Watched(explorer_app.app.App):
+        def start(self, file=None):
+            super().start(file)
+            self.messages.subscribe(lambda message: print(message.level.name, message.sentence))
+            QTimer.singleShot(0, self.window, self.fail)
+            self.controller.frame_changed.connect(self.window.close)
+
+        def fail(self):
+            thread = threading.Thread(target=lambda: 1 / 0, name="worker")
+            thread.start()
+            thread.join()
+            raise ValueError("in a slot")
+
+    explorer_app.app.App = Watched
+    """)
+    )
+    text = log_path().read_text()
+    for told in (done.stderr, text):
+        assert "explorer_app.logs: Uncaught exception in thread worker.\n    Traceback" in told
+        assert "explorer_app.logs: Uncaught exception.\n    Traceback" in told
+    assert done.stdout.count("ERROR Something went wrong inside Latent Loom") == 2
+    assert done.returncode == 1, "the window was closed by hand, but not all is well"
+
+
+def test_the_dialog_of_a_failed_start_has_the_details(qtbot: Any):
+    messages = MessageLog()
+    messages.warning("The preferences cannot be read.", "byte 7")
+    try:
+        raise ValueError("no window\x1b today")
+    except ValueError as error:
+        box = failed_start_box(error, messages)
+    qtbot.addWidget(box)
+    assert "ValueError" in box.informativeText()
+    assert str(log_path()) in box.informativeText()
+    assert "ValueError: no window\\x1b today" in box.detailedText()
+    assert "byte 7" in box.detailedText()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSEGV that a process can send to itself")
+def test_a_crash_leaves_the_stacks_of_all_threads(own_folders: Path):
+    done = run_python(
+        START.format("""
+    import os, signal
+    class Crashes(explorer_app.app.App):
+        def start(self, file=None): os.kill(os.getpid(), signal.SIGSEGV)
+    explorer_app.app.App = Crashes
+    """)
+    )
+    assert done.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+    assert "in start" in done.stderr
 
 
 def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_made(

@@ -1,11 +1,20 @@
 import logging
-import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from explorer_app.messages import Action, Level, Message, MessageBridge, MessageLog, describe
+from explorer_app.messages import (
+    Action,
+    Level,
+    Message,
+    MessageBridge,
+    MessageLog,
+    describe,
+    is_from_outside,
+    write_to_log,
+)
 from gpu_backend import RequestError
 
 
@@ -81,32 +90,66 @@ def test_warnings_of_the_log_reach_the_user(told: MessageLog, bridge: MessageBri
     assert "some.library" in told.messages[0].details
 
 
-def test_exceptions_that_nobody_caught_reach_the_user(told: MessageLog, bridge: MessageBridge):
-    try:
-        raise ValueError("inside")
-    except ValueError as error:
-        sys.excepthook(ValueError, error, error.__traceback__)
-
-    def fail() -> None:
-        raise RequestError("From a thread.")
-
-    thread = threading.Thread(target=fail)
-    thread.start()
-    thread.join()
-    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+def test_uncaught_exceptions_in_the_log_become_messages(
+    told: MessageLog, bridge: MessageBridge, caplog: pytest.LogCaptureFixture
+):
+    for error in (ValueError("inside"), RequestError("It has no row 14.")):
+        logging.getLogger("explorer_app.logs").error("Uncaught exception.", exc_info=error)
+    caplog.clear()
     assert [message.level for message in told.messages] == [Level.ERROR, Level.ERROR]
     assert "inside" in told.messages[0].details
-    assert told.messages[1].sentence == "From a thread."
+    assert told.messages[1].sentence == "It has no row 14."
 
 
-def test_the_road_is_taken_down_as_it_was_found(told: MessageLog):
-    before = (sys.excepthook, threading.excepthook, list(logging.getLogger().handlers))
+def test_the_bridge_is_taken_down_as_it_was_found(told: MessageLog):
+    before = list(logging.getLogger().handlers)
     bridge = MessageBridge(told)
     bridge.install()
     bridge.install()
     bridge.remove()
     bridge.remove()
-    assert (sys.excepthook, threading.excepthook, list(logging.getLogger().handlers)) == before
+    assert list(logging.getLogger().handlers) == before
+
+
+def test_each_message_is_logged_once_and_each_record_becomes_one_message(
+    told: MessageLog, bridge: MessageBridge, caplog: pytest.LogCaptureFixture
+):
+    told.subscribe(write_to_log)
+    told.warning("Posted.", "with details")
+    logging.getLogger("some.library").warning("Logged.")
+    assert [record.getMessage() for record in caplog.records] == ["Posted.", "Logged."]
+    assert [message.sentence for message in told.messages] == ["Posted.", "Logged."]
+    caplog.clear()
+
+
+def test_text_from_files_cannot_forge_a_message(told: MessageLog):
+    message = told.error("Model \x1b[31m\nSaved.\u202e is gone", "line\x07 1\nline 2")
+    assert message.sentence == r"Model \x1b[31m\nSaved.\u202e is gone"
+    assert message.details == "line\\x07 1\nline 2"
+
+
+def test_a_long_file_name_leaves_room_for_the_reason():
+    sentence, _ = describe(OSError(36, "File name too long", "x" * 5000))
+    assert len(sentence) < 300
+    assert sentence.endswith("File name too long.")
+
+
+def test_a_deleted_working_folder_is_named_as_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def gone() -> Path:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "cwd", gone)
+    assert "working folder is gone" in describe(FileNotFoundError(2, "No such file or directory", "out"))[0]
+
+
+def test_memory_that_torch_or_a_thread_lacks_is_told_as_such():
+    for error in (
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("can't start new thread"),
+    ):
+        assert "not enough memory" in describe(error)[0]
+        assert is_from_outside(error)
+    assert not is_from_outside(RuntimeError("odd"))
 
 
 def test_a_message_may_say_what_can_be_done(told: MessageLog):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpu_backend.training.benchmark.options import TrainBenchOptions
 
 
-def run_train_bench(options: TrainBenchOptions, say: Callable[[str], None]) -> None:
-    """Measure what the options ask for; the table goes to stdout, `say` hears how far it is.
+def run_train_bench(
+    options: TrainBenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]
+) -> None:
+    """Measure what the options ask for, write the files, then show the table.
+
+    Parameters
+    ----------
+    say
+        Gets progress and notes, a line each.
+    show
+        Gets the lines of the table.
 
     Raises
     ------
@@ -24,10 +32,10 @@ def run_train_bench(options: TrainBenchOptions, say: Callable[[str], None]) -> N
     if options.out is not None:
         make_folder(options.out)  # before minutes are spent
     report = run_suite(options, say)
-    sys.stdout.write(table(report))
-    if options.out is None:
-        return
-    files, problem = write_files(report, options.out)
-    if problem:
-        sys.stdout.write(f"skipped: plot: {problem}\n")
-    say(f"written: {', '.join(str(file) for file in files)}")
+    lines = table(report).splitlines()
+    if options.out is not None:  # first: whoever reads the table may leave
+        files, problem = write_files(report, options.out)
+        if problem:
+            lines.append(f"skipped: plot: {problem}")
+        say(f"written: {', '.join(str(file) for file in files)}")
+    show(lines)

@@ -12,7 +12,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[BenchOptions] = []
 
-    def noted(options: BenchOptions, say: object) -> bool:
+    def noted(options: BenchOptions, say: object, show: object) -> bool:
         runs.append(options)
         return "--quick" not in options.command  # that one is stopped
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from explorer_app.app import Places
 from explorer_app.cli import doctor
+from explorer_app.cli.private_paths import without_home
+from explorer_app.logs import log_path
 from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, KernelDiagnosis, PlainLayer
 from tests.explorer_app.cli.test_commands import run_fresh
@@ -109,6 +112,8 @@ def test_doctor_prints_a_report_without_personal_paths(
     assert str(home) not in outcome.out
     assert f"~{os.sep}.cache{os.sep}latentloom" in outcome.out
     assert "Model          bundled, 16 x 16" in outcome.out
+    assert without_home(f"Log file       {log_path()}\n") in outcome.out
+    assert without_home(f"State folder   {Places.of_this_system().state}\n") in outcome.out
     assert max(map(len, outcome.out.splitlines())) < 300
 
 

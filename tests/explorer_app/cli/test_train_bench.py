@@ -13,7 +13,7 @@ from tests.helpers.command import Command
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[TrainBenchOptions] = []
-    monkeypatch.setattr(train_bench, "run_train_bench", lambda options, say: runs.append(options))
+    monkeypatch.setattr(train_bench, "run_train_bench", lambda options, say, show: runs.append(options))
     return runs
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog
 from pytestqt.qtbot import QtBot
 
+from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import MoveTo, SetSlider, SetTruncation, ZeroSliders
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.settings import RecentModel, Settings
+from explorer_app.window import commands
 from explorer_app.window.about import AboutDialog
 from explorer_app.window.commands import MODEL_FILES, picture_name
 from explorer_app.window.export_dialog import ExportDialog
@@ -128,7 +130,7 @@ def test_every_menu_holds_its_actions(window: MainWindow) -> None:
     assert texts("File")[:2] == ["Open model…", "Open recent"]
     assert {"Latent", "Sliders", "Mix", "Performance", "Model", "History", "Reset layout"} <= set(texts("View"))
     assert "Open model…" in texts("Model")
-    assert texts("Help") == ["Shortcuts", "Copy report", "About Latent Loom"]
+    assert texts("Help") == ["Shortcuts", "Copy report", "Show log file", "About Latent Loom"]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +145,26 @@ def test_dialogs_open_once_and_do_not_block(window: MainWindow, key: str, kind: 
     assert len(dialogs) == 1
     QTest.keyClick(dialogs[0], Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not window.findChildren(kind))
+
+
+def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(
+    window: MainWindow, messages: MessageLog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    path = tmp_path / "logs" / "latentloom.log"
+    monkeypatch.setattr(commands, "log_path", lambda: path)
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url.toLocalFile())
+        return True
+
+    monkeypatch.setattr(commands.QDesktopServices, "openUrl", open_url)
+    window.actions_by_key["log-folder"].trigger()
+    assert messages.messages[-1].sentence == f"The log file is {path}."
+    path.parent.mkdir()
+    window.actions_by_key["log-folder"].trigger()
+    assert opened == [str(path.parent)]
+    assert str(log_path()) in window.actions_by_key["log-folder"].toolTip()
 
 
 def test_the_report_is_copied(window: MainWindow, messages: MessageLog) -> None:

@@ -1,0 +1,19 @@
+"""Text from files, made safe to show: model files, file names and error messages may hold any character.
+
+A terminal obeys escape sequences, a line break forges a line of its own, and a bidirectional override shows letters in
+another order than they are stored in. `printable` writes such characters as escapes.
+"""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, with every control and format character as an escape such as ``\x1b``."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text whose line breaks stay and whose other control and format characters are escapes."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n"))

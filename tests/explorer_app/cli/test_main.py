@@ -1,0 +1,212 @@
+"""How a command line ends: one sentence on stderr and a status that tells the truth."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from explorer_app import logs
+from explorer_app.cli import render
+from explorer_app.cli.console import Console
+from explorer_app.cli.main import main
+from gpu_backend import RequestError
+from tests.explorer_app.cli.test_commands import run_fresh
+from tests.helpers.command import Command
+
+Run = Callable[[Sequence[str], Console], int]
+
+
+class Full(io.StringIO):
+    """A stream on a full disk."""
+
+    def flush(self) -> None:
+        if self.getvalue():
+            raise OSError(28, "No space left on device")
+
+
+class Unread(io.StringIO):
+    """A pipe whose reader has left."""
+
+    def flush(self) -> None:
+        if self.getvalue():
+            raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.fixture
+def as_render(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
+    """Put a function in the place of ``latentloom render``."""
+    return lambda run: monkeypatch.setattr(render, "run", run)
+
+
+def fails(error: BaseException) -> Run:
+    def run(words: Sequence[str], console: Console) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "part"),
+    [
+        (RequestError("It has no row 14."), 2, "latentloom render: It has no row 14.\n"),
+        (OSError(28, "No space left on device", "out/a.png"), 2, "out/a.png: No space left on device.\n"),
+        (MemoryError(), 2, "There was not enough memory for this"),
+        (RuntimeError("can't start new thread"), 2, "There was not enough memory for this"),
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+        (BrokenPipeError(), 141, ""),
+    ],
+)
+def test_each_end_has_its_status_and_at_most_a_sentence(
+    command: Command, as_render: Callable[[Run], None], error: BaseException, status: int, part: str
+) -> None:
+    as_render(fails(error))
+    outcome = command("render")
+    assert outcome.status == status
+    assert part in outcome.err
+    assert outcome.err.count("\n") == (1 if part else 0)
+
+
+def test_a_bug_shows_its_traceback_and_names_the_log_file(
+    command: Command, as_render: Callable[[Run], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    as_render(fails(KeyError("x")))
+    outcome = command("render")
+    assert outcome.status == 1
+    assert "    KeyError: 'x'\n" in outcome.err
+    assert outcome.err.endswith("latentloom.log says.\n")
+    assert "KeyError: 'x'" in logs.log_path().read_text()
+    caplog.clear()
+
+
+def test_text_of_a_file_that_is_named_or_read_cannot_steer_the_terminal(
+    command: Command, as_render: Callable[[Run], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "a\x1b[2J\nlatentloom: All is well.\u202e.pkl"
+    path.write_bytes(b"not a model")
+    for words in (("inspect", path), ("render", "--network", path), (tmp_path / "no\nfile\x1b.pkl",)):
+        assert not {"\x1b", "\u202e"} & set(command(*words).sentence)
+
+    def run(words: Sequence[str], console: Console) -> int:
+        console.warn("w_avg of \x1b[31mred\nforged")
+        console.results(["class \x07\nforged"])
+        return 0
+
+    as_render(run)
+    outcome = command("render")
+    assert (outcome.out, outcome.err) == ("class \\x07\\nforged\n", "Warning: w_avg of \\x1b[31mred\\nforged\n")
+
+
+@pytest.mark.parametrize(("stream", "status"), [(Full, 2), (Unread, 0)])
+def test_results_that_cannot_be_printed_are_told(
+    stream: type[io.StringIO], status: int, networks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    monkeypatch.setattr(sys, "stdout", stream())
+    assert main(["inspect", str(networks / "plain.safetensors")]) == status
+    assert errors.getvalue().count("\n") == (1 if status else 0)
+    monkeypatch.setattr(sys, "stdout", stream())
+    assert main(["--help"]) == status
+
+
+def test_a_closed_stdout_is_told(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["inspect", str(networks / "plain.safetensors")]) == 2
+    assert "standard output, but that is closed" in errors.getvalue()
+
+
+def test_work_goes_on_where_nothing_can_be_said(
+    as_render: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+
+    def run(words: Sequence[str], console: Console) -> int:
+        for number in range(3):
+            console.progress(f"{number} of 3")
+            done.append(number)
+        return 0
+
+    as_render(run)
+    for stream in (Full(), None):
+        done.clear()
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["render"]) == 0
+        assert done == [0, 1, 2]
+
+
+def test_a_reader_of_the_progress_that_leaves_ends_the_work_with_a_status_of_its_own(
+    as_render: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(words: Sequence[str], console: Console) -> int:
+        console.note("1 of 800")
+        return 0
+
+    as_render(run)
+    monkeypatch.setattr(sys, "stderr", Unread())
+    assert main(["render"]) == 141
+    as_render(fails(RequestError("It has no row 14.")))
+    assert main(["render"]) == 2, "the error counts for more than that nobody read it"
+
+
+@pytest.mark.parametrize(
+    "words", [("--log", "debug", "render"), ("--log=debug", "render"), ("render", "--log", "debug")]
+)
+def test_log_may_stand_before_or_after_the_command(command: Command, words: tuple[str, ...]) -> None:
+    outcome = command(*words)
+    assert outcome.status == 2
+    assert "latentloom render: the following arguments are required" in outcome.err
+
+
+def test_log_shows_what_is_logged(command: Command, networks: Path) -> None:
+    err = command("inspect", "--log", "info", networks / "none.pkl").err
+    assert "INFO explorer_app.cli.main: latentloom inspect: " in err
+    assert "choose from" in command("inspect", "--log", "loud", networks).sentence
+
+
+def test_log_leaves_nothing_among_the_options_of_a_training(command: Command, tmp_path: Path) -> None:
+    sentence = command("train", "--log", "error", "--out", tmp_path, "--resolution", "3").sentence
+    assert "log" not in sentence
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
+    code = (
+        "import os, signal, sys, explorer_app.__main__ as start\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'explorer_app.cli.console': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "sys.exit(start.main())\n"
+    )
+    done = run_fresh(code)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_behind_stdout_ends_the_process_with_a_sentence(networks: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "explorer_app", "inspect", str(networks / "plain.safetensors")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+    assert done.returncode == 2
+    assert done.stderr == "latentloom inspect: The result could not be printed: No space left on device.\n"
+
+
+def test_the_way_a_signal_is_answered_is_given_back(command: Command) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    command("--version")
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,25 @@
+import pytest
+
+from gpu_backend import printable, printable_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ψ × – ünïcödé 猫", "ψ × – ünïcödé 猫"),
+        ("\x1b[2Jred", r"\x1b[2Jred"),
+        ("a\nb\r", r"a\nb\r"),
+        ("\x9b31m", r"\x9b31m"),
+        ("abc\u202egnp.exe", r"abc\u202egnp.exe"),
+        ("\u2028", r"\u2028"),
+        ("\udcff", r"\udcff"),
+        ("\x00\x7f", r"\x00\x7f"),
+    ],
+)
+def test_control_and_format_characters_become_escapes(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert printable(shown) == shown
+
+
+def test_line_breaks_of_several_lines_stay() -> None:
+    assert printable_lines("a\x1b\r\n\tb\rc") == "a\\x1b\n    b\\rc"
