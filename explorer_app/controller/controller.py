@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
@@ -25,10 +24,13 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.session.edits import AddSource, Edit, GoToSeed
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, MoveTo
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
-from gpu_backend import MAX_KEPT, SEED_COUNT, RenderRequest
+from gpu_backend import MAX_KEPT, SEED_COUNT, RecipeBudget, RenderRequest, RequestError, spend_latent
+
+_DRIFT = "drift"
+"""The source of the edits of drifting."""
 
 
 class Controller(FileControl):
@@ -105,22 +107,23 @@ class Controller(FileControl):
     # -- gestures ---------------------------------------------------------------------------------------------------
 
     @Slot(object, bool)
-    def edit(self, edit: Edit, final: bool = True) -> None:
-        """Apply an edit. Edits that are not final are one gesture with the final one after them, and one undo step.
+    def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
+        """Apply an edit of a source: a panel, the canvas, a controller.
 
-        A final edit with no gesture before it (a key, a click) is a step of its own; steps of the same slider within
-        600 ms of each other are one.
+        Edits that are not final are one gesture with the final one after them, and one undo step. Gestures of other
+        sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
+        click) is a step of its own; steps of the same slider within 600 ms of each other are one.
         """
-        if self._drift.is_on and not self._editor.is_gesturing:
-            self._editor.settle("Drift")  # so that what the hand does is a step of its own, and not the way until then
-        self._editor.edit(edit, final, self._clock())
-        self._show(live=not final)
+        if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
+            self._editor.finish(_DRIFT)  # so that undo takes back what the hand does, and not the way until then
+        self._editor.edit(edit, final, self._clock(), source)
+        self._show(live=self._editor.is_gesturing())
 
     @Slot()
-    def cancel_gesture(self) -> None:
-        """Bring back what was before the gesture under way; nothing happens if there is none."""
-        if self._editor.cancel():
-            self._show()
+    def cancel_gesture(self, source: str | None = None) -> None:
+        """Bring back what was before the newest gesture of a source, None for any; nothing happens without one."""
+        if self._editor.cancel(source):
+            self._show(live=self._editor.is_gesturing())
 
     @Slot()
     def undo(self) -> None:
@@ -160,6 +163,13 @@ class Controller(FileControl):
             return
         count = 1 + sum(source.label.startswith("kept ") for source in self.session.mix)
         source = Source(kept_latent(self.session), (0.0,) * self.facts.num_ws, f"kept {count}")
+        try:
+            budget = RecipeBudget()
+            for item in (*self.session.mix, source):
+                spend_latent(item.latent, budget, 1)
+        except RequestError as error:
+            self._messages.warning(f"The mix is full; remove a source to keep another. {error.sentence}")
+            return
         self.edit(AddSource(source, "Keep current"))
 
     @Slot()
@@ -203,7 +213,7 @@ class Controller(FileControl):
         self._stop_drifting()
         self._editor.finish()
         if move():
-            self._editor.wander(self._adapted(self.session))
+            self._editor.set_transient(self._adapted(self.session))
             self._follow_model()
         self._show()
 
@@ -222,15 +232,14 @@ class Controller(FileControl):
     def _stop_drifting(self) -> None:
         if self._drift.is_on:
             self._drift.stop()
-            self._editor.finish()
-            self._editor.settle("Drift")
+            self._editor.finish(_DRIFT)
             self.drifting_changed.emit()
 
     def _drifted(self, seeds: float) -> None:
-        if self._editor.is_walking:
-            return  # the hand has it
+        if self._editor.is_moving(PLACE, besides=_DRIFT):
+            return  # a hand walks
         place = Position(self.session.position.x + seeds, self.session.position.y)
-        self._editor.wander(replace(self.session, position=place, held=()))
+        self._editor.edit(MoveTo(place, "Drift"), False, self._clock(), _DRIFT)
         self._show(live=True)
 
     def _adapted(self, session: Session) -> Session:
@@ -246,7 +255,7 @@ class Controller(FileControl):
                 self._tell_session()
         else:
             self._tell()
-            self._autosave.remember(self.session)
+        self._autosave.remember(self.session)
 
     @Slot(object)
     def _take_kept(self, kept: Kept) -> None:
@@ -319,17 +328,17 @@ class Controller(FileControl):
         self._editor.finish()
         step = self._editor.history.current
         if step is not None and step.session.model.model_id == news.facts.model_id != self.session.model.model_id:
-            self._editor.wander(self._adapted(step.session))  # undo and the like led to it
+            self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
             self._show()
             return
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
         fitted = adapt(former, news.facts, before.usual_cutoff if before is not None and is_of_before else None)
         if former.model.model_id in ("", news.facts.model_id):
-            self._editor.adopt(fitted.session)
+            self._editor.amend(fitted.session)
         else:
-            self._editor.wander(fitted.session)
-            self._editor.settle(f"Open {news.facts.name}")
+            self._editor.set_transient(fitted.session)
+            self._editor.commit(f"Open {news.facts.name}")
         if fitted.changes:
             self._messages.info(f"The session was fitted to {news.facts.name}: {', '.join(fitted.changes)}.")
         self._show()
@@ -349,6 +358,6 @@ class Controller(FileControl):
         if restoring.model.model_id != facts.model_id:
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         self._editor.finish()
-        self._editor.wander(fitted.session)
-        self._editor.settle("Restore")
+        self._editor.set_transient(fitted.session)
+        self._editor.commit("Restore")
         self._show()

@@ -1,50 +1,51 @@
-"""The session, its history and the gesture under way: what an edit does to them. No Qt; the caller brings the clock."""
+"""The session, its history and the gestures under way: what an edit does to them. No Qt; the caller brings the clock.
+
+Several hands may move at once: the mouse, a slider, a controller. Each source of edits has gestures of its own, and
+each gesture becomes one step when it ends, whatever number of edits it had. Two sessions make that possible:
+
+- the committed session holds what ended, and is what steps of the history hold;
+- the session that is shown is the committed one with the newest edit of every gesture under way applied to it.
+
+So a step never holds half of another gesture, and undo takes back exactly one of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from explorer_app.session.edits import (
-    Edit,
-    MoveTo,
-    RemoveSource,
-    SetRowRange,
-    SetSlider,
-    SetSource,
-    SetStrengths,
-    SetTap,
-    SetTransform,
-    SetTruncation,
-)
+from explorer_app.session.edits import Edit, RemoveSource
 from explorer_app.session.history import History
 from explorer_app.session.session import Session
 
 MERGE_S = 0.6
-"""Steps of the same thing within this time of each other are one."""
+"""Nudges of one thing within this time of each other are one step."""
+
+_Key = tuple[str, Hashable]
+"""A source, and what it moves."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Gesture:
-    """What is being dragged, and the session before."""
+    """A gesture under way: its label, and its newest edit, which makes the earlier ones void."""
 
-    target: Hashable
     label: str
-    before: Session
+    edit: Edit
 
 
 class Editor:
-    """Applies edits. One drag is one step of the history, whatever number of edits it has."""
+    """Applies edits. One gesture is one step of the history, whatever number of edits it has."""
 
     def __init__(self, session: Session | None = None) -> None:
-        self._session = session or Session()
+        self._committed = self._session = session or Session()
         self._history = History().added(self._session, "Start")
-        self._gesture: _Gesture | None = None
-        self._last_step: tuple[Hashable, float, int] | None = None
+        self._gestures: dict[_Key, _Gesture] = {}
+        """The one with the newest edit comes last."""
+        self._last_nudge: tuple[Hashable, float, int] | None = None
 
     @property
     def session(self) -> Session:
-        """The session as it is now, in the middle of a gesture too."""
+        """The session as it is now, in the middle of gestures too."""
         return self._session
 
     @property
@@ -57,75 +58,82 @@ class Editor:
         """(session, label) of what was kept, oldest first."""
         return tuple((entry.session, entry.label) for entry in self._history.kept)
 
-    @property
-    def is_gesturing(self) -> bool:
-        """Whether a gesture is under way."""
-        return self._gesture is not None
+    def is_gesturing(self, *, besides: str | None = None) -> bool:
+        """Return whether a gesture is under way, other than those of the source `besides`."""
+        return any(source != besides for source, _ in self._gestures)
 
-    @property
-    def is_walking(self) -> bool:
-        """Whether the gesture under way walks the plane."""
-        return self._gesture is not None and self._gesture.target is MoveTo
+    def is_moving(self, target: Hashable, *, besides: str = "") -> bool:
+        """Return whether a gesture under way moves a target, other than one of the source `besides`."""
+        return any(moved == target and source != besides for source, moved in self._gestures)
 
-    def edit(self, edit: Edit, final: bool, now_s: float) -> None:
-        """Apply an edit; a final one ends its gesture, or is a step of its own if there is none."""
-        target = _target(edit)
-        if self._gesture is not None and self._gesture.target != target:
-            self.finish()
+    def edit(self, edit: Edit, final: bool, now_s: float, source: str = "") -> None:
+        """Apply an edit of a source.
+
+        Edits that are not final are one gesture with those of the same source and target around them. A final edit
+        ends its gesture, or is a step of its own if there is none.
+        """
+        key = (source, edit.target)
+        gesture = self._gestures.pop(key, None)
         if not final:
-            if self._gesture is None:
-                self._gesture = _Gesture(target, edit.label, self._session)
+            self._gestures[key] = _Gesture(gesture.label if gesture else edit.label, edit)
             self._session = edit.apply(self._session)
             return
-        was_live = self._gesture is not None
-        is_nudge = not was_live and _is_nudge(edit, self._session)
-        self._session = edit.apply(self._session)
-        if was_live:
-            self.finish()
-        elif self._continues(target, now_s) and is_nudge:
-            self._history = self._history.amended(self._session)
-        else:
-            self.settle(edit.label)
-        self._last_step = (target, now_s, self._history.next_number) if is_nudge else None
-
-    def finish(self) -> None:
-        """End the gesture under way as a step; a gesture that changed nothing leaves none."""
-        gesture, self._gesture = self._gesture, None
-        self._last_step = None
-        if gesture is not None and gesture.before != self._session:
-            self.settle(gesture.label)
-
-    def cancel(self) -> bool:
-        """Bring back what was before the gesture; return whether there was one."""
-        gesture, self._gesture = self._gesture, None
+        # Gestures of other sources on the same thing end first: the final edit is newer. Indices of sources shift when
+        # one is removed, so all gestures end before.
+        for other in [key for key in self._gestures if key[1] == edit.target or isinstance(edit, RemoveSource)]:
+            self._commit(self._gestures.pop(other))
+        is_nudge = gesture is None and edit.is_nudge(self._session)
         if gesture is not None:
-            self._session = gesture.before
-        return gesture is not None
+            self._commit(_Gesture(gesture.label, edit))
+        elif is_nudge and self._continues(edit.target, now_s):
+            self._committed = edit.apply(self._committed)
+            self._history = self._history.amended(self._committed)
+        else:
+            self._committed = edit.apply(self._committed)
+            self.commit(edit.label)
+        self._last_nudge = (edit.target, now_s, self._history.next_number) if is_nudge else None
+        self._session = self._with_gestures()
 
-    def settle(self, label: str) -> bool:
-        """Make a step of the session as it is, unless it is the step one stands on; return whether it did."""
-        current = self._history.current
-        if current is not None and current.session == self._session:
+    def finish(self, source: str | None = None) -> None:
+        """End the gestures of a source, or all, each as a step; a gesture that changed nothing leaves none."""
+        for key in [key for key in self._gestures if source in (None, key[0])]:
+            self._commit(self._gestures.pop(key))
+        self._session = self._with_gestures()
+
+    def cancel(self, source: str | None = None) -> bool:
+        """Bring back what was before the newest gesture of a source, or of all; return whether there was one."""
+        key = next((key for key in reversed(self._gestures) if source in (None, key[0])), None)
+        if key is None:
             return False
-        self._history = self._history.added(self._session, label)
+        del self._gestures[key]
+        self._session = self._with_gestures()
         return True
 
-    def wander(self, session: Session) -> None:
-        """Replace the session without a step: something moves by itself, `settle` comes later."""
-        self._session = session
+    def commit(self, label: str) -> bool:
+        """Make a step of the committed session, unless it is the step one stands on; return whether it did."""
+        current = self._history.current
+        if current is not None and current.session == self._committed:
+            return False
+        self._history = self._history.added(self._committed, label)
+        return True
 
-    def adopt(self, session: Session) -> None:
+    def set_transient(self, session: Session) -> None:
+        """Replace the session without a step; gestures under way are void."""
+        self._gestures.clear()
+        self._committed = self._session = session
+
+    def amend(self, session: Session) -> None:
         """Replace the session in the step that one stands on: it was fitted to the model, the person did nothing."""
         self.finish()
         if session != self._session:
-            self._session = session
+            self._committed = self._session = session
             self._history = self._history.amended(session)
 
     def begin(self, session: Session) -> None:
         """Begin anew with a session; what was kept stays."""
         fresh = replace(self._history, entries=(), position=-1)
-        self._gesture = self._last_step = None
-        self._session = session
+        self._last_nudge = None
+        self.set_transient(session)
         self._history = fresh.added(session, "Start")
 
     def undo(self) -> bool:
@@ -140,17 +148,17 @@ class Editor:
         """Stand on another step, with the model that is open now; return whether there is such a step."""
         if not 0 <= index < len(self._history.entries):
             return False
-        self._gesture = self._last_step = None
+        self._last_nudge = None
         self._history = self._history.moved(index)
-        self._session = replace(self._history.entries[index].session, model=self._session.model)
+        self.set_transient(replace(self._history.entries[index].session, model=self._session.model))
         return True
 
     def go_to_kept(self, number: int) -> bool:
         """Make a step of a kept entry, as it was kept; return whether there is such an entry."""
         entry = self._history.entry(number)
         if entry is not None:
-            self._session = entry.session
-            self.settle("Kept")
+            self.set_transient(entry.session)
+            self.commit("Kept")
         return entry is not None
 
     def star(self, number: int, starred: bool) -> None:
@@ -162,30 +170,22 @@ class Editor:
         there = {entry.session for entry in self._history.kept}
         self._history = self._history.with_kept(tuple(pair for pair in sessions if pair[0] not in there))
 
+    def _commit(self, gesture: _Gesture) -> None:
+        self._last_nudge = None
+        changed = gesture.edit.apply(self._committed)
+        if changed != self._committed:
+            self._committed = changed
+            self.commit(gesture.label)
+
+    def _with_gestures(self) -> Session:
+        """Return the committed session with every gesture under way applied, the newest edit last."""
+        session = self._committed
+        for gesture in self._gestures.values():
+            session = gesture.edit.apply(session)
+        return session
+
     def _continues(self, target: Hashable, now_s: float) -> bool:
-        if self._last_step is None or not self._history.can_undo or self._history.can_redo:
+        if self._last_nudge is None or not self._history.can_undo or self._history.can_redo:
             return False
-        last_target, last_s, next_number = self._last_step
+        last_target, last_s, next_number = self._last_nudge
         return last_target == target and now_s - last_s <= MERGE_S and next_number == self._history.next_number
-
-
-def _target(edit: Edit) -> Hashable:
-    """Return what an edit takes hold of: edits of one gesture have the same."""
-    match edit:
-        case SetSlider(slider=slider):
-            return (SetSlider, slider.direction)
-        case SetRowRange(direction=direction):
-            return (SetRowRange, direction)
-        case SetStrengths(index=index) | SetSource(index=index) | RemoveSource(index=index):
-            return (type(edit), index)
-        case _:
-            return type(edit)
-
-
-def _is_nudge(edit: Edit, session: Session) -> bool:
-    """Return whether an edit is a small step of a value, of which several in a row are one."""
-    if isinstance(edit, SetSlider):
-        return replace(edit.slider, amount=0.0) == replace(session.slider(edit.slider.direction), amount=0.0)
-    if isinstance(edit, SetTap):
-        return edit.tap is not None  # going through layers or channels; back to the picture is a step of its own
-    return isinstance(edit, SetTruncation | SetTransform | MoveTo)

@@ -6,14 +6,18 @@ Widgets make them and never apply them; the controller applies them and decides 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import SEED_COUNT, Noise, RowRange, Tap, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
+
+PLACE = "position"
+"""Target of edits that go somewhere on the seed plane."""
 
 
 class Edit(Protocol):
@@ -24,13 +28,62 @@ class Edit(Protocol):
         """Words for undo: "Walk", "Truncation"."""
         ...
 
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets. A later edit with the same target makes an earlier one void."""
+        ...
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether this is a small step of a value, of which several in a row are one step of undo."""
+        ...
+
     def apply(self, session: Session) -> Session:
         """Return the session after the edit."""
         ...
 
 
+class _Whole:
+    """Base of edits of which each is a step of its own.
+
+    What one sets is told by its class and the fields that `_named_by` lists.
+    """
+
+    __slots__ = ()
+    _named_by: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets."""
+        return (type(self).__name__, *(getattr(self, name) for name in self._named_by))
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        return False
+
+
+class _Nudge(_Whole):
+    """Base of edits of which several in a row are one step of undo."""
+
+    __slots__ = ()
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        return True
+
+
+class _Place:
+    """Base of edits that set the place on the seed plane."""
+
+    __slots__ = ()
+
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets."""
+        return PLACE
+
+
 @dataclass(frozen=True, slots=True)
-class MoveTo:
+class MoveTo(_Place, _Nudge):
     """Go to a place on the seed plane, letting go of a held latent."""
 
     position: Position
@@ -42,7 +95,7 @@ class MoveTo:
 
 
 @dataclass(frozen=True, slots=True)
-class GoToSeed:
+class GoToSeed(_Place, _Whole):
     """Stand on one seed."""
 
     seed: int
@@ -55,7 +108,7 @@ class GoToSeed:
 
 
 @dataclass(frozen=True, slots=True)
-class SetTruncation:
+class SetTruncation(_Nudge):
     """Set psi and cutoff."""
 
     truncation: Truncation
@@ -68,7 +121,7 @@ class SetTruncation:
 
 
 @dataclass(frozen=True, slots=True)
-class SetNoise:
+class SetNoise(_Whole):
     """Set mode, seed, gain and layer gains of the noise."""
 
     noise: Noise
@@ -80,7 +133,7 @@ class SetNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class SetTransform:
+class SetTransform(_Nudge):
     """Move, turn and scale the picture inside the network."""
 
     transform: Transform
@@ -92,11 +145,15 @@ class SetTransform:
 
 
 @dataclass(frozen=True, slots=True)
-class SetTap:
+class SetTap(_Whole):
     """Show a layer instead of the picture, another way or another one; None for the picture again."""
 
     tap: Tap | None
     label: str = "Layer"
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        return self.tap is not None  # going through layers; back to the picture is a step of its own
 
     def apply(self, session: Session) -> Session:
         """Return the session with the layer on show."""
@@ -104,7 +161,7 @@ class SetTap:
 
 
 @dataclass(frozen=True, slots=True)
-class SetClasses:
+class SetClasses(_Whole):
     """Set the class weights."""
 
     classes: tuple[tuple[int, float], ...]
@@ -120,11 +177,20 @@ class SetClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSlider:
+class SetSlider(_Whole):
     """Replace one direction's slider; a slider at its default is dropped from the session."""
 
     slider: Slider
     label: str = "Slider"
+
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets."""
+        return ("SetSlider", self.slider.direction)
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether only the amount changes."""
+        return replace(self.slider, amount=0.0) == replace(session.slider(self.slider.direction), amount=0.0)
 
     def apply(self, session: Session) -> Session:
         """Return the session with the slider replaced, in its old place if it had one."""
@@ -136,7 +202,7 @@ class SetSlider:
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroSliders:
+class ZeroSliders(_Whole):
     """Bring every amount back to zero; names, stars and ranges stay."""
 
     label: str = "Zero all sliders"
@@ -154,12 +220,14 @@ class ZeroSliders:
 
 
 @dataclass(frozen=True, slots=True)
-class SetRowRange:
+class SetRowRange(_Whole):
     """Set the rows that a direction acts on."""
 
     direction: str
     rows: RowRange
     label: str = "Layer range"
+
+    _named_by: ClassVar = ("direction",)
 
     def apply(self, session: Session) -> Session:
         """Return the session with the range replaced."""
@@ -167,7 +235,7 @@ class SetRowRange:
 
 
 @dataclass(frozen=True, slots=True)
-class AddSource:
+class AddSource(_Whole):
     """Append a mix source."""
 
     source: Source
@@ -179,11 +247,13 @@ class AddSource:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveSource:
+class RemoveSource(_Whole):
     """Take a mix source away."""
 
     index: int
     label: str = "Remove source"
+
+    _named_by: ClassVar = ("index",)
 
     def apply(self, session: Session) -> Session:
         """Return the session without the source."""
@@ -191,12 +261,14 @@ class RemoveSource:
 
 
 @dataclass(frozen=True, slots=True)
-class SetStrengths:
+class SetStrengths(_Whole):
     """Set the strengths of one mix source, a number in 0..1 a row."""
 
     index: int
     strengths: tuple[float, ...]
     label: str = "Mix"
+
+    _named_by: ClassVar = ("index",)
 
     def apply(self, session: Session) -> Session:
         """Return the session with the strengths replaced."""
@@ -205,12 +277,14 @@ class SetStrengths:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSource:
+class SetSource(_Whole):
     """Replace one mix source (another seed, another name)."""
 
     index: int
     source: Source
     label: str = "Mix source"
+
+    _named_by: ClassVar = ("index",)
 
     def apply(self, session: Session) -> Session:
         """Return the session with the source replaced."""

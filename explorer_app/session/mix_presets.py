@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.row_groups import row_groups
@@ -63,6 +63,15 @@ class SetMixStrengths:
 
     strengths: tuple[tuple[float, ...], ...]
     label: str = "Mix"
+
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets."""
+        return "SetMixStrengths"
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return False: no two of them in a row are one step."""
+        return False
 
     def apply(self, session: Session) -> Session:
         """Return the session with all strengths replaced; sources without a tuple keep theirs."""

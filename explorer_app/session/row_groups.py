@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.session import Session, Slider
@@ -122,6 +122,15 @@ class SetRowRanges:
     directions: tuple[str, ...]
     rows: RowRange
     label: str = "Layer range"
+
+    @property
+    def target(self) -> Hashable:
+        """What the edit sets."""
+        return "SetRowRanges"
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return False: no two of them in a row are one step."""
+        return False
 
     def apply(self, session: Session) -> Session:
         """Return the session with the ranges replaced; sliders back at their default are dropped."""

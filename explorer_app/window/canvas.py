@@ -240,7 +240,7 @@ class Canvas(QWidget):
         elif event.button() == Qt.MouseButton.LeftButton and self._walk is not None:
             walk, self._walk = self._walk, None
             speed = walk.flick(self._clock.elapsed()) if self.glides else None
-            if walk.position == walk.start:
+            if not walk.has_moved:
                 return
             if speed is not None:
                 self._glide.start(walk.position, speed)

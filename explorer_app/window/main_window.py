@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.session.edits import Edit
 from explorer_app.settings import Settings
 from explorer_app.window import actions, theme
 from explorer_app.window.action_table import ACTIONS
@@ -188,11 +190,10 @@ class MainWindow(QMainWindow):
         controller.export_changed.connect(self._show_export)
         controller.thumbnails_changed.connect(self._courier.deliver)
         controller.drifting_changed.connect(self._show_drift)
-        for other in self._session_panels:
-            other.edited.connect(self.canvas.stop_glide)  # one gesture at a time
         for panel in self._editors:
-            panel.edited.connect(controller.edit)
-            panel.gesture_cancelled.connect(controller.cancel_gesture)
+            source = type(panel).__name__
+            panel.edited.connect(partial(_send_edit, controller, source))
+            panel.gesture_cancelled.connect(partial(controller.cancel_gesture, source))
         self.canvas.painted.connect(controller.frame_painted)
         self.latent.random_asked.connect(controller.random_seed)
         self.latent.drift_changed.connect(self._drift_asked)
@@ -410,3 +411,8 @@ class MainWindow(QMainWindow):
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)
+
+
+def _send_edit(controller: Controller, source: str, edit: Edit, final: bool) -> None:
+    """Hand an edit of a panel to the controller, with the panel's name as its source."""
+    controller.edit(edit, final, source)

@@ -40,6 +40,11 @@ class Walk:
         self.position = start
         self._trail: deque[tuple[int, float, float]] = deque()
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether the hand went anywhere, even if it came back."""
+        return bool(self._trail)
+
     def move(self, dx: float, dy: float, *, slow: bool, now_ms: int) -> Position:
         """Go on by a way in seeds; return the place."""
         factor = SLOW if slow else 1.0

@@ -243,7 +243,7 @@ class FakeController(QObject):
 
     # -- what the window asks ---------------------------------------------------------------------------------------
 
-    def edit(self, edit: Edit, final: bool = True) -> None:
+    def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
         self.asked.append(("edit", edit, final))
         if self._before is None:
             self._before = self.session
@@ -253,7 +253,7 @@ class FakeController(QObject):
             self.history = self.history.added(self.session, edit.label)
         self._changed(final)
 
-    def cancel_gesture(self) -> None:
+    def cancel_gesture(self, source: str | None = None) -> None:
         self.asked.append(("cancel_gesture",))
         if self._before is not None:
             self.session, self._before = self._before, None

@@ -98,6 +98,12 @@ def test_a_click_without_a_way_is_no_edit(canvas: Canvas, ears: Ears) -> None:
     assert ears.edits == []
 
 
+def test_a_drag_that_comes_back_to_where_it_began_ends_its_gesture(canvas: Canvas, ears: Ears) -> None:
+    drag(canvas, [MIDDLE_POINT, MIDDLE_POINT + QPoint(48, 0), MIDDLE_POINT])
+    assert ears.finals == 1
+    assert ears.last.x == pytest.approx(START.x)
+
+
 def test_escape_during_a_drag_cancels_it_and_the_rest_of_the_drag_does_nothing(canvas: Canvas, ears: Ears) -> None:
     press(canvas, MIDDLE_POINT)
     move(canvas, QPoint(350, 200))

@@ -74,7 +74,6 @@ def press_keys(keys: str) -> Callable[[MainWindow], None]:
         pytest.param(press_keys("Ctrl+Y"), None, id="redo finds it in its place"),
         pytest.param(press_keys("R"), 11.0, id="a jump"),
         pytest.param(lambda window: window.history.go_to_asked.emit(0), 0.0, id="another step"),
-        pytest.param(lambda window: window.sliders.edited.emit(ZeroSliders(), True), None, id="another gesture"),
     ],
 )
 def test_a_glide_comes_to_rest_before_anything_else_happens(
@@ -97,6 +96,17 @@ def test_a_glide_comes_to_rest_before_anything_else_happens(
     assert glide is not None
     assert not glide.is_moving
     assert controller.session.position.x == (glide.position.x if x is None else x)
+
+
+@pytest.mark.usefixtures("quick_hand")
+def test_a_glide_goes_on_while_a_slider_is_moved(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+    window.canvas.glides = True
+    middle = window.canvas.rect().center()
+    drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
+    window.sliders.edited.emit(ZeroSliders(), True)
+    reached = controller.session.position
+    qtbot.waitUntil(lambda: controller.session.position.x > reached.x)
+    window.canvas.stop_glide()
 
 
 def test_every_panel_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:

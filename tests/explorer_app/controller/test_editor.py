@@ -1,0 +1,136 @@
+"""Several gestures at once, and what undo makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from explorer_app.controller.editor import Editor
+from explorer_app.session.edits import (
+    AddSource,
+    Edit,
+    GoToSeed,
+    MoveTo,
+    RemoveSource,
+    SetNoise,
+    SetSlider,
+    SetStrengths,
+    SetTransform,
+    SetTruncation,
+)
+from explorer_app.session.session import Position, Session, Slider, Source
+from gpu_backend import Latent, Noise, Transform, Truncation
+
+
+def walk(value: float) -> Edit:
+    return MoveTo(Position(value, 0.0))
+
+
+def slide(value: float, name: str = "sefa/0") -> Edit:
+    return SetSlider(Slider(name, value))
+
+
+def labels(editor: Editor) -> list[str]:
+    return [entry.label for entry in editor.history.entries]
+
+
+def test_a_drag_with_a_slider_beside_it_is_two_steps_and_undo_takes_back_one_of_them():
+    editor = Editor()
+    for event in range(1, 121):
+        editor.edit(walk(event), False, event / 60, "canvas")
+        editor.edit(slide(event), False, event / 60, "sliders")
+    editor.edit(slide(120.0), True, 2.0, "sliders")
+    editor.edit(walk(121.0), False, 2.0, "canvas")
+    editor.edit(walk(122.0), True, 2.1, "canvas")
+    assert labels(editor) == ["Start", "Slider", "Walk"]
+    assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (122.0, 120.0)
+    editor.undo()
+    assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (0.0, 120.0)
+    editor.undo()
+    assert editor.session == Session()
+    editor.redo()
+    editor.redo()
+    assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (122.0, 120.0)
+
+
+def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps():
+    editor = Editor()
+    edits: list[Callable[[float], Edit]] = [
+        walk,
+        lambda value: SetTruncation(Truncation(value)),
+        lambda value: SetNoise(Noise(gain=value)),
+        lambda value: SetTransform(Transform(degrees=value)),
+        *(lambda value, name=f"sefa/{number}": slide(value, name) for number in range(6)),
+    ]
+    for event in range(600):
+        for number, edit in enumerate(edits):
+            editor.edit(edit(event / 600), event == 599, event / 60, f"controller {number}")
+    assert len(editor.history.entries) == 1 + 10
+    for _ in range(10):
+        editor.undo()
+    assert editor.session == Session()
+
+
+def test_a_click_in_the_middle_of_a_drag_is_a_step_without_the_drag():
+    editor = Editor()
+    editor.edit(walk(1.0), False, 0.0, "canvas")
+    editor.edit(AddSource(Source(Latent(), (1.0,), "seed 0")), True, 0.1, "mix")
+    assert editor.session.position.x == 1.0
+    assert editor.history.entries[-1].session.position.x == 0.0
+    editor.edit(walk(2.0), True, 0.2, "canvas")
+    assert labels(editor) == ["Start", "Add source", "Walk"]
+    assert len(editor.session.mix) == 1
+
+
+def test_escape_takes_back_the_gesture_of_its_source_and_no_other():
+    editor = Editor()
+    editor.edit(walk(1.0), False, 0.0, "canvas")
+    editor.edit(slide(1.0), False, 0.0, "sliders")
+    assert editor.cancel("canvas")
+    assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (0.0, 1.0)
+    assert not editor.cancel("canvas")
+    editor.edit(slide(2.0), True, 0.0, "sliders")
+    assert labels(editor) == ["Start", "Slider"]
+
+
+def test_two_sources_that_move_one_thing_are_two_steps_and_the_newer_one_is_shown():
+    editor = Editor()
+    editor.edit(walk(1.0), False, 0.0, "canvas")
+    editor.edit(walk(5.0), False, 0.1, "plane")
+    editor.edit(walk(2.0), False, 0.2, "canvas")
+    assert editor.session.position.x == 2.0
+    editor.edit(walk(6.0), True, 0.3, "plane")
+    assert [entry.session.position.x for entry in editor.history.entries] == [0.0, 2.0, 6.0]
+    assert not editor.is_gesturing()
+
+
+def test_going_to_a_seed_ends_a_walk_by_another_source_as_a_step():
+    editor = Editor()
+    editor.edit(walk(1.5), False, 0.0, "drift")
+    editor.edit(GoToSeed(7), True, 0.1)
+    assert [entry.session.position.x for entry in editor.history.entries] == [0.0, 1.5, 7.0]
+    assert editor.session.position.x == 7.0
+
+
+def test_removing_a_source_ends_gestures_that_count_sources():
+    editor = Editor(Session(mix=tuple(Source(Latent(), (0.0,), str(number)) for number in range(2))))
+    editor.edit(SetStrengths(1, (0.5,)), False, 0.0, "mix")
+    editor.edit(RemoveSource(0), True, 0.1, "mix")
+    assert [source.strengths for source in editor.session.mix] == [(0.5,)]
+    editor.undo()
+    assert [source.strengths for source in editor.session.mix] == [(0.0,), (0.5,)]
+
+
+def test_undo_during_two_gestures_takes_back_the_newest_of_them():
+    editor = Editor()
+    editor.edit(walk(1.0), False, 0.0, "canvas")
+    editor.edit(slide(1.0), False, 0.0, "sliders")
+    editor.finish()
+    editor.undo()
+    assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("source", [None, "canvas"])
+def test_there_is_nothing_to_cancel_without_a_gesture(source: str | None):
+    assert not Editor().cancel(source)
