@@ -56,7 +56,7 @@ _KNOWN_ATTRIBUTES = {
     },
     "SynthesisLayer": _CONVOLUTION | {"conv_clamp", "padding", "act_gain"},
     "ToRGBLayer": {"in_channels", "out_channels", "w_dim", "conv_clamp", "weight_gain"},
-    "Conv2dLayer": _CONVOLUTION | {"conv_clamp", "channels_last", "padding", "weight_gain", "act_gain"},
+    "Conv2dLayer": _CONVOLUTION | {"bias", "conv_clamp", "channels_last", "padding", "weight_gain", "act_gain"},
 }
 
 _ROLES = (
@@ -134,7 +134,9 @@ def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
         yield path, "in_channels", layer.in_channels
         yield path, "out_channels", layer.out_channels
         if layer.kind == "skip":
-            same = {"up": 2, "down": 1, "activation": "linear", "conv_clamp": None, "act_gain": 1, "weight_gain": gain}
+            # A bias that a layer is made without is an attribute of its, not a parameter.
+            same = {"up": 2, "down": 1, "activation": "linear", "conv_clamp": None, "act_gain": 1, "bias": None}
+            yield path, "weight_gain", gain
             yield from ((path, name, value) for name, value in same.items())
             continue
         yield path, "w_dim", spec.w_dim

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from gpu_backend.errors import ModelFileError
 from gpu_backend.model.network_json import strict_json
@@ -56,9 +57,9 @@ MAX_NAME = 120
 
 _HOLDERS = ("id2label", "class_names", "names", "classes", "labels")
 _EXPECTED = "a file of class names"
-_NUMBERED = re.compile(r"([0-9]{1,6})[ \t]*[:,;)\t ][ \t]*(\S.*)", re.ASCII)
-_QUOTED = re.compile(r"\{?[ \t]*([0-9]{1,6})[ \t]*:[ \t]*(['\"])(.*)\2[ \t]*,?[ \t]*\}?", re.ASCII)
-_WORDNET = re.compile(r"n[0-9]{8}[ \t,:;]+(\S.*)", re.ASCII)
+_BLANK = " \t"
+_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
+_WORDNET_KEY = re.compile(r"n[0-9]{8}(?=[ \t,:;])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +117,75 @@ def _parsed(content: bytes, count: int) -> tuple[str, ...]:
     try:
         names = _of_json(strict_json(text), count)
     except (ValueError, RecursionError):
-        names = _of_lines([line.strip() for line in text.splitlines() if line.strip()], count)
-        if names and names[0].startswith(("{", "[")):
-            raise Refusal(f"{_EXPECTED} with whole JSON in it", "its JSON is damaged") from None
-    if len(names) != count:
-        raise Refusal(f"{count} names, one for each class", f"{len(names)} came", "classes keep their numbers")
+        names = _of_lines(list(filter(None, map(str.strip, text.splitlines()))), count)
+    _check_count(len(names), count)
     return tuple(_clean(name) for name in names)
 
 
+def _check_count(came: int, count: int) -> None:
+    if came != count:
+        raise Refusal(f"{count} names, one for each class", f"{came} came", "classes keep their numbers")
+
+
 def _of_lines(lines: Sequence[str], count: int) -> Sequence[str]:
-    quoted = [match for line in lines if (match := _QUOTED.fullmatch(line))]
-    if lines and len(quoted) == len(lines):
-        return _in_order(((int(match[1]), match[3]) for match in quoted), count)
-    numbered = [match for line in lines if (match := _NUMBERED.fullmatch(line))]
+    if lines and lines[0].startswith(("{", "[")) and _quoted(lines[0]) is None:
+        raise Refusal(f"{_EXPECTED} with whole JSON in it", "its JSON is damaged")
+    _check_count(len(lines), count)  # first: the lines that are looked into are as many as the classes
+    quoted = _all_of(_quoted, lines)
+    if quoted is not None:
+        return _in_order(quoted, count)
+    numbered = _all_of(_numbered, lines)
     # Names may begin with numbers; they are those of classes only if each class has its own.
-    if len(numbered) == len(lines) and {int(match[1]) for match in numbered} == set(range(len(lines))):
-        lines = _in_order(((int(match[1]), match[2]) for match in numbered), len(lines))
-    keyed = [match[1] for line in lines if (match := _WORDNET.fullmatch(line))]
-    return keyed if len(keyed) == len(lines) else lines
+    if numbered is not None and {number for number, _ in numbered} == set(range(count)):
+        lines = _in_order(numbered, count)
+    return _all_of(_keyed, lines) or lines
+
+
+_T = TypeVar("_T")
+
+
+def _all_of(read: Callable[[str], _T | None], lines: Sequence[str]) -> list[_T] | None:
+    """Return what `read` makes of each line; None if it makes nothing of one."""
+    found: list[_T] = []
+    for line in lines:
+        value = read(line)
+        if value is None:
+            return None
+        found.append(value)
+    return found
+
+
+# The three forms of a line. Each looks at every character a fixed number of times, however the line is made.
+
+
+def _quoted(line: str) -> tuple[int, str] | None:
+    """Read ``{0: 'tench',``; braces and the comma may be missing."""
+    number, _, rest = line.partition(":")
+    number = number.removeprefix("{").strip(_BLANK)
+    text = rest.removesuffix("}").rstrip(_BLANK).removesuffix(",").strip(_BLANK)
+    if not _NUMBER.fullmatch(number) or len(text) < 2 or text[0] not in "'\"" or text[-1] != text[0]:
+        return None
+    return int(number), text[1:-1]
+
+
+def _numbered(line: str) -> tuple[int, str] | None:
+    """Read ``0: tench`` or ``0 tench``."""
+    match = _NUMBER.match(line)
+    if match is None:
+        return None
+    rest = line[match.end() :]
+    text = rest.lstrip(_BLANK)
+    if text.startswith((":", ",", ";", ")")):
+        text = text[1:].lstrip(_BLANK)
+    elif len(text) == len(rest):
+        return None
+    return (int(match[0]), text) if text else None
+
+
+def _keyed(line: str) -> str | None:
+    """Read the name behind a key of WordNet."""
+    match = _WORDNET_KEY.match(line)
+    return line[match.end() :].lstrip(" \t,:;") or None if match else None
 
 
 def _of_json(data: object, count: int) -> Sequence[str]:
@@ -165,16 +217,17 @@ def _name(value: object) -> str:
 def _in_order(pairs: Iterable[tuple[int, str]], count: int) -> Sequence[str]:
     """Return names by their classes, which are 0 to the last, each once."""
     listed = list(pairs)
-    table = dict(listed)
-    if len(listed) == count and table.keys() != set(range(count)):
+    _check_count(len(listed), count)
+    # The range is looked at first: a file can choose large numbers that all have the same hash.
+    if not all(0 <= number < count for number, _ in listed) or len(dict(listed)) != count:
         raise Refusal(f"the classes 0 to {count - 1}, each once", "others came")
     return [name for _, name in sorted(listed, key=lambda pair: pair[0])]
 
 
 def _clean(name: str) -> str:
     """Return a name on one line that steers nothing, with spaces where file names have underscores."""
-    words = " ".join(name.replace("_", " ").split())
-    plain = "".join(letter if letter.isprintable() else "�" for letter in words)
+    words = " ".join(name.replace("_", " ").split(None, MAX_NAME)[:MAX_NAME])  # so many words are cut anyway
+    plain = "".join(letter if letter.isprintable() else "�" for letter in words[: MAX_NAME + 1])
     if not plain:
         raise Refusal("a name for each class", "one is empty")
     return plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"

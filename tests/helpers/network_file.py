@@ -173,6 +173,7 @@ class NetworkWriter:
         gain = numpy_scalar(1 / math.sqrt(layer.in_channels * layer.kernel**2))
         if layer.kind == "skip":
             attributes = {"activation": "linear", "up": 2, "down": 1, "conv_clamp": None, "weight_gain": gain}
+            attributes["bias"] = None  # a bias that a layer is made without is an attribute, not a parameter
             return self.module(path, "Conv2dLayer", {**extra, **attributes}, ("weight",), ("resample_filter",))
         affine = {"affine": self.connected(f"{path}.affine", "linear", 1.0, self._model.spec.w_dim)}
         if layer.kind == "to_rgb":

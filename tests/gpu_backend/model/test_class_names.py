@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu_backend import ModelFileError, read_model, write_safetensors
+from gpu_backend.model import class_names
 from gpu_backend.model.class_names import MAX_FILE_BYTES, MAX_NAME, OWN, SHARED, class_names_beside, read_class_names
 from tests.helpers.networks import make_stylegan2
 
@@ -172,3 +173,60 @@ def test_a_model_whose_name_leaves_no_room_for_an_ending_opens(tmp_path: Path) -
     write_safetensors(make_stylegan2(c_dim=3), tmp_path / "short.safetensors")
     (tmp_path / "short.safetensors").rename(path)
     assert read_model(path).facts.warnings == ()
+
+
+LONG = MAX_FILE_BYTES - 100
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0: '" + "' " * (LONG // 2),
+        "0: '" + "'" * LONG + "x",
+        "0: 'a'" + " " * LONG + "x",
+        "0: 'a'" + " \t" * (LONG // 2) + ",x",
+        "0:" + " " * LONG + "'x",
+        "0" + " " * LONG + ":" + "x",
+        "0" + " \t" * (LONG // 2) + "x",
+        "0" + "1" * LONG,
+        "n01440764" + ",:; " * (LONG // 4) + "x",
+        "n01440764" + "," * LONG,
+        "x" * LONG,
+    ],
+)
+def test_a_line_as_long_as_a_file_may_be_is_read_in_one_pass(line: str, tmp_path: Path) -> None:
+    """Expressions that go back over a line would take the square of its length: hours for each of these."""
+    (name,) = read_class_names(file_of(tmp_path, line), 1)
+    assert 1 <= len(name) <= MAX_NAME
+    assert "but 1 came" in refusal(tmp_path / "labels.txt")
+
+
+@pytest.mark.parametrize("line", ["a", "0: a", "{0: 'a'}", "n01440764 a"])
+def test_of_more_lines_than_classes_none_is_looked_into(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    for form in ("_numbered", "_keyed", "_clean"):
+        monkeypatch.setattr(class_names, form, seen.append)
+    lines = MAX_FILE_BYTES // (len(line) + 1) - 1
+    assert f"but {lines} came" in refusal(file_of(tmp_path, f"{line}\n" * lines))
+    assert seen == []
+
+
+def test_numbers_of_classes_that_share_a_hash_are_refused_before_they_meet(tmp_path: Path) -> None:
+    """Python's hash of an integer is its remainder by 2**61 - 1: in one table, these would meet in pairs."""
+    count = 100_000
+    numbers = {str(place): (2**61 - 1) * place for place in range(1, count + 1)}
+    assert "each once" in refusal(file_of(tmp_path, numbers), count)
+
+
+def test_the_forms_of_a_line_are_those_that_files_have() -> None:
+    assert class_names._quoted("{ 0 : 'it''s' , }") == (0, "it''s")
+    assert class_names._quoted("0: 'a\"") is None
+    assert class_names._quoted("0: '") is None
+    assert class_names._quoted("1234567: 'a'") is None
+    assert class_names._numbered("12 \t) \ta, b") == (12, "a, b")
+    assert class_names._numbered("12a") is None
+    assert class_names._numbered("12:") is None
+    assert class_names._keyed("n01440764\ttench") == "tench"
+    assert class_names._keyed("n01440764tench") is None

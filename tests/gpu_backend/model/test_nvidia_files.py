@@ -143,6 +143,19 @@ def test_settings_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
     assert "'wobble'" in warning
 
 
+@pytest.mark.parametrize("flavour", ["ada", "stylegan3"])
+def test_a_layer_that_says_that_it_has_no_bias_is_no_reason_to_warn(flavour: Any, tmp_path: Path) -> None:
+    """The tools keep ``bias`` of a resnet's skip as an attribute, None."""
+    path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2(architecture="resnet"), flavour=flavour)
+    assert read_model(path).facts.warnings == ()
+    path = write_nvidia_pickle(
+        tmp_path / "n.pkl", make_stylegan2(architecture="resnet"), edits={"synthesis.b8.skip.bias": 0.5}
+    )
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path)
+    assert_one_sentence(caught.value, "synthesis.b8.skip.bias to be none")
+
+
 def test_numpy_settings_count_as_numbers(tmp_path: Path) -> None:
     path = write_nvidia_pickle(
         tmp_path / "n.pkl", make_stylegan2(), edits={"synthesis.b8.conv0.conv_clamp": numpy_scalar(256.0)}
