@@ -25,6 +25,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 import gpu_backend
-from explorer_app import logs
+from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, spare_what_stays
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     from explorer_app.rendering.backend import BackendLike
     from explorer_app.rendering.model_loader import ReadModel
-    from gpu_backend import Model
+    from gpu_backend import Frame, Model
 
 _DOCUMENTS = (".png", ".loom")
 
@@ -76,7 +77,7 @@ class Places:
         return Places(Settings.default_path(), platformdirs.user_data_path("latentloom", appauthor=False))
 
 
-def run_window(file: Path | None = None, *, device: str = "", precision: str = "") -> int:
+def run_window(file: Path | None = None, *, device: str = "", precision: str = "", time_start: bool = False) -> int:
     """Open the window, stay until it is closed, and return the exit status.
 
     Parameters
@@ -86,6 +87,8 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     device, precision
         On which device to render this time, and how exactly, as for `gpu_backend.Renderer`; empty for what the
         preferences say.
+    time_start
+        Print when each step of the start was reached, then close the window.
 
     Raises
     ------
@@ -115,6 +118,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     qt = QApplication.instance()
     if not isinstance(qt, QApplication):
         qt = QApplication(sys.argv[:1])
+    start_times.mark(start_times.APPLICATION)
     qt_road.is_open = True
     interrupt = Interrupt(qt.quit)
     app: App | None = None
@@ -122,6 +126,8 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
         try:
             app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
             app.controller.frame_changed.connect(spare_what_stays, Qt.ConnectionType.SingleShotConnection)
+            if time_start:
+                app.window.canvas.painted.connect(partial(_tell_start_times, qt))
             app.start(file)
         except Exception as error:
             _log.error("The window could not be opened.", exc_info=error)
@@ -150,6 +156,13 @@ def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
     box.setDetailedText("\n\n".join([f"Latent Loom {__version__}", printable_lines(details), *said]))
     box.setStandardButtons(QMessageBox.StandardButton.Close)
     return box
+
+
+def _tell_start_times(qt: QApplication, frame: Frame) -> None:
+    """Print how long the start took once the full picture is on the screen, and end."""
+    if not frame.is_draft:
+        sys.stdout.write(f"{start_times.table()}\n")
+        qt.quit()
 
 
 class App:
@@ -181,13 +194,15 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.controller import Controller, preferred_choice
+        from explorer_app.controller import Controller, may_need_processor, preferred_choice
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
+        from explorer_app.rendering.processor_preparation import ProcessorPreparation
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.window import fonts, theme
         from explorer_app.window.main_window import MainWindow
 
+        start_times.mark(start_times.IMPORTS)
         self._is_closed = False
         self.messages = messages
         self._bridge = MessageBridge(messages)
@@ -201,7 +216,11 @@ class App:
             fonts.use(self.settings.values.font)
             theme.apply(qt, self.settings.values.theme)
             choice = preferred_choice(self.settings, device, precision)
-            self._renders = RenderThread(backend or Backend(), choice)
+            backend = backend or Backend()
+            self._preparation = ProcessorPreparation(backend)
+            if may_need_processor(self.settings, choice):
+                self._preparation.preload()
+            self._renders = RenderThread(backend, choice)
             self.controller = Controller(
                 self._renders,
                 ModelLoader(read or _read_model),
@@ -213,6 +232,8 @@ class App:
                 choice=choice,
             )
             self.window = MainWindow(self.controller, self.settings, messages)
+            self.window.canvas.painted.connect(_mark_picture)
+            start_times.mark(start_times.BUILT)
             self._collector = Collector()
         except BaseException:
             self._bridge.remove()
@@ -224,6 +245,7 @@ class App:
 
         self._collector.start()
         self.window.show_restored()
+        start_times.mark(start_times.SHOWN)
         QTimer.singleShot(0, self.window, lambda: self._begin(file))
 
     def close(self) -> None:
@@ -232,6 +254,7 @@ class App:
             return
         self._is_closed = True
         self.window.close()
+        self._preparation.close()
         self.controller.close()
         self.settings.save()
         self._bridge.remove()
@@ -240,8 +263,15 @@ class App:
     def _begin(self, file: Path | None) -> None:
         if self._is_closed:
             return
+        self._preparation.import_now()
         is_document = file is not None and file.suffix.lower() in _DOCUMENTS
         self.controller.start(model=None if is_document else file, document=file if is_document else None)
+
+
+def _mark_picture(frame: Frame) -> None:
+    start_times.mark(start_times.LIVE_PICTURE)
+    if not frame.is_draft:
+        start_times.mark(start_times.FULL_PICTURE)
 
 
 class QtMessageRoad:

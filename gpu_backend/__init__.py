@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpu_backend.bench.options import add_bench_options as add_bench_options, bench_options_of as bench_options_of
     from gpu_backend.bench.random_model import random_model as random_model
     from gpu_backend.bench.shapes import shape_of as shape_of
+    from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
     from gpu_backend.cuda.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
     from gpu_backend.cuda.tuning import TileTuning as TileTuning
     from gpu_backend.device import DeviceFacts as DeviceFacts, Roofline as Roofline, find_devices as find_devices
@@ -147,6 +148,7 @@ _HOMES = {
     "bench.options": ("add_bench_options", "bench_options_of"),
     "bench.random_model": ("random_model",),
     "bench.shapes": ("shape_of",),
+    "cpu.torch_import": ("import_torch", "preload_library"),
     "cuda.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "find_devices"),

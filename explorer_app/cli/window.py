@@ -39,6 +39,11 @@ def parser() -> Parser:
         help="a model (.pkl, .pt, .safetensors), a session (.loom) or a picture (.png) to open",
     )
     add_device(made, remembered=True)
+    made.add_argument(
+        "--time-start",
+        action="store_true",
+        help="print when each step of the start was reached, in seconds, then close the window",
+    )
     made.add_argument("--version", action="version", version=f"Latent Loom {__version__}")
     return made
 
@@ -58,7 +63,9 @@ def run(words: Sequence[str], console: Console) -> int:
     # Qt is loaded only when a window is wanted.
     from explorer_app.app import run_window
 
-    return run_window(options.file, device=options.device or "", precision=options.precision or "")
+    return run_window(
+        options.file, device=options.device or "", precision=options.precision or "", time_start=options.time_start
+    )
 
 
 def _has_display() -> bool:

@@ -18,8 +18,17 @@
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_desk import preferred_choice
+from explorer_app.controller.device_desk import may_need_processor, preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 
-__all__ = ["Compiling", "Controller", "DeviceState", "ExportProgress", "Loading", "adapt", "preferred_choice"]
+__all__ = [
+    "Compiling",
+    "Controller",
+    "DeviceState",
+    "ExportProgress",
+    "Loading",
+    "adapt",
+    "may_need_processor",
+    "preferred_choice",
+]

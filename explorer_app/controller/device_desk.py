@@ -25,6 +25,10 @@ _TOLD = "devices.told"
 """Which sentence about a GPU out of use was told already."""
 
 
+_RENDERED = "devices.rendered"
+"""`DeviceLike.id` of what rendered last."""
+
+
 class DeviceDesk(QObject):
     """Takes wishes to the rendering thread, and what it tells about devices to the window.
 
@@ -105,6 +109,7 @@ class DeviceDesk(QObject):
         )
 
     def _show_renderer(self, device: DeviceLike) -> None:
+        self._settings.choose(_RENDERED, device.id)
         problem = "" if device.id != PROCESSOR_ID else self._state.problem
         self._show(replace(self._state, device=device, memory=None, compiling=None, problem=problem))
 
@@ -112,6 +117,11 @@ class DeviceDesk(QObject):
         if state != self._state:
             self._state = state
             self.changed.emit()
+
+
+def may_need_processor(settings: Settings, choice: DeviceChoice) -> bool:
+    """Return whether the first pictures may be rendered on the CPU: unless a GPU rendered the last time."""
+    return not choice.wants_gpu or settings.choice(_RENDERED, PROCESSOR_ID) == PROCESSOR_ID
 
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import gpu_backend
+from explorer_app import start_times
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
 from gpu_backend import Model
@@ -17,6 +18,14 @@ from gpu_backend import Model
 
 class BackendLike(Protocol):
     """Devices, kernels, renderers."""
+
+    def preload(self) -> None:
+        """Load what the processor needs as far as that holds up no other thread; imports neither torch nor a driver."""
+        ...
+
+    def import_processor(self) -> None:
+        """Import what the processor needs, so that making a renderer need not; raises nothing."""
+        ...
 
     def find_devices(self) -> Sequence[DeviceLike]:
         """Return what there is to render on, the processor among it."""
@@ -69,6 +78,15 @@ class BackendLike(Protocol):
 class Backend:
     """`gpu_backend`, through its front door."""
 
+    def preload(self) -> None:
+        """Load torch's largest library."""
+        gpu_backend.preload_library()
+
+    def import_processor(self) -> None:
+        """Import torch."""
+        gpu_backend.import_torch()
+        start_times.mark(start_times.TORCH)
+
     def find_devices(self) -> Sequence[DeviceLike]:
         """Look for devices."""
         return gpu_backend.find_devices()
@@ -98,4 +116,6 @@ class Backend:
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
         """Make a renderer."""
-        return gpu_backend.Renderer(model, choice.device, precision=choice.precision)
+        renderer = gpu_backend.Renderer(model, choice.device, precision=choice.precision)
+        start_times.mark(start_times.RENDERER)
+        return renderer

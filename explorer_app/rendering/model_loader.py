@@ -9,6 +9,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
+from explorer_app import start_times
 from explorer_app.rendering.mailbox import Mailbox
 from gpu_backend import CancelledError, Model
 
@@ -124,6 +125,7 @@ class ModelLoader(QObject):
         except Exception as error:
             self._tell(reading, ReadingEnded(reading.path, None, error))
         else:
+            start_times.mark(start_times.MODEL_READ)
             self._tell(reading, ReadingEnded(reading.path, model, None))
 
     def _tell(self, reading: _Reading, news: ReadingProgress | ReadingEnded) -> None:

@@ -126,6 +126,8 @@ class Engine:
     made: list[FakeRenderer] = field(default_factory=list)
     failing: BaseException | None = None
     refusing: BaseException | None = None
+    prepared: list[str] = field(default_factory=list)
+    """What was loaded and imported for the processor before there was a renderer."""
     gpus: tuple[FakeDevice, ...] = ()
     processor: FakeDevice = FakeDevice()
     find_gate: Gate = field(default_factory=Gate)
@@ -151,6 +153,12 @@ class Engine:
     def made_on(self) -> list[tuple[str, str]]:
         """Device and precision of each renderer, in the order in which they were made."""
         return [(renderer.device.id, renderer.device.precision) for renderer in self.made]
+
+    def preload(self) -> None:
+        self.prepared.append("preload")
+
+    def import_processor(self) -> None:
+        self.prepared.append("import")
 
     def find_devices(self) -> tuple[FakeDevice, ...]:
         self.find_gate.pass_through()
