@@ -10,13 +10,17 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _PLACES = (_PACKAGE / "_assets" / "icons", _PACKAGE.parent / "assets" / "icons")
 """Where the icons are when installed, and in a checkout."""
 
+_SIDES_PX = (16, 24, 32, 48, 64, 128, 256, 512)
+
 
 def app_icon() -> QIcon:
     """Return the icon in the sizes that there are; an empty one if the files are missing."""
     result = QIcon()
     for place in _PLACES:
-        for picture in sorted(place.glob("latentloom-*.png")):
-            result.addFile(str(picture))
+        for side in _SIDES_PX:
+            picture = place / f"latentloom-{side:03}.png"
+            if picture.exists():
+                result.addFile(str(picture))
         if not result.isNull():
             break
     return result

@@ -30,6 +30,8 @@ class _Fonts:
     system: QFont | None = None
     family: str | None = None
     """None until one is chosen, empty for the system's."""
+    measured: tuple[QFont, float] | None = None
+    """The system's font and its `factor`, which is asked for thousands of times while a window is built."""
 
 
 def remember_system_font(app: QApplication) -> None:
@@ -59,11 +61,14 @@ def _load_shipped() -> bool:
 
 def factor() -> float:
     """Return how much larger than usual the system's UI font is; 1 for the usual sizes."""
-    if _Fonts.system is None:
+    system = _Fonts.system
+    if system is None:
         return 1.0
-    size = float(QFontInfo(_Fonts.system).pixelSize())
-    low, high = _USUAL_PX
-    return 1.0 if low <= size <= high else max(0.75, min(3.0, size / _BODY_PX))
+    if _Fonts.measured is None or _Fonts.measured[0] is not system:
+        size = float(QFontInfo(system).pixelSize())
+        low, high = _USUAL_PX
+        _Fonts.measured = system, 1.0 if low <= size <= high else max(0.75, min(3.0, size / _BODY_PX))
+    return _Fonts.measured[1]
 
 
 def _font(size_px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:

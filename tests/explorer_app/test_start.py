@@ -40,4 +40,24 @@ def test_the_window_is_shown_before_torch_and_drivers_and_libraries_that_it_may_
 
 def test_the_window_is_shown_without_any_other_command_being_imported(home: Path):
     commands = {name.removeprefix("explorer_app.cli.") for name in modules_when_shown("explorer_app.cli.")}
-    assert commands == {"arguments", "console", "main", "window"}
+    assert "window" in commands
+    assert not commands & {"bench", "convert", "demo", "directions", "doctor", "render", "train", "train_bench", "tune"}
+
+
+def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks_is_imported(home: Path):
+    packages = ("gpu_backend.plan.", "gpu_backend.ops.", "gpu_backend.network", "gpu_backend.model.reading")
+    assert modules_when_shown(*packages) == set()
+
+
+def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
+    done = run_python("import sys; from explorer_app.cli import main; sys.exit(main(['--time-start', '--device=cpu']))")
+    assert done.returncode == 0, done.stderr
+    steps = [line[:26].strip() for line in done.stdout.splitlines()[1:]]
+    assert steps[:5] == ["interpreter", "QApplication", "imports of the window", "window built", "window shown"]
+    assert set(steps[5:]) == {
+        "torch imported",
+        "model read",
+        "renderer ready",
+        "first live picture shown",
+        "first full picture shown",
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
@@ -11,7 +12,10 @@ from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.performance.figure import milliseconds, short_milliseconds
-from gpu_backend import Comparison, RenderOptions
+from gpu_backend import RenderOptions
+
+if TYPE_CHECKING:
+    from gpu_backend import Comparison
 
 _NO_GRAPH = "There is no graph on the processor: its steps run one after the other by themselves."
 _GRAPH = "On: all kernels of a frame are handed to the GPU as one graph. Off: one launch after the other."

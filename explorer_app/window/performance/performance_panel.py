@@ -18,10 +18,11 @@ from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.overview import Overview
 from explorer_app.window.performance.step_csv import step_csv
 from explorer_app.window.performance.step_table import StepTable
-from gpu_backend import Comparison, RenderOptions, Roofline
+from gpu_backend import RenderOptions
 
 if TYPE_CHECKING:
     from explorer_app.window.performance.roofline_plot import RooflinePlot
+    from gpu_backend import Comparison, Roofline
 
 _BEAT_MS = 500
 """Figures that change more often are hard to read, and each time the window is painted anew."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
@@ -17,7 +17,9 @@ from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.performance.kernel_state import SYMBOLS, state_of
 from explorer_app.window.performance.step_columns import amount, microseconds, percent, roofline_share
 from explorer_app.window.plotting import pyqtgraph as _pg
-from gpu_backend import Roofline
+
+if TYPE_CHECKING:
+    from gpu_backend import Roofline
 
 _TIP = (
     "Across: operations for each byte moved. Up: operations a second. The line is what the device can do: at the left "

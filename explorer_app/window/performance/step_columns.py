@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.performance.kernel_state import state_words
-from gpu_backend import KernelFacts, Roofline
+
+if TYPE_CHECKING:
+    from gpu_backend import KernelFacts, Roofline
 
 Value = float | str | tuple[int, ...] | None
 """What a cell holds; None where there is nothing to tell."""

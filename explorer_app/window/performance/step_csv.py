@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.performance.step_columns import COLUMNS, known_keys
-from gpu_backend import Roofline
+
+if TYPE_CHECKING:
+    from gpu_backend import Roofline
 
 _MORE = ("flops", "bytes", "reason", "digest")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QIcon
@@ -14,7 +14,9 @@ from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.icons import icon
 from explorer_app.window.performance.kernel_state import ICONS, state_of, state_words
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS, columns_for, known_keys, tooltip
-from gpu_backend import Roofline
+
+if TYPE_CHECKING:
+    from gpu_backend import Roofline
 
 _Index = QModelIndex | QPersistentModelIndex
 _KERNEL, _SHARE = (KEYS.index(key) for key in ("kernel", "share"))

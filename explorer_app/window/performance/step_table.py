@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
@@ -15,7 +16,9 @@ from explorer_app.window.performance.column_choice import ColumnChoice
 from explorer_app.window.performance.step_cell import StepCell
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS
 from explorer_app.window.performance.step_model import StepModel
-from gpu_backend import Roofline
+
+if TYPE_CHECKING:
+    from gpu_backend import Roofline
 
 _PADDING = 10
 _ROW = 24

@@ -35,7 +35,7 @@ def test_each_line_has_a_shortcut_a_sentence_an_icon_that_exists_and_a_command(s
     assert all(not QKeySequence(text).isEmpty() for text in spec.shortcuts)
     assert spec.tip.endswith(".")
     assert spec.tip[0].isupper()
-    assert not spec.icon or spec.icon in icons._NAMES
+    assert not spec.icon or spec.icon in icons.GLYPHS
     assert callable(getattr(Commands, spec.asks))
     assert spec.menu in MENUS
 

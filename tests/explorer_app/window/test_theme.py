@@ -180,12 +180,6 @@ def test_an_icon_takes_the_colour_of_the_theme_that_is_on(qapp: QApplication) ->
         assert all(abs(c.red() - accent.red()) + abs(c.blue() - accent.blue()) < 12 for c in solid)
 
 
-def test_every_icon_name_draws_something(qapp: QApplication) -> None:
-    for name in icons._NAMES:
-        picture = icons.icon(name).pixmap(24, 24).toImage()
-        assert any(picture.pixelColor(x, y).alpha() for x in range(24) for y in range(24)), name
-
-
 def test_sizes_follow_the_systems_font(qapp: QApplication, system_font: Callable[[QFont], None]) -> None:
     usual = QFont(qapp.font())
     usual.setPixelSize(13)
