@@ -4,8 +4,8 @@ Opens the window with nothing remembered, drags on the picture from another thre
 and frames a second, and the processor time of the window's thread. Two runs tell events and frames apart: in the first
 one the renderer stands still, so only events cost; in the second one frames come too.
 
-``--renderer instant`` answers every request at once with a stored picture of ``--side`` pixels, so the figures are those
-of the window alone. ``--renderer real`` renders the bundled model on ``--device``. Without a display, run it with
+``--renderer instant`` answers every request at once with a stored picture of ``--side`` pixels, so the figures are
+those of the window alone. ``--renderer real`` renders the bundled model on ``--device``. Without a display, run it with
 ``QT_QPA_PLATFORM=offscreen``.
 """
 
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,7 @@ def measure(qt: QApplication, arguments: argparse.Namespace) -> tuple[Cost | Non
         Places(None, None),
         device=arguments.device,
         read=_reader(arguments.side) if is_instant else None,
-        backend=_as_backend(InstantBackend(gate)) if is_instant else None,
+        backend=cast("BackendLike", InstantBackend(gate)) if is_instant else None,
     )
     try:
         app.start()
@@ -218,10 +218,6 @@ def _drag(qt: QApplication, app: App, arguments: argparse.Namespace) -> Cost:
     qt.processEvents()
     assert hand.cost is not None
     return hand.cost
-
-
-def _as_backend(backend: Any) -> BackendLike:
-    return backend  # type: ignore[no-any-return]
 
 
 def _reader(side: int) -> Any:
@@ -278,7 +274,7 @@ def main(words: Sequence[str] | None = None) -> str:
     arguments = parser.parse_args(words)
     qt = QApplication.instance()
     text = report(*measure(qt if isinstance(qt, QApplication) else QApplication(sys.argv[:1]), arguments))
-    print(text)
+    sys.stdout.write(f"{text}\n")
     return text
 
 

@@ -37,7 +37,7 @@ class Controller(FileControl):
     """Decides; the window asks and obeys. Lives on the thread of the window.
 
     Signals carry nothing: whoever hears one reads the property of the same name. `session_changed` comes at once for
-    whatever is final, and at most sixty times a second while a gesture is live.
+    whatever is final, and with frames while a gesture is live (`LiveUpdates`).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Controller(FileControl):
         self._is_closed = True
         self._drift.stop()
         self._editor.finish()
-        self._session_timer.stop()
+        self._live.stop()
         self._preview.close()
         self._models.close()
         self._save_now()  # before the wait for the device, which may be long
@@ -246,14 +246,11 @@ class Controller(FileControl):
         return session if self.facts is None else adapt(session, self.facts).session
 
     def _show(self, *, live: bool = False) -> None:
-        """Ask for the picture and tell the window."""
-        live = live or self._drift.is_on
-        self._preview.ask(self.session, live=live)
-        if live:
-            self._is_session_stale = True
-            if not self._session_timer.isActive():
-                self._tell_session()
+        """Ask for the picture and tell the window: at once, or in step with frames in a live gesture."""
+        if live or self._drift.is_on:
+            self._live.changed()
         else:
+            self._preview.ask(self.session, live=False)
             self._tell()
         self._autosave.remember(self.session)
 
@@ -269,6 +266,7 @@ class Controller(FileControl):
         for warning in self.frame.warnings if self.frame else ():
             self._say_once(warning)
         self.frame_changed.emit()
+        self._live.frame_shown()
 
     def _say_once(self, sentence: str) -> None:
         if sentence not in self._said:

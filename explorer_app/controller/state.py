@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 import gpu_backend
 from explorer_app.controller.autosave import Autosave
@@ -17,6 +17,7 @@ from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_desk import ExportDesk
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_desk import ModelDesk
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
@@ -37,9 +38,6 @@ from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
     from gpu_backend import Comparison, RenderOptions
-
-_SESSION_INTERVAL_MS = 16
-"""The window hears of a session that changes all the time this often; requests go out at once."""
 
 
 class ControllerState(QObject):
@@ -96,11 +94,7 @@ class ControllerState(QObject):
         self._drift = Drift(clock, parent=self)
         self._thumbnails = ThumbnailDesk(renders, messages, self._shown, parent=self)
         self._told_history = self._editor.history
-        self._is_session_stale = False
-        self._session_timer = QTimer(self)
-        self._session_timer.setSingleShot(True)
-        self._session_timer.setInterval(_SESSION_INTERVAL_MS)
-        self._session_timer.timeout.connect(self._tell_session)
+        self._live = LiveUpdates(self._ask_live, self._tell_session, parent=self)
         self._preview.frame_changed.connect(self._thumbnails.take_shown)
         self._thumbnails.changed.connect(self.thumbnails_changed)
         self._preview.statistics_changed.connect(self.statistics_changed)
@@ -222,17 +216,16 @@ class ControllerState(QObject):
 
     def _tell(self) -> None:
         """Tell the window at once what a person did."""
-        self._session_timer.stop()
-        self._is_session_stale = False
-        self.session_changed.emit()
+        self._live.stop()
+        self._tell_session()
         self._tell_history()
 
+    def _ask_live(self) -> None:
+        """Ask for the picture of a session that goes on changing."""
+        self._preview.ask(self.session, live=True)
+
     def _tell_session(self) -> None:
-        """Tell the window what goes on changing, and not again too soon."""
-        if self._is_session_stale:
-            self._is_session_stale = False
-            self._session_timer.start()
-            self.session_changed.emit()
+        self.session_changed.emit()
 
     def _tell_history(self) -> None:
         if self._editor.history is not self._told_history:

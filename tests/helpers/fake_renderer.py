@@ -84,6 +84,12 @@ class Gate:
             self._permits += count
             self._condition.notify_all()
 
+    @property
+    def has_visitor(self) -> bool:
+        """Whether somebody stands at the gate."""
+        with self._condition:
+            return self._waiting > 0
+
     def wait_for_knock(self) -> None:
         """Wait until somebody stands at the gate."""
         with self._condition:

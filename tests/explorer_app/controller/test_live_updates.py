@@ -1,0 +1,105 @@
+"""A thousand events between two frames are one request and one notification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.controller.live_updates import PATIENCE_MS, TELL_MS, LiveUpdates
+
+
+class Heard:
+    """What was asked and told, and a clock that a test winds."""
+
+    def __init__(self) -> None:
+        self.asked = self.told = 0
+        self.now_s = 0.0
+        self.live = LiveUpdates(self._ask, self._tell, lambda: self.now_s)
+
+    def _ask(self) -> None:
+        self.asked += 1
+
+    def _tell(self) -> None:
+        self.told += 1
+
+    def tick(self, ms: float) -> None:
+        """Let so much time pass, and the timer fire."""
+        self.now_s += ms / 1000.0
+        self.live._go_on()
+
+
+@pytest.fixture
+def heard(qapp: object) -> Iterator[Heard]:
+    heard = Heard()
+    yield heard
+    heard.live.stop()
+
+
+def test_the_first_change_is_asked_for_and_told_at_once(heard: Heard) -> None:
+    heard.live.changed()
+    assert (heard.asked, heard.told) == (1, 1)
+
+
+def test_a_thousand_changes_between_two_frames_are_one_request_and_one_notification(heard: Heard) -> None:
+    heard.live.changed()
+    for _ in range(1000):
+        heard.live.changed()
+    heard.tick(TELL_MS)
+    assert (heard.asked, heard.told) == (2, 1), "the frame is not there yet"
+    heard.live.frame_shown()
+    heard.live.frame_shown()
+    assert (heard.asked, heard.told) == (2, 2)
+
+
+def test_the_newest_change_is_asked_for_by_the_timer(heard: Heard, qtbot: QtBot) -> None:
+    heard.live.changed()
+    heard.live.changed()
+    qtbot.waitUntil(lambda: heard.asked == 2)
+
+
+def test_panels_hear_no_more_often_than_they_can_be_read_while_frames_come_quicker(heard: Heard) -> None:
+    for _ in range(16):
+        heard.live.changed()
+        heard.tick(1.0)
+        heard.live.frame_shown()
+    assert heard.told == 2
+
+
+def test_a_change_that_was_answered_too_soon_to_be_told_is_told_later(heard: Heard) -> None:
+    heard.live.changed()
+    heard.live.changed()
+    heard.tick(1.0)
+    heard.live.frame_shown()
+    assert heard.told == 1
+    heard.tick(TELL_MS)
+    assert heard.told == 2
+
+
+def test_panels_do_not_wait_for_a_slow_frame_for_ever(heard: Heard) -> None:
+    heard.live.changed()
+    heard.live.changed()
+    heard.tick(PATIENCE_MS - 1)
+    assert heard.told == 1
+    heard.tick(1)
+    assert heard.told == 2
+
+
+def test_what_was_stopped_neither_asks_nor_tells(heard: Heard) -> None:
+    heard.live.changed()
+    heard.live.changed()
+    heard.live.stop()
+    heard.tick(PATIENCE_MS)
+    heard.live.frame_shown()
+    assert (heard.asked, heard.told) == (1, 1)
+    assert not heard.live._tick.isActive()
+
+
+def test_the_timer_rests_while_nothing_changes(heard: Heard) -> None:
+    heard.live.changed()
+    heard.tick(TELL_MS)
+    heard.tick(TELL_MS)
+    heard.live._tick.stop()
+    heard.tick(TELL_MS)
+    assert not heard.live._tick.isActive()
