@@ -52,7 +52,11 @@ if TYPE_CHECKING:
     )
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.flattening import flat_latent as flat_latent
-    from gpu_backend.latent.paths import PathKind as PathKind, path_blends as path_blends
+    from gpu_backend.latent.paths import (
+        LatentPath as LatentPath,
+        PathKind as PathKind,
+        path_blends as path_blends,
+    )
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.latent.seeds import seed_class as seed_class
     from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics, log_spectrum as log_spectrum
@@ -166,7 +170,7 @@ _HOMES = {
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
-    "latent.paths": ("PathKind", "path_blends"),
+    "latent.paths": ("LatentPath", "PathKind", "path_blends"),
     "latent.plane": ("plane_point", "plane_seed"),
     "latent.seeds": ("seed_class",),
     "layer_statistics": ("LayerStatistics", "log_spectrum"),

@@ -12,7 +12,9 @@ from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.contact_sheet import write_contact_sheet
-from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sinks.png_folder import PngFolder
 from gpu_backend import Latent, Point, Recipe, Truncation
 
 SEEDS = (38, 42, 41, 4)
@@ -41,7 +43,7 @@ def run(words: Sequence[str], console: Console) -> int:
     model = read_network(None, console)
     truncation = Truncation(psi=0.7)
     settings = SequenceSettings(
-        keys=tuple(((Recipe(Latent(Point(((seed, 1.0),))), truncation), 1.0),) for seed in SEEDS),
+        keys=tuple(Keyframe(((Recipe(Latent(Point(((seed, 1.0),))), truncation), 1.0),)) for seed in SEEDS),
         folder=options.outdir,
         name="demo",
         model=reference_to(model.facts),
@@ -54,9 +56,9 @@ def run(words: Sequence[str], console: Console) -> int:
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console)
-    sequence = plan_sequence(settings)
+    frames = PngFolder(settings.folder, settings.name)
     sheet = options.outdir / "contact-sheet.png"
-    pictures = [sequence.path(index) for index in range(0, len(sequence), _SHEET_STEP)]
+    pictures = [frames.path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
     write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
     console.note(f"See {sheet} for some of them at a glance.")
     return 0

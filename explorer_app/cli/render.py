@@ -28,6 +28,7 @@ from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.pipeline import Pipeline
@@ -256,15 +257,13 @@ def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]
 def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: ModelFacts) -> SequenceSettings:
     model: ModelReference = reference_to(facts)
     return SequenceSettings(
-        keys=tuple(source.request.blend for source in sources),
+        keys=tuple(Keyframe.of(source.request) for source in sources),
         folder=options.outdir,
         name="path" if options.name is None else options.name,
         model=model,
         kind=PATHS[options.path],
         frames_per_step=options.frames or 24,
         loop=bool(options.loop),
-        noise=sources[0].request.noise,
-        transform=sources[0].request.transform,
         z_dim=facts.z_dim,
         overwrite=bool(options.overwrite),
     )

@@ -12,7 +12,7 @@ from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
-from gpu_backend import DeviceLostError, DeviceMemoryError, RenderRequest
+from gpu_backend import DeviceLostError, DeviceMemoryError
 
 
 def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, console: Console) -> None:
@@ -27,27 +27,25 @@ def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, conso
     """
     job = SequenceJob(settings)
     meter = ProgressMeter(job.total)
-
-    def next_request() -> RenderRequest | None:
-        request = job.next_request()
-        if request is not None and not meter.has_started:
-            if job.found:
-                console.note(f"{job.found} of {job.total} frames are there already.")
-            meter.update(job.done, job.found, time.monotonic())
-        return request
-
-    pipeline = Pipeline(next_request)
+    pipeline = Pipeline(job.next_request)
+    job.start()
     try:
-        while (frame := pipeline.next_frame(renderer)) is not None:
-            for warning in frame.warnings:
-                console.warn(warning)
-            job.deliver(frame)
-            console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
-        job.close(cancelled=False)
+        while pipeline.has_in_flight or job.wait():
+            if not meter.has_started:
+                if job.found:
+                    console.note(f"{job.found} of {job.total} frames are there already.")
+                meter.update(job.done, job.found, time.monotonic())
+            frame = pipeline.next_frame(renderer)
+            if frame is not None:
+                for warning in frame.warnings:
+                    console.warn(warning)
+                job.deliver(frame)
+                console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
         if meter.has_started:
             console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
     except BaseException as error:
-        job.close(cancelled=isinstance(error, KeyboardInterrupt))
+        job.stop(cancelled=isinstance(error, KeyboardInterrupt))
+        job.join()
         if isinstance(error, KeyboardInterrupt | DeviceLostError | DeviceMemoryError):
             command = "the same command" if isinstance(error, KeyboardInterrupt) else "the same with --device cpu"
             console.note(f"{job.done} of {job.total} frames are in {settings.folder}; {command} goes on from there.")

@@ -100,6 +100,7 @@ class Controller(FileControl):
         self._models.close()
         self._save_now()  # before the wait for the device, which may be long
         self._renders.close()
+        self._exports.close()
         self._autosave.close()
         self._worker.close()
         self._settings.save()

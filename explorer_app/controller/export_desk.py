@@ -9,8 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.file_worker import FileWorker
-from explorer_app.controller.jobs import PictureJob, PlannedSequenceJob
+from explorer_app.controller.jobs import PictureJob
 from explorer_app.controller.progress import ExportProgress
+from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
@@ -20,6 +21,9 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
+
+_END_S = 10.0
+"""A file that is being written is finished before the program ends, but a disk that never answers must not keep it."""
 
 
 class ExportDesk(QObject):
@@ -40,7 +44,9 @@ class ExportDesk(QObject):
         self._worker = worker
         self._messages = messages
         self._clock = clock
-        self._job: PlannedSequenceJob | None = None
+        self._job: SequenceJob | None = None
+        self._stopped: SequenceJob | None = None
+        """The last job that was stopped; it may not have let go of its files yet."""
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
 
@@ -75,7 +81,7 @@ class ExportDesk(QObject):
         if self._job is not None:
             self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
             return
-        self._job = PlannedSequenceJob(settings)
+        self._job = SequenceJob(settings, after=self._stopped)
         self._meter = ProgressMeter(self._job.total)
         self._show(ExportProgress(settings.name, 0, self._job.total))
         self._renders.export(self._job)
@@ -85,6 +91,13 @@ class ExportDesk(QObject):
         if self._job is not None and self._progress is not None:
             self._renders.cancel_export(self._job)
             self._show(replace(self._progress, is_stopping=True))
+
+    def close(self) -> None:
+        """Wait, for a while, until the files that are being written are whole. May be called twice."""
+        for job in (self._job, self._stopped):
+            if job is not None:
+                job.stop(cancelled=False)
+                job.join(_END_S)
 
     def take_advanced(self, news: ExportAdvanced) -> None:
         """A job got a frame."""
@@ -99,9 +112,10 @@ class ExportDesk(QObject):
         if news.job is not self._job or self._job is None:
             return
         job, self._job = self._job, None
+        self._stopped = job
         if news.error is None and news.is_cancelled:
             self._messages.info(
-                f"The export was stopped after {job.done:,} of {job.total:,} frames; the same export goes on there."
+                f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
             )
         elif news.error is None:
             self._messages.info(f"Exported {job.total:,} frames to {job.settings.folder}.")

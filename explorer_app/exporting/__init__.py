@@ -1,11 +1,12 @@
 """Frames to files: pictures that carry their recipe, and sequences that can be stopped at any moment and go on.
 
-The way of a sequence::
+::
 
-    SequenceSettings        what the person asked for                                        sequence.py
-    Sequence                each frame's request and file, decided before the first is rendered
-    SequenceJob             hands out requests, takes frames, knows what is already there     job.py
-    WriterPool              encodes and writes beside the render thread                       writers.py
+    SequenceSettings        what the person asked for; lies in the manifest                   sequence.py, manifest.py
+    SequencePlan            index -> request, random access, pure                             sequence.py, keyframes.py
+    SequenceJob             hands out requests of missing frames, takes frames, never waits   job.py
+    FrameSink               where frames go: PNG folder                                       sinks/
+    WriterPool              encodes and writes on threads of its own                          writers.py
     write_output            whole or not at all, a refusal told in a sentence                 output_file.py
 
 No Qt here: the window and the command line use the same job.

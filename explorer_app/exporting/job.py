@@ -1,141 +1,284 @@
-"""A sequence on its way to files: hands out requests, takes frames, and goes on where an earlier run was stopped.
+"""A sequence on its way to files: looks which frames are missing, hands out their requests, takes frames.
 
-Whoever renders drives it::
+The render thread asks and delivers, and never waits (`explorer_app.rendering.export_job.ExportJob`). Everything else
+happens on the job's own thread::
 
-    job = SequenceJob(settings)
-    while (request := job.next_request()) is not None:
-        job.deliver(renderer.render(request))
-    job.close(cancelled=False)
+    read the manifest, open the sink      refuse what is not ours, clear away what a killed run left
+    look for missing frames               a few ahead of the renderer
+    write the manifest                    before the first request is handed out
+    close the sink, write the manifest    once every frame was delivered, or the job was stopped
 
-Files that are there already and carry the recipe that is expected are not asked for again. Since a file comes into
-place whole or not at all, a run that was killed at any moment loses at most the frames that were under way.
+Frames that are stored already are not asked for. Since a file comes into place whole or not at all, a run that was
+killed at any moment loses at most the frames that were under way.
 """
 
 from __future__ import annotations
 
-import os
+import threading
 from collections import deque
+from collections.abc import Callable
 
-from explorer_app.exporting.errors import ExportError, PictureError, TakenError
-from explorer_app.exporting.manifest import State, find_manifest, manifest_bytes
+from explorer_app.exporting.errors import ExportError, TakenError
+from explorer_app.exporting.manifest import State, frames_total, manifest_bytes, manifest_of
 from explorer_app.exporting.output_file import write_output
-from explorer_app.exporting.picture import KEYWORD, encode_picture
-from explorer_app.exporting.picture_document import document_to_text
-from explorer_app.exporting.png_scan import scan_png
-from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.exporting.writers import WriterPool
-from gpu_backend import PICTURE_LIMITS, Disk, Frame, RenderRequest, remove_leftovers
+from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
+from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
+from explorer_app.exporting.sinks.png_folder import PngFolder
+from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LimitError, RenderRequest, read_regular_file, remove_leftovers
+
+_AHEAD = 16
+"""Missing frames that are known before they are rendered."""
+
+_WAIT_S = 0.2
 
 
 class SequenceJob:
-    """Writes a sequence. One thread at a time drives it; `total`, `done` and `found` may be read from any.
+    """Writes a sequence. Every method may be called on any thread, and only `wait` and `join` wait.
 
     Parameters
     ----------
     settings
-        What to write. The folder is looked at when the first request is asked for, not here.
+        What to write. Nothing is planned and no folder is looked at before `start`.
+    sink
+        Where the frames go; None for PNG files in the folder of the settings.
     disk
         The file operations; a test lets them fail.
     threads
-        Writers beside the caller.
-
-    Raises
-    ------
-    ExportError, RequestError
-        If the settings make no sequence (`plan_sequence`).
+        Pictures that are encoded and written at a time.
+    after
+        A job for the same files that was stopped: this one begins when that has let go of them.
     """
 
-    def __init__(self, settings: SequenceSettings, *, disk: Disk | None = None, threads: int = 2) -> None:
-        self._sequence = plan_sequence(settings)
+    def __init__(
+        self,
+        settings: SequenceSettings,
+        *,
+        sink: FrameSink | None = None,
+        disk: Disk | None = None,
+        threads: int = 2,
+        after: SequenceJob | None = None,
+    ) -> None:
+        self.settings = settings
         self._disk = disk or Disk()
-        self._writers = WriterPool(threads)
-        self._next = 0
+        self._sink = sink or PngFolder(settings.folder, settings.name, disk=self._disk, threads=threads)
+        self._after = after
+        self._changed: Callable[[], None] = lambda: None
+        self._condition = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
+        self._plan: SequencePlan | None = None
+        self._manifest: bytes | None = None
+        self._missing: deque[tuple[int, RenderRequest]] = deque()
         self._awaited: deque[tuple[int, RenderRequest]] = deque()
         self._found = 0
-        self._written: set[int] = set()
-        self._manifest: bytes | None = None
-        self._is_open = False
+        self._accepted = 0
+        self._is_stopped = False
+        self._is_cancelled = False
+        self._has_ended = False
+        self._error: BaseException | None = None
         self._is_announced = False
-        self._is_closed = False
-
-    @property
-    def settings(self) -> SequenceSettings:
-        """What is being written."""
-        return self._sequence.settings
 
     @property
     def total(self) -> int:
         """Number of frames of the whole sequence."""
-        return len(self._sequence)
+        return self.settings.frame_count
 
     @property
     def found(self) -> int:
-        """Frames that an earlier run left, as far as the folder has been looked through."""
+        """Frames that an earlier run left, as far as is known."""
         return self._found
 
     @property
     def done(self) -> int:
-        """Frames whose files are there: found or written."""
-        return self._found + len(self._written)
+        """Frames that are stored: found or written."""
+        return self._found + self._sink.written
+
+    @property
+    def delivered(self) -> int:
+        """Frames that are stored, or on their way there."""
+        return self._found + self._accepted
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `next_request` has one to give."""
+        with self._condition:
+            return bool(self._missing) and not self._is_over and self._sink.is_ready
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended by itself: every frame is stored, or there was an `error`."""
+        return self._has_ended
+
+    @property
+    def error(self) -> BaseException | None:
+        """What went wrong."""
+        return self._error
+
+    def start(self, changed: Callable[[], None] = lambda: None) -> None:
+        """Begin. `changed` is called, on any thread, whenever `is_ready`, `done` or `has_ended` may have changed."""
+        self._changed = changed
+        self._thread.start()
 
     def next_request(self) -> RenderRequest | None:
-        """Return the next picture to render, None when all frames are there or asked for.
-
-        Raises
-        ------
-        ExportError
-            If a different sequence or a foreign file is in the way, or writing has failed.
-        """
-        if self._is_closed:
-            return None
-        self._open()
-        while self._next < self.total:
-            index = self._next
-            self._next += 1
-            if self._is_there(index):
-                self._found += 1
-                continue
-            self._announce()
-            request = self._sequence.request(index)
+        """Return the next frame to render, None if there is none now: all were asked for, or the files lag behind."""
+        with self._condition:
+            if not self.is_ready:
+                return None
+            index, request = self._missing.popleft()
             self._awaited.append((index, request))
+            self._condition.notify_all()
             return request
-        return None
 
     def deliver(self, frame: Frame) -> None:
-        """Take a rendered frame; it is encoded and written on another thread.
-
-        Waits while too many frames are waiting already, so that memory does not grow.
+        """Take a rendered frame, to be encoded and stored.
 
         Raises
         ------
         ExportError
-            If the frame was not asked for, or an earlier one could not be written.
+            If the frame was not asked for.
         """
-        if self._is_closed:
-            return  # it was under way when the person cancelled
-        index = self._expected_index(frame)
-        self._writers.submit(lambda: self._write(index, frame))
+        with self._condition:
+            if self._is_stopped or self._has_ended:
+                return  # it was under way when the job was stopped, or when an earlier one failed
+            self._sink.accept(self._take_awaited(frame), frame)
+            self._accepted += 1
+            self._condition.notify_all()
 
-    def close(self, cancelled: bool) -> None:
-        """Finish writing, end the threads and say in the manifest how it ended. May be called twice.
+    def stop(self, *, cancelled: bool) -> None:
+        """Want no more frames. May be called twice.
 
-        After a failure the manifest is left as it is: "unfinished", so that the same export goes on.
+        If a person `cancelled` the job, the frames that were delivered are still written, and the manifest says
+        "cancelled". If not, those that were not begun are dropped, and the manifest stays "unfinished".
+        """
+        with self._condition:
+            self._is_stopped = True
+            self._is_cancelled = self._is_cancelled or cancelled
+            self._condition.notify_all()
+
+    def wait(self) -> bool:
+        """Wait until there is a frame to render, and return True; False when the job has ended.
 
         Raises
         ------
-        ExportError
-            If a frame or the manifest could not be written and `deliver` has not said so.
+        LoomError
+            What went wrong, if the job did not end well.
         """
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._writers.close()
-        if self._writers.has_failed:
-            return
-        if self._is_open and (cancelled or self.done == self.total):
-            self._write_manifest("complete" if self.done == self.total else "cancelled")
+        with self._condition:
+            while not self._condition.wait_for(lambda: self.is_ready or self._has_ended or self._is_stopped, _WAIT_S):
+                pass  # so that Ctrl-C is noticed on systems where it does not interrupt a wait
+            if self._error is not None:
+                raise self._error
+            return self.is_ready
 
-    def _expected_index(self, frame: Frame) -> int:
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until the job has let go of its files; return whether it has."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    # -- on the job's thread ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            if self._after is not None:
+                self._after.join()
+                self._after = None
+            plan = plan_sequence(self.settings)
+            self._plan = plan
+            self._sink.open(plan, self._claim(plan), self._note)
+            self._search(plan)
+            self._await_frames()
+        except BaseException as problem:  # told by whoever asks for `error`
+            error = problem
+        try:
+            self._finish(error)
+        except BaseException as problem:
+            error = error or problem
+        with self._condition:
+            self._error = error
+            self._has_ended = error is not None or not self._is_stopped
+            self._condition.notify_all()
+        self._changed()
+
+    def _claim(self, plan: SequencePlan) -> Claim:
+        """Read the manifest that is there, and return what may be done with the frames beside it."""
+        path = self.settings.manifest_path
+        remove_leftovers(path.parent, path.name.__eq__, self._disk)
+        data = self._read_manifest()
+        if data is None:
+            return Claim(is_ours=self.settings.overwrite)
+        try:
+            found = manifest_of(data, path)
+        except ExportError:
+            found = None
+        if found is not None and found.settings.makes_the_same_as(self.settings):
+            self._manifest = data
+            return Claim(is_ours=True)
+        if self.settings.overwrite:
+            return Claim(is_ours=True, replaced_total=frames_total(data))
+        raise TakenError(f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}")
+
+    def _read_manifest(self) -> bytes | None:
+        path = self.settings.manifest_path
+        try:
+            return read_regular_file(path, MANIFEST_LIMITS.nbytes, "a manifest")
+        except FileNotFoundError:
+            return None
+        except (OSError, LimitError):
+            return b""  # something else, which may be replaced only if that was asked for
+
+    def _search(self, plan: SequencePlan) -> None:
+        """Look for missing frames, a few ahead of the renderer."""
+        index = 0
+        while (missing := self._sink.resumable_from(index)) is not None:
+            with self._condition:
+                self._found += missing - index
+            self._announce()
+            request = plan.request(missing)
+            with self._condition:
+                self._condition.wait_for(lambda: len(self._missing) < _AHEAD or self._is_over)
+                if self._is_over:
+                    return
+                self._missing.append((missing, request))
+                self._condition.notify_all()
+            self._changed()
+            index = missing + 1
+        with self._condition:
+            self._found += len(plan) - index
+
+    def _announce(self) -> None:
+        """Write the manifest before the first frame, so that whatever is found later is known to be ours."""
+        if not self._is_announced:
+            self._write_manifest("unfinished")
+            self._is_announced = True
+
+    def _await_frames(self) -> None:
+        """Wait until every frame was delivered, the job was stopped or the sink failed."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_over or not (self._missing or self._awaited))
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_stopped or self._sink.error is not None
+
+    def _finish(self, error: BaseException | None) -> None:
+        """Close the sink and say in the manifest how it ended; after a failure it stays "unfinished"."""
+        self._sink.close(discard=error is not None or (self._is_stopped and not self._is_cancelled))
+        if self._sink.error is not None:
+            raise self._sink.error
+        if self._plan is None or error is not None:
+            return
+        if self.done == self.total:
+            self._write_manifest("complete")
+        elif self._is_cancelled:
+            self._write_manifest("cancelled")
+
+    def _note(self) -> None:
+        with self._condition:
+            self._condition.notify_all()
+        self._changed()
+
+    def _take_awaited(self, frame: Frame) -> int:
         """Return which frame of the sequence this is, and no longer wait for it."""
         for place, (index, request) in enumerate(self._awaited):
             if request == frame.request and not (frame.is_draft and request.resolution is None):
@@ -143,71 +286,8 @@ class SequenceJob:
                 return index
         raise ExportError("The exporter got a picture that it had not asked for; start the export again.")
 
-    def _open(self) -> None:
-        """Look at the folder: clear away leftovers, refuse to touch what is not ours."""
-        if self._is_open:
-            return
-        sequence = self._sequence
-        remove_leftovers(self.settings.folder, sequence.owns, self._disk)
-        manifest = find_manifest(sequence)
-        if manifest is not None and manifest.is_of(sequence):
-            self._manifest = manifest.data
-        elif self.settings.overwrite:
-            if manifest is not None:
-                self._remove_surplus(manifest.frames_total)
-        elif manifest is not None:
-            raise TakenError(f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}")
-        else:
-            self._refuse_foreign_frames()
-        self._is_open = True
-
-    def _refuse_foreign_frames(self) -> None:
-        """Without a manifest of ours, a file under a frame's name that is not that frame belongs to somebody."""
-        for name in self._names():
-            index = self._sequence.frame_index(name)
-            if index is not None and index < self.total and not self._is_there(index):
-                raise TakenError(f"The folder {self.settings.folder} holds a {name} that is not part of this sequence")
-
-    def _remove_surplus(self, frames_total: int) -> None:
-        """Take away the frames of a longer sequence that this one replaces, which would seem to continue it."""
-        for name in self._names():
-            index = self._sequence.frame_index(name)
-            if index is not None and self.total <= index < frames_total:
-                try:
-                    self._disk.remove(self.settings.folder / name)
-                except OSError as error:
-                    raise ExportError(
-                        f"{name} of the sequence to be replaced could not be removed from {self.settings.folder}; "
-                        "choose another folder.",
-                        details=str(error),
-                    ) from error
-
-    def _names(self) -> list[str]:
-        try:
-            return sorted(os.listdir(self.settings.folder))
-        except OSError:
-            return []
-
-    def _is_there(self, index: int) -> bool:
-        """Tell whether a frame's file is whole and carries the recipe that it should."""
-        try:
-            scan = scan_png(self._sequence.path(index), KEYWORD, PICTURE_LIMITS.nbytes)
-        except PictureError:
-            return False
-        return scan.is_whole and scan.text == document_to_text(self._sequence.document(index))
-
-    def _announce(self) -> None:
-        """Write the plan before the first frame, so that whatever is found later is known to be ours."""
-        if not self._is_announced:
-            self._write_manifest("unfinished")
-            self._is_announced = True
-
     def _write_manifest(self, state: State) -> None:
-        data = manifest_bytes(self._sequence, state, None if state == "unfinished" else self.done)
+        data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done)
         if data != self._manifest:
-            write_output(self._sequence.manifest_path, data, self._disk)
+            write_output(self.settings.manifest_path, data, self._disk)
             self._manifest = data
-
-    def _write(self, index: int, frame: Frame) -> None:
-        write_output(self._sequence.path(index), encode_picture(frame, self._sequence.document(index)), self._disk)
-        self._written.add(index)

@@ -1,116 +1,221 @@
-"""The manifest beside a sequence: what each frame is, and how far the writing came.
+"""The manifest beside a sequence: all that it takes to go on with it, and how far the writing came.
 
-It holds no times and no random names, so that an export that was interrupted and gone on with ends with the same
-bytes as one that was not.
+It holds no times, no paths and no random names, so that an export that was interrupted and resumed ends with the same
+bytes as one that was not, on another machine too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
-from explorer_app.exporting.sequence import Blend, Sequence
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
+from explorer_app.session.session import ModelReference
 from explorer_app.version import __version__
-from gpu_backend import Recipe, noise_to_json, recipe_to_json
+from gpu_backend import (
+    MANIFEST_LIMITS,
+    LimitError,
+    LoomError,
+    PathKind,
+    check_json_size,
+    noise_to_json,
+    parse_json,
+    read_regular_file,
+    recipe_to_json,
+    request_from_json,
+)
 
 FORMAT = "latent-loom-sequence"
-VERSION = 1
+VERSION = 2
 
 State = Literal["unfinished", "cancelled", "complete"]
 
-_MAX_NBYTES = 256 << 20
+_WHAT = "a manifest of a sequence"
 
 
-def manifest_bytes(sequence: Sequence, state: State, frames_written: int | None) -> bytes:
-    """Return the manifest's file content.
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a manifest says.
 
-    Each frame is a list of [index into recipes, weight]; `state` stays "unfinished" until the last frame is there, or
-    until the person cancels.
+    Attributes
+    ----------
+    settings
+        What makes the sequence; `folder` is that of the manifest, `model.path` is empty.
+    state
+        "unfinished" from before the first frame until the last, also when the program was killed meanwhile;
+        "cancelled" after a person stopped it for good.
+    frames_written
+        Frames at the end of the run that wrote the manifest; None while it is unfinished.
     """
-    table: dict[Recipe, int] = {}
-    frames = [
-        {"file": sequence.file_name(index), "blend": _indexed(blend, table)}
-        for index, blend in enumerate(sequence.blends)
-    ]
-    lines = {
+
+    settings: SequenceSettings
+    state: State
+    frames_written: int | None
+
+
+def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int | None) -> bytes:
+    """Return the content of a manifest; the same arguments always give the same bytes.
+
+    Raises
+    ------
+    ExportError
+        If it would be larger than `read_manifest` allows.
+    """
+    head = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": f"Latent Loom {__version__}",
         "state": state,
         "frames_written": frames_written,
-        "frames_total": len(sequence),
-        "model": {"name": sequence.settings.model.name, "path": sequence.settings.model.path},
-        "plan": _plan(sequence),
-    }
-    body = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in lines.items()]
-    body.append('"recipes": ' + _list([recipe_to_json(recipe) for recipe in table]))
-    body.append('"frames": ' + _list(frames))
-    return ("{\n" + ",\n".join(body) + "\n}\n").encode("ascii")
-
-
-@dataclass(frozen=True, slots=True)
-class FoundManifest:
-    """A manifest that lies in the folder already. `plan` None: it is not one of ours, or damaged."""
-
-    data: bytes
-    plan: object
-    frames_total: int
-
-    def is_of(self, sequence: Sequence) -> bool:
-        """Tell whether the manifest describes this very sequence."""
-        return self.plan is not None and self.plan == json.loads(json.dumps(_plan(sequence)))
-
-
-def find_manifest(sequence: Sequence) -> FoundManifest | None:
-    """Return the manifest that lies where the sequence's would go, None if there is none."""
-    data = _read(sequence.manifest_path)
-    if data is None:
-        return None
-    try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, Mapping) or fields.get("format") != FORMAT or fields.get("version") != VERSION:
-        return FoundManifest(data, None, 0)
-    total = fields.get("frames_total")
-    return FoundManifest(data, fields.get("plan"), total if isinstance(total, int) else 0)
-
-
-def _plan(sequence: Sequence) -> dict[str, Any]:
-    """Return what decides every pixel of the sequence: two sequences are the same if this is."""
-    settings = sequence.settings
-    transform = {} if settings.transform is None else {"transform": list(settings.transform)}
-    return {
-        **transform,
+        "frames_total": settings.frame_count,
+        "model": {"name": settings.model.name, "sha256": settings.model.model_id},
         "name": settings.name,
-        "sha256": settings.model.model_id,
         "path": settings.kind,
         "frames_per_step": settings.frames_per_step,
         "loop": settings.loop,
         "z_dim": settings.z_dim,
         "resolution": settings.resolution,
-        "noise": noise_to_json(settings.noise),
-        "keys": [[[recipe_to_json(recipe), weight] for recipe, weight in key] for key in settings.keys],
     }
-
-
-def _indexed(blend: Blend, table: dict[Recipe, int]) -> list[list[float]]:
-    return [[table.setdefault(recipe, len(table)), weight] for recipe, weight in blend]
-
-
-def _list(items: list[Any]) -> str:
-    """Return a JSON list with an item a line."""
-    return "[\n" + ",\n".join(json.dumps(item) for item in items) + "\n]"
-
-
-def _read(path: Path) -> bytes | None:
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
+    lines.append(f'"keys": [\n{keys}\n]')
+    data = ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
     try:
-        with path.open("rb") as file:
-            return file.read(_MAX_NBYTES)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return b""
+        check_json_size(data, MANIFEST_LIMITS, _WHAT)
+    except LimitError as error:
+        raise ExportError(f"{error.sentence.rstrip('.')}; take fewer keyframes.") from error
+    return data
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read the manifest of a sequence, of this version or an earlier one.
+
+    Raises
+    ------
+    ExportError
+        If the file is missing, no manifest, damaged, larger than is allowed, or of a newer version.
+    """
+    try:
+        data = read_regular_file(path, MANIFEST_LIMITS.nbytes, _WHAT)
+    except OSError as error:
+        raise ExportError(f"The manifest {path} cannot be opened ({error.strerror or error}).", str(error)) from error
+    except LimitError as error:
+        raise ExportError(error.sentence) from error
+    return manifest_of(data, path)
+
+
+def manifest_of(data: bytes, path: Path) -> Manifest:
+    """Return what the bytes of a manifest at `path` say. Raises ExportError as `read_manifest` does."""
+    try:
+        fields = parse_json(data, MANIFEST_LIMITS, _WHAT)
+    except LimitError as error:
+        raise ExportError(error.sentence) from error
+    except ValueError as error:
+        raise ExportError(f"{path.name} should be {_WHAT}, but is not JSON.", str(error)) from error
+    if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
+        raise ExportError(f"{path.name} should be {_WHAT}, but says that it is something else.")
+    version = fields.get("version")
+    if version not in (1, VERSION):
+        raise ExportError(
+            f"{path.name} was written by another version of Latent Loom; this one reads manifests up to {VERSION}."
+        )
+    try:
+        settings = _settings_1(fields, path) if version == 1 else _settings(fields, path)
+        plan_sequence(settings)
+    except LoomError as error:
+        raise ExportError(f"The manifest {path.name} is damaged: {error.sentence}", error.details) from error
+    except (OverflowError, RecursionError) as error:
+        raise ExportError(f"The manifest {path.name} is damaged: it holds a number that is too large.") from error
+    state, written = fields.get("state"), fields.get("frames_written")
+    return Manifest(
+        settings,
+        cast("State", state) if state in get_args(State) else "unfinished",
+        written if isinstance(written, int) and not isinstance(written, bool) else None,
+    )
+
+
+def frames_total(data: bytes) -> int:
+    """Return how many frames the sequence of a manifest has, as far as that can be told; 0 if it cannot."""
+    try:
+        fields = parse_json(data, MANIFEST_LIMITS, _WHAT)
+    except (LimitError, ValueError):
+        return 0
+    total = fields.get("frames_total") if isinstance(fields, Mapping) and fields.get("format") == FORMAT else None
+    return total if isinstance(total, int) and 0 <= total <= MAX_FRAMES else 0
+
+
+def _key_to_json(key: Keyframe) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "blend": [[recipe_to_json(recipe), weight] for recipe, weight in key.blend],
+        "noise": noise_to_json(key.noise),
+    }
+    if key.transform is not None:
+        data["transform"] = list(key.transform)
+    return data
+
+
+def _settings(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
+    model = fields.get("model")
+    model = model if isinstance(model, Mapping) else {}
+    keys = [_key(item) for item in _keys(fields)]
+    return _made(fields, keys, model.get("name"), model.get("sha256"), path)
+
+
+def _settings_1(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
+    """Read version 1, which had one noise and one transform for all keyframes, and listed the frames."""
+    plan, model = fields.get("plan"), fields.get("model")
+    if not isinstance(plan, Mapping):
+        raise ExportError("its plan should be a set of named fields.")
+    common = {name: plan[name] for name in ("noise", "transform") if name in plan}
+    keys = [_key({"blend": blend, **common}) for blend in _keys(plan)]
+    name = model.get("name") if isinstance(model, Mapping) else ""
+    return _made(plan, keys, name, plan.get("sha256"), path)
+
+
+def _made(
+    fields: Mapping[str, Any], keys: Sequence[Keyframe], model_name: object, model_id: object, path: Path
+) -> SequenceSettings:
+    name, kind, loop = fields.get("name"), fields.get("path"), fields.get("loop")
+    if not isinstance(name, str) or not isinstance(model_id, str) or kind not in get_args(PathKind):
+        raise ExportError("it should say the name, the way and the model of the sequence.")
+    if path.name != f"{name}{MANIFEST_SUFFIX}":
+        raise ExportError(f"it belongs to {name[:40]}, so its name should be {name[:40]}{MANIFEST_SUFFIX}.")
+    resolution = fields.get("resolution")
+    return SequenceSettings(
+        keys=tuple(keys),
+        folder=path.parent,
+        name=name,
+        model=ModelReference("", model_name if isinstance(model_name, str) else "", model_id),
+        kind=cast("PathKind", kind),
+        frames_per_step=_whole(fields, "frames_per_step", MAX_FRAMES),
+        loop=loop is True,
+        z_dim=_whole(fields, "z_dim", 1 << 16),
+        resolution=None if resolution is None else _whole(fields, "resolution", 1 << 16),
+    )
+
+
+def _keys(fields: Mapping[str, Any]) -> list[Any]:
+    keys = fields.get("keys")
+    if not isinstance(keys, list) or not 1 <= len(keys) <= MAX_KEYS:
+        raise ExportError(f"it should have a list of 1 to {MAX_KEYS:,} keyframes.")
+    return keys
+
+
+def _key(item: object) -> Keyframe:
+    """Read a keyframe, which has fields of a request."""
+    if not isinstance(item, Mapping):
+        raise ExportError("a keyframe should be a set of named fields.")
+    fields = {name: item[name] for name in ("blend", "noise", "transform") if name in item}
+    return Keyframe.of(request_from_json({**fields, "model": ""}))
+
+
+def _whole(fields: Mapping[str, Any], name: str, most: int) -> int:
+    number = fields.get(name)
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+        raise ExportError(f"its {name} should be a whole number of 1 to {most:,}.")
+    return number

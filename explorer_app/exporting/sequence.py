@@ -1,23 +1,24 @@
-"""A sequence: the request and the file of each frame, decided before the first is rendered."""
+"""A sequence: what a person asked for, and the request of each frame, computed when it is asked for."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference
-from gpu_backend import Noise, PathKind, Recipe, RenderRequest, path_blends
-
-Blend = tuple[tuple[Recipe, float], ...]
+from gpu_backend import PathKind, RenderRequest
 
 MAX_FRAMES = 100_000
 """As many as five digits can number."""
 
 MAX_KEYS = 4096
 """As many recipes as a frame's request may blend."""
+
+MANIFEST_SUFFIX = ".manifest.json"
+"""What the name of a manifest ends in."""
 
 _MAX_NAME = 100
 
@@ -29,11 +30,9 @@ class SequenceSettings:
     Attributes
     ----------
     keys
-        Keyframes: each a blend, as in `RenderRequest.blend`.
-    noise, transform
-        The same for every frame, so that nothing flickers; the transform as in `RenderRequest`.
+        Keyframes, in the order in which they are passed.
     kind, frames_per_step, loop
-        As for `gpu_backend.path_blends`.
+        As for `gpu_backend.LatentPath`.
     folder, name
         The frames are ``<folder>/<name>_00000.png`` and so on, beside ``<folder>/<name>.manifest.json``.
     model
@@ -46,15 +45,13 @@ class SequenceSettings:
         Take the place of a different sequence of that name.
     """
 
-    keys: tuple[Blend, ...]
+    keys: tuple[Keyframe, ...]
     folder: Path
     name: str
     model: ModelReference
     kind: PathKind = "w-cubic"
     frames_per_step: int = 24
     loop: bool = False
-    noise: Noise = Noise()
-    transform: tuple[float, ...] | None = None
     z_dim: int = 512
     resolution: int | None = None
     overwrite: bool = False
@@ -64,62 +61,50 @@ class SequenceSettings:
         """Number of frames that these settings give."""
         return frame_count(len(self.keys), self.frames_per_step, self.loop)
 
+    @property
+    def manifest_path(self) -> Path:
+        """Where the manifest goes."""
+        return self.folder / f"{self.name}{MANIFEST_SUFFIX}"
+
+    def makes_the_same_as(self, other: SequenceSettings) -> bool:
+        """Return whether both make the same frames under the same names, in whatever folder."""
+        neutral = (replace(item, folder=Path(), model=ModelReference(), overwrite=False) for item in (self, other))
+        return self.model.model_id == other.model.model_id and next(neutral) == next(neutral)
+
 
 def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:
     """Return the number of frames of a path: a loop has a step more, and no last key of its own."""
     return keys * frames_per_step if loop else max(keys - 1, 0) * frames_per_step + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """Settings, and what they come to frame by frame. Made by `plan_sequence`."""
+class SequencePlan:
+    """Implements `FramePlan`: what each frame is, by its index. Made by `plan_sequence`."""
 
-    settings: SequenceSettings
-    blends: tuple[Blend, ...] = field(repr=False)
+    def __init__(self, settings: SequenceSettings, path: KeyframePath) -> None:
+        self.settings = settings
+        self._path = path
 
     def __len__(self) -> int:
-        return len(self.blends)
+        return len(self._path)
 
     def request(self, index: int) -> RenderRequest:
-        """Return the request of a frame."""
-        settings = self.settings
+        """Return a frame's request."""
+        frame = self._path.frame(index)
         return RenderRequest(
-            model_id=settings.model.model_id,
-            blend=self.blends[index],
-            noise=settings.noise,
-            transform=settings.transform,
-            resolution=settings.resolution,
+            model_id=self.settings.model.model_id,
+            blend=frame.blend,
+            noise=frame.noise,
+            transform=frame.transform,
+            resolution=self.settings.resolution,
         )
 
     def document(self, index: int) -> PictureDocument:
         """Return what a frame's file says about itself."""
         return PictureDocument(self.request(index), self.settings.model.name)
 
-    def file_name(self, index: int) -> str:
-        """Return a frame's file name."""
-        return f"{self.settings.name}_{index:05d}.png"
 
-    def path(self, index: int) -> Path:
-        """Return where a frame's file goes."""
-        return self.settings.folder / self.file_name(index)
-
-    @property
-    def manifest_path(self) -> Path:
-        """Where the manifest goes."""
-        return self.settings.folder / f"{self.settings.name}.manifest.json"
-
-    def owns(self, file_name: str) -> bool:
-        """Tell whether a file name is one that a sequence of this name would write."""
-        return file_name == self.manifest_path.name or self.frame_index(file_name) is not None
-
-    def frame_index(self, file_name: str) -> int | None:
-        """Return the number in a frame's file name, None for other names; it may lie past this sequence's end."""
-        match = re.fullmatch(re.escape(self.settings.name) + r"_([0-9]{5})\.png", file_name)
-        return None if match is None else int(match[1])
-
-
-def plan_sequence(settings: SequenceSettings) -> Sequence:
-    """Decide every frame of a sequence. Nothing is written or rendered.
+def plan_sequence(settings: SequenceSettings) -> SequencePlan:
+    """Return the plan of a sequence. Nothing is written or rendered.
 
     Raises
     ------
@@ -136,8 +121,8 @@ def plan_sequence(settings: SequenceSettings) -> Sequence:
             f"A sequence can have {MAX_FRAMES:,} frames, but this one would have {settings.frame_count:,}; "
             "take fewer frames per step."
         )
-    blends = path_blends(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
-    return Sequence(settings, tuple(blends))
+    path = KeyframePath(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
+    return SequencePlan(settings, path)
 
 
 def _check_name(name: str) -> None:

@@ -1,70 +1,85 @@
-"""Writers: a few threads that encode and write, so that rendering does not wait for zlib and the disk."""
+"""Encoder threads: they compress and write pictures, so that rendering waits for neither zlib nor a disk."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 _WAITING_PER_THREAD = 2
 
 
 class WriterPool:
-    """Runs tasks on a few threads, in any order, holding a bounded number at a time.
+    """Runs tasks on a few threads, in any order. No method but `close` waits.
 
-    After the first failure no further task runs. The failure is raised by the next `submit`, or by `close` if none
-    came in between.
+    After the first failure no further task runs.
 
     Parameters
     ----------
     threads
-        How many. Pillow lets go of Python's lock while it compresses, so that they truly run beside each other.
+        How many. Pillow releases Python's lock while it compresses, so they truly run in parallel.
+    changed
+        Called, on the thread of a task, after it has ended.
     """
 
-    def __init__(self, threads: int = 2) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="export-writer")
-        self._places = threading.BoundedSemaphore(threads * (1 + _WAITING_PER_THREAD))
+    def __init__(self, threads: int, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._condition = threading.Condition()
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._running = 0
+        self._capacity = threads * (1 + _WAITING_PER_THREAD)
+        self._is_closing = False
         self._failure: BaseException | None = None
-        self._is_told = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"export-writer-{number}", daemon=True) for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
-    def has_failed(self) -> bool:
-        """A task has raised."""
-        return self._failure is not None
+    def error(self) -> BaseException | None:
+        """What the first task to fail raised."""
+        return self._failure
+
+    @property
+    def has_room(self) -> bool:
+        """Whether fewer tasks are waiting and running than the threads need to stay busy."""
+        with self._condition:
+            return len(self._tasks) + self._running < self._capacity
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run a task soon; waits while as many as allowed are waiting already.
+        """Run a task soon. The caller looks at `has_room` first, so that memory stays bounded."""
+        with self._condition:
+            if not self._is_closing:
+                self._tasks.append(task)
+                self._condition.notify()
 
-        Raises
-        ------
-        LoomError
-            What an earlier task raised.
-        """
-        self._places.acquire()
-        if self._failure is not None:
-            self._places.release()
-            self._is_told = True
-            raise self._failure
-        self._executor.submit(self._run, task)
+    def close(self, *, discard: bool) -> None:
+        """Run, or `discard`, the tasks that wait, and end the threads. May be called twice."""
+        with self._condition:
+            self._is_closing = True
+            if discard:
+                self._tasks.clear()
+            self._condition.notify_all()
+        for thread in self._threads:
+            thread.join()
 
-    def close(self) -> None:
-        """Wait for what was submitted and end the threads. May be called twice.
+    def _run(self) -> None:
+        while (task := self._take()) is not None:
+            try:
+                if self._failure is None:
+                    task()
+            except BaseException as error:  # told by whoever asks for `error`
+                self._failure = self._failure or error
+            finally:
+                with self._condition:
+                    self._running -= 1
+            self._changed()
 
-        Raises
-        ------
-        LoomError
-            What a task raised, if nobody has been told yet.
-        """
-        self._executor.shutdown(wait=True)
-        if self._failure is not None and not self._is_told:
-            self._is_told = True
-            raise self._failure
-
-    def _run(self, task: Callable[[], None]) -> None:
-        try:
-            if self._failure is None:
-                task()
-        except BaseException as error:
-            self._failure = self._failure or error
-        finally:
-            self._places.release()
+    def _take(self) -> Callable[[], None] | None:
+        with self._condition:
+            self._condition.wait_for(lambda: self._tasks or self._is_closing)
+            if not self._tasks:
+                return None
+            self._running += 1
+            return self._tasks.popleft()

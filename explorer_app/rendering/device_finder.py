@@ -35,6 +35,11 @@ class DeviceFinder:
         self._is_done = False
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it looks, or has looked."""
+        return self._thread is not None
+
+    @property
     def is_done(self) -> bool:
         """Whether it is known what there is: asking for a device keeps nobody waiting any more."""
         with self._condition:

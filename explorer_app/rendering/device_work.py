@@ -76,9 +76,15 @@ class DeviceWork:
         self._finder.start()
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether something is to do that no picture may hold up."""
-        return self._is_choice_ready() or self._is_late_answer_there() or self._compiler.has_ended
+    def is_looking(self) -> bool:
+        """Whether looking for devices has begun."""
+        return self._finder.has_begun
+
+    def has_change(self, *, is_model_waiting: bool) -> bool:
+        """Return whether `next_change` has something to do; what no choice asked for waits for a model that waits."""
+        if self._is_choice_ready():
+            return True
+        return not is_model_waiting and (self._is_late_answer_there() or self._compiler.has_ended)
 
     def seconds_to_open(self) -> float:
         """Return how long a model has to wait until a renderer may be made for it."""
@@ -86,21 +92,28 @@ class DeviceWork:
             return 0.0
         return max(0.0, PATIENCE_S - self._finder.seconds)
 
-    def next(self, *, is_model_waiting: bool) -> Callable[[], None] | None:
+    def next_change(self, *, is_model_waiting: bool) -> Callable[[], None] | None:
         """Return what to do next, None for nothing. What it does may change the renderer."""
         choice = self._choices.take() if self._is_choice_ready() else None
         if choice is not None:
             return lambda: self.keeper.use(choice)
-        if not is_model_waiting:
-            if self._is_late_answer_there():
-                return self.keeper.use_found
-            ended = self._compiler.take()
-            if ended is not None:
-                return lambda: self.keeper.take_compiled(ended)
+        if is_model_waiting:
+            return None
+        if self._is_late_answer_there():
+            return self.keeper.use_found
+        ended = self._compiler.take()
+        return None if ended is None else lambda: self.keeper.take_compiled(ended)
+
+    @property
+    def has_options(self) -> bool:
+        """Whether `apply_options` has something to do."""
+        return not self._options.is_empty
+
+    def apply_options(self) -> None:
+        """Render in the way that was wished for last."""
         options = self._options.take()
         if options is not None:
-            return lambda: self.keeper.set_options(options)
-        return None
+            self.keeper.set_options(options)
 
     def close(self) -> None:
         """Compile no more and free the device. May be called twice."""

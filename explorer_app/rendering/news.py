@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from explorer_app.rendering.export_queue import ExportJob
+from explorer_app.rendering.export_job import ExportJob
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, MemoryLike
 from gpu_backend import Frame, ModelFacts
 

@@ -21,7 +21,7 @@ class Pipeline:
     Parameters
     ----------
     next_request
-        Gives the next request, None after the last.
+        Gives the next request, None if there is none now.
     """
 
     def __init__(self, next_request: Callable[[], RenderRequest | None]) -> None:
@@ -31,8 +31,13 @@ class Pipeline:
         """Requests without an answer; the first ones are in flight."""
         self._in_flight: deque[PendingLike] = deque()
 
+    @property
+    def has_in_flight(self) -> bool:
+        """Whether a frame is under way, or was left unanswered by a renderer that went."""
+        return bool(self._asked)
+
     def next_frame(self, renderer: AnswersRequests, *, abandoned: Callable[[], bool] | None = None) -> Frame | None:
-        """Return the next frame, None after the last.
+        """Return the next frame, None if none is under way and there is no request now.
 
         What another renderer than the last time left unanswered is asked of this one: a device that was lost or changed
         costs no picture. After an error the same request is the next again.

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from explorer_app.exporting.sequence import Blend, SequenceSettings, plan_sequence
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.edits import GoToSeed
-from explorer_app.session.resolve import resolve_blend, resolve_transform
+from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from gpu_backend import SEED_COUNT, LoomError, PathKind
 
@@ -34,9 +35,9 @@ class ExportKey:
     session: Session
 
     @cached_property
-    def blend(self) -> Blend:
-        """What the session comes to; asked for at every change of a path that may have thousands of keyframes."""
-        return resolve_blend(self.session)
+    def keyframe(self) -> Keyframe:
+        """All that makes its picture; asked for at every change of a path that may have thousands of keyframes."""
+        return Keyframe.of(resolve(self.session))
 
 
 def seed_key(session: Session, seed: int) -> ExportKey:
@@ -80,17 +81,15 @@ def export_settings(
     z_dim: int,
     overwrite: bool,
 ) -> SequenceSettings:
-    """Return what the exporter takes, with the noise, the transform and the model of the session."""
+    """Return what the exporter takes, with the model of the session."""
     return SequenceSettings(
-        keys=tuple(key.blend for key in keys),
+        keys=tuple(key.keyframe for key in keys),
         folder=folder,
         name=name,
         model=ModelReference(session.model.path, session.model.name, session.model.model_id),
         kind=kind,
         frames_per_step=frames_per_step,
         loop=loop,
-        noise=session.noise,
-        transform=resolve_transform(session),
         z_dim=z_dim,
         overwrite=overwrite,
     )

@@ -25,10 +25,8 @@ PathKind = Literal["w-linear", "w-cubic", "z-linear", "z-slerp"]
 _Blend = tuple[tuple[Recipe, float], ...]
 
 
-def path_blends(
-    keys: Sequence[_Blend], kind: PathKind, frames_per_step: int, loop: bool, *, z_dim: int = 512
-) -> list[_Blend]:
-    """Return the blend of each frame of a path through keyframes.
+class LatentPath:
+    """A path through keyframes: the blend of each frame, in any order and computed when it is asked for.
 
     Parameters
     ----------
@@ -44,33 +42,65 @@ def path_blends(
     z_dim
         Length of z, which the angle of a slerp depends on.
 
-    Returns
-    -------
-    K * frames_per_step blends for a loop through K keys, (K - 1) * frames_per_step + 1 otherwise. Frame
-    k * frames_per_step is key k itself.
-
     Raises
     ------
     RequestError
         If there is no key, a key is empty or not of the sort that the kind needs, or a number is out of range.
+
+    Notes
+    -----
+    A loop through K keys has K * frames_per_step frames, an open path (K - 1) * frames_per_step + 1. Frame
+    k * frames_per_step is key k itself.
     """
-    if kind not in get_args(PathKind):
-        raise RequestError(f"The path must be one of {', '.join(get_args(PathKind))}, but {kind!r} came.")
-    if frames_per_step < 1:
-        raise RequestError(f"A path needs at least 1 frame a step, but {frames_per_step} came.")
-    if not keys or not all(keys):
-        raise RequestError("A path needs at least one keyframe with a recipe in it, but one is missing.")
-    places = _places(len(keys), frames_per_step, loop)
-    if kind == "w-cubic":
-        curvature = curvature_weights(len(keys), closed=loop)
-        return [_combined(keys, spline_weights(curvature, key, fraction)) for key, fraction in places]
-    if kind == "w-linear":
-        return [_combined(keys, _linear_weights(key, (key + 1) % len(keys), fraction)) for key, fraction in places]
-    recipes = [_recipe_on_seed(blend, index) for index, blend in enumerate(keys)]
-    return [
-        _between(recipes[key], recipes[(key + 1) % len(recipes)], fraction, kind == "z-slerp", z_dim)
-        for key, fraction in places
-    ]
+
+    def __init__(
+        self, keys: Sequence[_Blend], kind: PathKind, frames_per_step: int, loop: bool, *, z_dim: int = 512
+    ) -> None:
+        if kind not in get_args(PathKind):
+            raise RequestError(f"The path must be one of {', '.join(get_args(PathKind))}, but {kind!r} came.")
+        if frames_per_step < 1:
+            raise RequestError(f"A path needs at least 1 frame a step, but {frames_per_step} came.")
+        if not keys or not all(keys):
+            raise RequestError("A path needs at least one keyframe with a recipe in it, but one is missing.")
+        self._keys = keys
+        self._kind = kind
+        self._frames_per_step = frames_per_step
+        self._loop = loop
+        self._z_dim = z_dim
+        self._curvature = curvature_weights(len(keys), closed=loop) if kind == "w-cubic" else None
+        self._recipes = () if kind.startswith("w") else tuple(_recipe_on_seed(key, i) for i, key in enumerate(keys))
+
+    def __len__(self) -> int:
+        steps = len(self._keys) * self._frames_per_step
+        return steps if self._loop else steps - self._frames_per_step + 1
+
+    def blend(self, frame: int) -> _Blend:
+        """Return the blend of a frame, 0 <= frame < len(self)."""
+        if not self._recipes:
+            return _combined(self._keys, self.weights(frame))
+        key, fraction = self.place(frame)
+        first, second = self._recipes[key], self._recipes[(key + 1) % len(self._recipes)]
+        return _between(first, second, fraction, self._kind == "z-slerp", self._z_dim)
+
+    def weights(self, frame: int) -> dict[int, float]:
+        """Return how much of each keyframe a frame holds; on a path in z, how far it is between its neighbours."""
+        key, fraction = self.place(frame)
+        if self._curvature is not None:
+            return spline_weights(self._curvature, key, fraction)
+        return _linear_weights(key, (key + 1) % len(self._keys), fraction)
+
+    def place(self, frame: int) -> tuple[int, float]:
+        """Return the keyframe before a frame, and how far the frame is to the next one, in [0, 1)."""
+        key, step = divmod(frame, self._frames_per_step)
+        return key, step / self._frames_per_step
+
+
+def path_blends(
+    keys: Sequence[_Blend], kind: PathKind, frames_per_step: int, loop: bool, *, z_dim: int = 512
+) -> list[_Blend]:
+    """Return the blend of every frame of a `LatentPath`, with its arguments and errors."""
+    path = LatentPath(keys, kind, frames_per_step, loop, z_dim=z_dim)
+    return [path.blend(frame) for frame in range(len(path))]
 
 
 def lerp_weights(fraction: float) -> tuple[float, float]:
@@ -99,12 +129,6 @@ def slerp_weights(fraction: float, angle: float, first_norm: float, second_norm:
     first = math.sin((1.0 - fraction) * angle) / math.sin(angle)
     second = math.sin(fraction * angle) / math.sin(angle)
     return first * length / first_norm, second * length / second_norm
-
-
-def _places(keys: int, frames_per_step: int, loop: bool) -> list[tuple[int, float]]:
-    """Return (key before, fraction to the next) of each frame."""
-    count = keys * frames_per_step if loop else (keys - 1) * frames_per_step + 1
-    return [(frame // frames_per_step, frame % frames_per_step / frames_per_step) for frame in range(count)]
 
 
 def _linear_weights(key: int, following: int, fraction: float) -> dict[int, float]:

@@ -14,6 +14,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, qInfo, qWarning
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.app import App, Interrupt, Places, QtMessageRoad, failed_start_box
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.logs import log_path
 from explorer_app.messages import Level, MessageLog
@@ -116,7 +117,7 @@ def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Prog
     program.start()
     program.engine.gate.shut()
     session = program.app.controller.session
-    key = resolve(session).blend
+    key = Keyframe.of(resolve(session))
     program.app.controller.start_export(
         SequenceSettings((key, key), program.folder / "out", "walk", session.model, "w-linear", 40, z_dim=8)
     )

@@ -26,25 +26,45 @@ def seed_of(request: RenderRequest) -> int:
 
 
 class Job:
-    """Wants frames of some seeds."""
+    """Wants frames of some seeds. Its files lag behind while `is_full`."""
+
+    error: BaseException | None = None
 
     def __init__(self, *seeds: int, failing: Exception | None = None) -> None:
         self.total = len(seeds)
         self.got: list[int] = []
-        self.closed: list[bool] = []
+        self.stopped: list[bool] = []
+        """Whether a person cancelled it, for each time that it was stopped."""
+        self.is_full = False
+        self.changed: Callable[[], None] = lambda: None
         self._seeds = list(seeds)
         self._failing = failing
 
+    def start(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._seeds) and not self.is_full
+
+    @property
+    def has_ended(self) -> bool:
+        return len(self.got) == self.total
+
+    @property
+    def is_over(self) -> bool:
+        return self.has_ended or bool(self.stopped)
+
     def next_request(self) -> RenderRequest | None:
-        return request(self._seeds.pop(0)) if self._seeds else None
+        return request(self._seeds.pop(0)) if self.is_ready else None
 
     def deliver(self, frame: Frame) -> None:
         if self._failing is not None:
             raise self._failing
         self.got.append(seed_of(frame.request))
 
-    def close(self, cancelled: bool) -> None:
-        self.closed.append(cancelled)
+    def stop(self, *, cancelled: bool) -> None:
+        self.stopped.append(cancelled)
 
 
 class Desk:

@@ -29,8 +29,8 @@ def test_each_kind_of_path_becomes_a_sequence(command: Command, tmp_path: Path, 
     assert sorted(content(tmp_path)) == ["path.manifest.json", *(f"path_{index:05d}.png" for index in range(6))]
     manifest = json.loads((tmp_path / "path.manifest.json").read_text())
     assert manifest["state"] == "complete"
-    assert (manifest["plan"]["path"], manifest["plan"]["loop"]) == (stored, True)
-    assert manifest["plan"]["z_dim"] == 8
+    assert (manifest["path"], manifest["loop"]) == (stored, True)
+    assert manifest["z_dim"] == 8
     assert read_picture(tmp_path / "path_00002.png").request.blend[0][0].latent.point.seeds == ((2, 1.0),)
 
 
@@ -78,9 +78,9 @@ def test_what_is_there_already_is_told_and_kept(command: Command, tmp_path: Path
     words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path)
     command(*words)
     before = content(tmp_path)
-    (tmp_path / "path_00003.png").unlink()
+    (tmp_path / "path_00006.png").unlink()
     outcome = command(*words)
-    assert "3 of 7 frames are there already." in outcome.err
+    assert "6 of 7 frames are there already." in outcome.err
     assert content(tmp_path) == before
 
 

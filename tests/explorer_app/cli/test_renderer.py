@@ -11,6 +11,7 @@ from explorer_app.cli.arguments import Parser, UsageError, add_device
 from explorer_app.cli.console import Console
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.session import ModelReference
@@ -33,7 +34,7 @@ def engine() -> Engine:
 
 
 def settings(folder: Path) -> SequenceSettings:
-    keys = (request(1).blend, request(2).blend)
+    keys = (Keyframe.of(request(1)), Keyframe.of(request(2)))
     return SequenceSettings(keys, folder, "walk", ModelReference(model_id=MODEL.facts.model_id), "w-linear", 5, z_dim=8)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from explorer_app.controller import Compiling, preferred_choice
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
 from explorer_app.rendering import render_thread
@@ -284,7 +285,7 @@ def test_closing_at_any_moment_ends_everything(desk: Desk, moment: str, monkeypa
 
 def test_an_export_goes_on_with_the_processor(open_desk: Desk, tmp_path: Path):
     desk = open_desk
-    key = resolve(desk.controller.session).blend
+    key = Keyframe.of(resolve(desk.controller.session))
     desk.engine.gate.shut()
     desk.controller.start_export(
         SequenceSettings((key, key), tmp_path / "out", "walk", desk.controller.session.model, "w-linear", 10, z_dim=8)

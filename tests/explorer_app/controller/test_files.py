@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
@@ -26,10 +27,9 @@ def change(desk: Desk) -> None:
 
 
 def sequence(desk: Desk, frames: int = 3, name: str = "walk", **options: object) -> SequenceSettings:
-    blend = resolve(desk.controller.session).blend
-    moved = ((Recipe(Latent()), 1.0),)
+    moved = Keyframe(((Recipe(Latent()), 1.0),))
     return SequenceSettings(
-        (blend, moved),
+        (Keyframe.of(resolve(desk.controller.session)), moved),
         desk.folder / "out",
         name,
         desk.controller.session.model,

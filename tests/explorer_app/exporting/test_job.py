@@ -6,11 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
@@ -21,9 +24,11 @@ from tests.helpers.fake_engine import FakeEngine, fake_frame
 
 Folder = dict[str, bytes]
 
+RANDOM = Noise("random", 3)
 
-def key(seed: int) -> tuple[tuple[Recipe, float], ...]:
-    return ((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),)
+
+def key(seed: int, noise: Noise = RANDOM, transform: tuple[float, ...] | None = None) -> Keyframe:
+    return Keyframe(((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),), noise, transform)
 
 
 @pytest.fixture
@@ -35,7 +40,6 @@ def wanted(tmp_path: Path) -> SequenceSettings:
         model=ModelReference("/models/m.pkl", "m", "ab" * 32),
         kind="w-cubic",
         frames_per_step=2,
-        noise=Noise("random", 3),
     )
 
 
@@ -44,17 +48,37 @@ def export(
 ) -> FakeEngine:
     """Drive a job to its end as whoever renders does; cancel after some frames if told so."""
     engine = FakeEngine()
-    job = SequenceJob(settings, disk=disk, threads=threads)
-    cancelled = False
-    try:
-        while not cancelled and (request := job.next_request()) is not None:
-            job.deliver(engine.render(request))
-            cancelled = len(engine.requests) == stop_after
-    except BaseException:
-        job.close(cancelled=True)
-        raise
-    job.close(cancelled)
+    job = started(settings, disk=disk, threads=threads)
+    while len(engine.requests) != stop_after and job.wait():
+        job.deliver(engine.render(requested(job)))
+    if len(engine.requests) == stop_after:
+        job.stop(cancelled=True)
+    assert job.join(20)
+    if job.error is not None:
+        raise job.error
     return engine
+
+
+def started(settings: SequenceSettings, **options: Any) -> SequenceJob:
+    job = SequenceJob(settings, **options)
+    job.start()
+    return job
+
+
+def requested(job: SequenceJob) -> RenderRequest:
+    """Wait for the next request of a job that has one."""
+    assert job.wait()
+    request = job.next_request()
+    assert request is not None
+    return request
+
+
+def refuse(settings: SequenceSettings, words: str) -> None:
+    """Expect a job to end before its first frame, with a sentence."""
+    job = started(settings)
+    with pytest.raises(ExportError, match=words):
+        job.wait()
+    assert job.join(20)
 
 
 def content(folder: Path) -> Folder:
@@ -71,42 +95,38 @@ def test_a_sequence_is_its_frames_and_a_manifest(wanted: SequenceSettings) -> No
     export(wanted)
     files = content(wanted.folder)
     assert sorted(files) == ["walk.manifest.json", *(f"walk_{index:05d}.png" for index in range(5))]
-    sequence = plan_sequence(wanted)
+    plan = plan_sequence(wanted)
     for index in range(5):
-        assert read_picture(sequence.path(index)).request == sequence.request(index)
-        assert read_picture(sequence.path(index)).model_name == "m"
+        picture = read_picture(wanted.folder / f"walk_{index:05d}.png")
+        assert picture.request == plan.request(index)
+        assert picture.model_name == "m"
 
 
-def test_the_manifest_says_what_every_frame_is(wanted: SequenceSettings) -> None:
+def test_the_manifest_says_how_the_sequence_is_made_and_names_no_folder(wanted: SequenceSettings) -> None:
     export(wanted)
-    manifest = json.loads((wanted.folder / "walk.manifest.json").read_text())
+    text = (wanted.folder / "walk.manifest.json").read_text()
+    manifest = json.loads(text)
     assert manifest["format"] == "latent-loom-sequence"
     assert (manifest["state"], manifest["frames_written"], manifest["frames_total"]) == ("complete", 5, 5)
-    assert manifest["model"] == {"name": "m", "path": "/models/m.pkl"}
-    assert manifest["plan"]["sha256"] == "ab" * 32
-    assert manifest["plan"]["path"] == "w-cubic"
-    assert manifest["plan"]["noise"]["seed"] == 3
-    for index, frame in enumerate(manifest["frames"]):
-        assert frame["file"] == f"walk_{index:05d}.png"
-        request = read_picture(wanted.folder / frame["file"]).request
-        seeds = [manifest["recipes"][place]["latent"]["seeds"][0][0] for place, _ in frame["blend"]]
-        assert seeds == [recipe.latent.point.seeds[0][0] for recipe, _ in request.blend]
-        assert [weight for _, weight in frame["blend"]] == [weight for _, weight in request.blend]
+    assert manifest["model"] == {"name": "m", "sha256": "ab" * 32}
+    assert "/models" not in text
+    assert str(wanted.folder) not in text
+    assert manifest["path"] == "w-cubic"
+    assert [key["noise"]["seed"] for key in manifest["keys"]] == [3, 3, 3]
 
 
-def test_the_plan_lies_there_before_the_first_frame(wanted: SequenceSettings) -> None:
-    job = SequenceJob(wanted)
-    assert job.next_request() is not None
+def test_the_manifest_lies_there_before_the_first_frame(wanted: SequenceSettings) -> None:
+    job = started(wanted)
+    assert job.wait()
     files = content(wanted.folder)
     assert list(files) == ["walk.manifest.json"]
-    manifest = json.loads(files["walk.manifest.json"])
-    assert manifest["state"] == "unfinished"
-    assert len(manifest["frames"]) == 5
-    job.close(cancelled=True)
+    assert json.loads(files["walk.manifest.json"])["state"] == "unfinished"
+    job.stop(cancelled=True)
+    assert job.join(20)
 
 
 def test_making_a_job_touches_no_file(wanted: SequenceSettings) -> None:
-    SequenceJob(wanted).close(cancelled=True)
+    SequenceJob(wanted).stop(cancelled=True)
     assert not wanted.folder.exists()
 
 
@@ -117,13 +137,12 @@ def test_two_runs_give_the_same_bytes(wanted: SequenceSettings, undisturbed: Fol
 
 
 def test_frames_may_come_in_any_order(wanted: SequenceSettings, undisturbed: Folder) -> None:
-    job = SequenceJob(wanted)
-    requests: list[RenderRequest] = []
-    while (request := job.next_request()) is not None:
-        requests.append(request)
+    job = started(wanted)
+    requests = [requested(job) for _ in range(5)]
     for request in reversed(requests):
         job.deliver(fake_frame(request))
-    job.close(cancelled=False)
+    assert not job.wait()
+    assert job.join(20)
     assert content(wanted.folder) == undisturbed
 
 
@@ -213,12 +232,12 @@ def test_cancelling_leaves_whole_files_and_a_manifest_that_says_so(
 
 
 def test_a_frame_that_comes_after_cancelling_is_dropped(wanted: SequenceSettings) -> None:
-    job = SequenceJob(wanted)
-    request = job.next_request()
-    assert request is not None
-    job.close(cancelled=True)
+    job = started(wanted)
+    request = requested(job)
+    job.stop(cancelled=True)
     job.deliver(fake_frame(request))
-    job.close(cancelled=True)
+    job.stop(cancelled=True)
+    assert job.join(20)
     assert job.next_request() is None
     assert list(content(wanted.folder)) == ["walk.manifest.json"]
 
@@ -229,8 +248,8 @@ def test_a_frame_that_comes_after_cancelling_is_dropped(wanted: SequenceSettings
         {"kind": "w-linear"},
         {"frames_per_step": 3},
         {"loop": True},
-        {"noise": Noise("const")},
-        {"transform": Transform(degrees=5.0).matrix},
+        {"keys": (key(1), key(2), key(3, Noise("const")))},
+        {"keys": (key(1), key(2), key(3, transform=Transform(degrees=5.0).matrix))},
         {"keys": (key(1), key(2), key(4))},
         {"model": ModelReference("/models/m.pkl", "m", "cd" * 32)},
     ],
@@ -239,8 +258,7 @@ def test_a_different_sequence_of_that_name_is_refused_and_kept(
     wanted: SequenceSettings, undisturbed: Folder, change: dict[str, object]
 ) -> None:
     export(wanted)
-    with pytest.raises(ExportError, match=r"^The folder .* holds a different sequence named walk; .*\.$"):
-        SequenceJob(replace(wanted, **change)).next_request()
+    refuse(replace(wanted, **change), r"^The folder .* holds a different sequence named walk; .*\.$")
     assert content(wanted.folder) == undisturbed
 
 
@@ -248,8 +266,7 @@ def test_a_foreign_manifest_is_refused(wanted: SequenceSettings) -> None:
     wanted.folder.mkdir()
     for text in ("", "{}", "[" * 100_000, '{"format": "latent-loom-sequence", "version": 1}'):
         (wanted.folder / "walk.manifest.json").write_text(text)
-        with pytest.raises(ExportError, match="different sequence"):
-            SequenceJob(wanted).next_request()
+        refuse(wanted, "different sequence")
         assert (wanted.folder / "walk.manifest.json").read_text() == text
 
 
@@ -257,8 +274,7 @@ def test_somebody_elses_file_under_a_frames_name_is_refused_and_kept(wanted: Seq
     wanted.folder.mkdir()
     (wanted.folder / "walk_00004.png").write_bytes(b"a photograph")
     (wanted.folder / "walk_00009.png").write_bytes(b"not in the way")
-    with pytest.raises(ExportError, match=r"holds a walk_00004\.png that is not part of this sequence; .*\.$"):
-        SequenceJob(wanted).next_request()
+    refuse(wanted, r"holds a walk_00004\.png that is not part of this sequence; .*\.$")
     assert (wanted.folder / "walk_00004.png").read_bytes() == b"a photograph"
 
 
@@ -318,39 +334,30 @@ def test_a_full_disk_stops_with_a_sentence_and_loses_nothing(
     assert content(wanted.folder) == undisturbed
 
 
-def test_a_failure_reaches_a_later_delivery(wanted: SequenceSettings) -> None:
-    job = SequenceJob(wanted, disk=FullDisk(1), threads=1)
-
-    def deliver_all() -> None:
-        while (request := job.next_request()) is not None:
-            job.deliver(fake_frame(request))
-
+def test_a_failure_ends_the_job_and_later_frames_are_dropped(wanted: SequenceSettings) -> None:
+    job = started(wanted, disk=FullDisk(1), threads=1)
+    requests = [requested(job) for _ in range(3)]
+    for request in requests:
+        job.deliver(fake_frame(request))
+    assert job.join(20)
     with pytest.raises(ExportError, match="disk is full"):
-        deliver_all()
-    job.close(cancelled=True)
+        job.wait()
+    assert job.has_ended
+    assert not job.is_ready
+    job.deliver(fake_frame(requests[0]))
     assert json.loads((wanted.folder / "walk.manifest.json").read_text())["state"] == "unfinished"
 
 
-def test_a_failure_that_nobody_was_told_of_comes_with_closing(wanted: SequenceSettings) -> None:
-    job = SequenceJob(wanted, disk=FullDisk(1), threads=1)
-    request = job.next_request()
-    assert request is not None
-    job.deliver(fake_frame(request))
-    with pytest.raises(ExportError, match="disk is full"):
-        job.close(cancelled=False)
-    job.close(cancelled=False)
-
-
 def test_a_frame_that_was_not_asked_for_is_refused(wanted: SequenceSettings) -> None:
-    job = SequenceJob(wanted)
-    request = job.next_request()
-    assert request is not None
+    job = started(wanted)
+    request = requested(job)
     with pytest.raises(ExportError, match="not asked for"):
         job.deliver(fake_frame(replace(request, noise=Noise("none"))))
     with pytest.raises(ExportError, match="not asked for"):
         job.deliver(replace(fake_frame(request), is_draft=True))
     job.deliver(fake_frame(request))
-    job.close(cancelled=True)
+    job.stop(cancelled=True)
+    assert job.join(20)
     assert job.done == 1
 
 
@@ -358,12 +365,127 @@ def test_progress_counts_what_was_found_and_what_is_written(wanted: SequenceSett
     export(wanted, stop_after=2)
     job = SequenceJob(wanted)
     assert (job.total, job.done, job.found) == (5, 0, 0)
-    request = job.next_request()
-    assert request is not None
+    job.start()
+    request = requested(job)
     assert (job.done, job.found) == (2, 2)
     job.deliver(fake_frame(request))
-    job.close(cancelled=True)
+    assert job.delivered == 3
+    job.stop(cancelled=True)
+    assert job.join(20)
     assert (job.done, job.found) == (3, 2)
+
+
+def test_a_job_that_was_stopped_for_later_leaves_its_manifest_unfinished(wanted: SequenceSettings) -> None:
+    job = started(wanted)
+    job.deliver(fake_frame(requested(job)))
+    job.stop(cancelled=False)
+    assert job.join(20)
+    assert not job.has_ended
+    assert read_manifest(wanted.manifest_path).state == "unfinished"
+
+
+def test_a_manifest_is_all_that_it_takes_to_go_on_anywhere(
+    wanted: SequenceSettings, undisturbed: Folder, tmp_path: Path
+) -> None:
+    export(wanted, stop_after=2)
+    moved = wanted.folder.rename(tmp_path / "elsewhere")
+    manifest = read_manifest(moved / "walk.manifest.json")
+    assert (manifest.state, manifest.frames_written) == ("cancelled", 2)
+    assert len(export(manifest.settings).requests) == 3
+    assert content(moved) == undisturbed
+
+
+def test_a_job_for_the_same_files_begins_when_the_one_that_was_stopped_has_let_go_of_them(
+    wanted: SequenceSettings, undisturbed: Folder
+) -> None:
+    gate = threading.Event()
+
+    class SlowDisk(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            if path.suffix == ".part" and ".png." in path.name:
+                assert gate.wait(20)
+            super().write(path, data)
+
+    first = started(wanted, disk=SlowDisk())
+    first.deliver(fake_frame(requested(first)))
+    first.stop(cancelled=True)
+    second = started(wanted, after=first)
+    assert not second.is_ready
+    gate.set()
+    while second.wait():
+        second.deliver(fake_frame(requested(second)))
+    assert second.join(20)
+    assert second.found == 1
+    assert content(wanted.folder) == undisturbed
+
+
+def test_nothing_waits_for_a_disk_but_the_jobs_own_threads(wanted: SequenceSettings) -> None:
+    """A disk that never answers holds up neither who renders nor who stops the job."""
+    gate = threading.Event()
+
+    class StuckDisk(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            assert gate.wait(20)
+            super().write(path, data)
+
+    job = started(wanted, disk=StuckDisk())
+    assert not job.is_ready
+    assert job.next_request() is None
+    job.stop(cancelled=True)
+    assert not job.join(0.0)
+    gate.set()
+    assert job.join(20)
+
+
+def test_a_full_sink_asks_for_no_more_frames(wanted: SequenceSettings) -> None:
+    gate = threading.Event()
+
+    class StuckDisk(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            if ".png." in path.name:
+                assert gate.wait(20)
+            super().write(path, data)
+
+    job = started(replace(wanted, frames_per_step=20), disk=StuckDisk(), threads=1)
+    for _ in range(3):  # one is written, two wait
+        job.deliver(fake_frame(requested(job)))
+    assert not job.is_ready
+    assert job.next_request() is None
+    gate.set()
+    job.deliver(fake_frame(requested(job)))
+    job.stop(cancelled=False)
+    assert job.join(20)
+
+
+def test_a_sequence_of_version_1_goes_on(wanted: SequenceSettings, undisturbed: Folder) -> None:
+    export(wanted, stop_after=2)
+    recipes = [json.loads(manifest_bytes(wanted, "complete", 5))["keys"][k]["blend"] for k in range(3)]
+    old = {
+        "format": "latent-loom-sequence",
+        "version": 1,
+        "made_by": "Latent Loom 0.1.0",
+        "state": "unfinished",
+        "frames_written": None,
+        "frames_total": 5,
+        "model": {"name": "m", "path": "/models/m.pkl"},
+        "plan": {
+            "name": "walk",
+            "sha256": "ab" * 32,
+            "path": "w-cubic",
+            "frames_per_step": 2,
+            "loop": False,
+            "z_dim": 512,
+            "resolution": None,
+            "noise": {"mode": "random", "seed": 3, "gain": 1.0, "layer_gains": []},
+            "keys": recipes,
+        },
+        "recipes": [],
+        "frames": [{"file": "walk_00000.png", "blend": [[0, 1.0]]}],
+    }
+    (wanted.folder / "walk.manifest.json").write_text(json.dumps(old))
+    assert read_manifest(wanted.manifest_path).settings.makes_the_same_as(wanted)
+    assert len(export(wanted).requests) == 3
+    assert content(wanted.folder) == undisturbed
 
 
 def test_equal_frames_of_one_sequence_are_all_written(wanted: SequenceSettings) -> None:
@@ -372,6 +494,6 @@ def test_equal_frames_of_one_sequence_are_all_written(wanted: SequenceSettings) 
     assert len(content(settings.folder)) == 5
 
 
-def test_no_writer_is_left_when_a_job_is_closed(wanted: SequenceSettings) -> None:
+def test_no_thread_is_left_when_a_job_is_over(wanted: SequenceSettings) -> None:
     export(wanted, stop_after=1)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("export-writer")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("export")]

@@ -4,16 +4,19 @@ from pathlib import Path
 import pytest
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
 from gpu_backend import Latent, Noise, Point, Recipe, RequestError, Transform, Truncation
 
-
-def key(seed: int) -> tuple[tuple[Recipe, float], ...]:
-    return ((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),)
-
-
 TURNED = Transform(0.1, 0.0, 30.0).matrix
+
+
+def key(seed: int) -> Keyframe:
+    blend = ((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),)
+    return Keyframe(blend, Noise("random", 3), TURNED)
+
+
 SETTINGS = SequenceSettings(
     keys=(key(1), key(2), key(3)),
     folder=Path("out"),
@@ -21,28 +24,25 @@ SETTINGS = SequenceSettings(
     model=ModelReference("m.pkl", "m", "ab" * 32),
     kind="w-linear",
     frames_per_step=4,
-    noise=Noise("random", 3),
-    transform=TURNED,
 )
 
 
 @pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
 @pytest.mark.parametrize("loop", [False, True])
-def test_every_frame_has_a_request_and_a_file_and_keys_stand_where_they_should(kind: str, loop: bool) -> None:
+def test_every_frame_has_a_request_and_keys_stand_where_they_should(kind: str, loop: bool) -> None:
     settings = replace(SETTINGS, kind=kind, loop=loop)
     sequence = plan_sequence(settings)
     assert len(sequence) == settings.frame_count == (12 if loop else 9)
-    assert [sequence.request(index * 4).blend for index in range(3)] == list(settings.keys)
+    assert [Keyframe.of(sequence.request(index * 4)) for index in range(3)] == list(settings.keys)
     assert {sequence.request(index).noise for index in range(len(sequence))} == {Noise("random", 3)}
     assert {sequence.request(index).transform for index in range(len(sequence))} == {TURNED}
     assert {sequence.request(index).model_id for index in range(len(sequence))} == {"ab" * 32}
-    assert sequence.path(7) == Path("out/walk_00007.png")
-    assert sequence.manifest_path == Path("out/walk.manifest.json")
+    assert settings.manifest_path == Path("out/walk.manifest.json")
 
 
 def test_a_half_way_frame_blends_its_neighbours() -> None:
     blend = plan_sequence(SETTINGS).request(6).blend
-    assert blend == ((key(2)[0][0], 0.5), (key(3)[0][0], 0.5))
+    assert blend == ((key(2).blend[0][0], 0.5), (key(3).blend[0][0], 0.5))
 
 
 def test_one_key_gives_one_frame() -> None:
@@ -68,7 +68,7 @@ def test_too_many_keys_are_refused() -> None:
 
 
 def test_keys_that_do_not_suit_the_path_are_refused() -> None:
-    between = ((Recipe(Latent(Point(((1, 0.5), (2, 0.5))))), 1.0),)
+    between = Keyframe(((Recipe(Latent(Point(((1, 0.5), (2, 0.5))))), 1.0),))
     with pytest.raises(RequestError, match="whole seeds"):
         plan_sequence(replace(SETTINGS, keys=(key(1), between), kind="z-slerp"))
     with pytest.raises(RequestError):

@@ -1,72 +1,90 @@
-import contextlib
 import threading
-
-import pytest
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.writers import WriterPool
 
 
+def pool(threads: int = 2) -> WriterPool:
+    return WriterPool(threads, lambda: None)
+
+
 def test_every_task_has_run_when_the_pool_is_closed() -> None:
     done: list[int] = []
-    pool = WriterPool(3)
+    writers = pool(3)
     for number in range(50):
-        pool.submit(lambda number=number: done.append(number))
-    pool.close()
-    pool.close()
+        writers.submit(lambda number=number: done.append(number))
+    writers.close(discard=False)
+    writers.close(discard=False)
     assert sorted(done) == list(range(50))
 
 
-def test_no_more_tasks_are_held_than_allowed() -> None:
+def test_there_is_room_for_what_the_threads_need_and_submitting_never_waits() -> None:
     gate = threading.Event()
-    pool = WriterPool(2)
-    submitted = threading.Semaphore(0)
+    writers = pool(2)
+    taken = 0
 
-    def submit_many() -> None:
-        for _ in range(20):
-            pool.submit(gate.wait)
-            submitted.release()
+    def wait() -> None:
+        gate.wait(10)
 
-    feeder = threading.Thread(target=submit_many)
-    feeder.start()
-    for _ in range(6):  # two run, four wait
-        assert submitted.acquire(timeout=10)
-    assert not submitted.acquire(timeout=0.1)
+    while writers.has_room:
+        writers.submit(wait)
+        taken += 1
+    assert taken == 6
+    for _ in range(20):
+        writers.submit(lambda: None)  # frames that were under way when the room was gone
     gate.set()
-    feeder.join()
-    pool.close()
+    writers.close(discard=False)
+    assert writers.has_room
 
 
-def test_the_first_failure_is_raised_to_the_next_caller_and_stops_the_rest() -> None:
+def test_the_caller_hears_when_there_is_room_again() -> None:
+    heard = threading.Event()
+    writers = WriterPool(1, heard.set)
+    writers.submit(lambda: None)
+    assert heard.wait(10)
+    writers.close(discard=False)
+
+
+def test_the_first_failure_is_kept_and_stops_the_rest() -> None:
     ran: list[int] = []
-    pool = WriterPool(1)
+    gate = threading.Event()
 
     def fail() -> None:
+        gate.wait(10)
         raise ExportError("The disk is full.")
 
-    pool.submit(fail)
-    for _ in range(3):  # as many as the pool holds: then the first has run
-        with contextlib.suppress(ExportError):
-            pool.submit(lambda: None)
-    with pytest.raises(ExportError, match="full"):
-        pool.submit(lambda: ran.append(1))
-    pool.close()
+    writers = pool(1)
+    writers.submit(fail)
+    writers.submit(lambda: ran.append(1))
+    gate.set()
+    writers.close(discard=False)
+    assert isinstance(writers.error, ExportError)
     assert ran == []
 
 
-def test_a_failure_that_nobody_was_told_of_is_raised_by_closing() -> None:
-    def fail() -> None:
-        raise ExportError("The disk is full.")
+def test_what_was_not_begun_is_discarded_if_that_is_wanted() -> None:
+    ran: list[int] = []
+    begun, gate = threading.Event(), threading.Event()
 
-    pool = WriterPool(1)
-    pool.submit(fail)
-    with pytest.raises(ExportError, match="full"):
-        pool.close()
-    pool.close()
+    def first() -> None:
+        begun.set()
+        gate.wait(10)
+        ran.append(0)
+
+    writers = pool(1)
+    writers.submit(first)
+    writers.submit(lambda: ran.append(1))
+    assert begun.wait(10)
+    closing = threading.Thread(target=lambda: writers.close(discard=True))
+    closing.start()
+    gate.set()
+    closing.join()
+    assert ran == [0]
 
 
-def test_a_closed_pool_leaves_no_thread() -> None:
-    pool = WriterPool(2)
-    pool.submit(lambda: None)
-    pool.close()
+def test_a_closed_pool_leaves_no_thread_and_takes_nothing() -> None:
+    writers = pool(2)
+    writers.submit(lambda: None)
+    writers.close(discard=False)
+    writers.submit(lambda: None)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("export-writer")]

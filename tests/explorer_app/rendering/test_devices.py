@@ -108,7 +108,7 @@ def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..
     desk.ask(1)
     engine.gate.wait_for_knock()
     engine.compile_gate.open()
-    desk.until(lambda: desk.thread._device.is_waiting)
+    desk.until(lambda: desk.thread._device.has_change(is_model_waiting=False))
     engine.gate.open()
     desk.until(lambda: desk.frames)
     assert len(engine.given_up) == 1

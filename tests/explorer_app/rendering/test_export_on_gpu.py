@@ -25,7 +25,7 @@ def test_an_export_has_two_frames_in_flight_and_all_of_them_in_order(start: Call
     job = Job(*range(100, 120))
     desk.thread.export(job)
     desk.ask(1)
-    desk.until(lambda: job.closed and desk.frames)
+    desk.until(lambda: job.is_over and desk.frames)
     assert job.got == list(range(100, 120))
     assert engine.made[0].most_in_flight == 2
     assert engine.made[0].in_flight == 0
@@ -41,7 +41,7 @@ def test_an_export_goes_on_with_the_processor_when_the_gpu_is_lost(start: Callab
     desk.until(lambda: len(job.got) == 3)
     engine.gpu_failing = LOST
     engine.gate.open()
-    desk.until(lambda: job.closed)
+    desk.until(lambda: desk.of(ExportEnded))
     assert job.got == list(range(100, 108))
     assert desk.of(ExportEnded)[0].error is None
     assert desk.devices == ["cuda:0", "cpu"]
@@ -60,7 +60,7 @@ def test_an_export_goes_on_where_it_was_on_another_device_that_is_chosen_meanwhi
     desk.until(lambda: len(job.got) == 2)
     desk.thread.use(DeviceChoice(device))
     engine.gate.open()
-    desk.until(lambda: job.closed)
+    desk.until(lambda: desk.of(ExportEnded))
     assert job.got == list(range(100, 108))
     assert desk.devices == ["cuda:0", device]
     assert desk.of(ExportEnded)[0].error is None
@@ -74,8 +74,8 @@ def test_an_export_that_is_cancelled_leaves_nothing_in_flight(start: Callable[..
     engine.gate.wait_for_knock()
     desk.thread.cancel_export(job)
     engine.gate.open()
-    desk.until(lambda: job.closed)
-    assert job.closed == [True]
+    desk.until(lambda: job.stopped)
+    assert job.stopped == [True]
     assert len(job.got) <= 1
     assert engine.made[0].in_flight == 0
 
@@ -88,6 +88,6 @@ def test_a_picture_that_is_saved_passes_the_frames_in_flight(start: Callable[...
     engine.gate.wait_for_knock()
     desk.thread.export(picture, urgent=True)
     engine.gate.open()
-    desk.until(lambda: sequence.closed and picture.closed)
+    desk.until(lambda: sequence.is_over and picture.is_over)
     assert sequence.got == list(range(100, 106))
     assert desk.of(ExportEnded)[0].job is picture

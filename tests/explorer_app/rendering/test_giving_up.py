@@ -28,7 +28,7 @@ def test_a_cancelled_export_gives_up_the_frame_under_way(desk: Desk, engine: Eng
     engine.gate.open()
     desk.until(lambda: desk.of(ExportEnded))
     assert job.got == []
-    assert job.closed == [True]
+    assert job.stopped == [True]
     assert desk.of(ExportEnded)[0].is_cancelled
     assert desk.of(ExportEnded)[0].error is None
 
@@ -159,8 +159,8 @@ def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(
     engine.gate.wait_for_knock()
     desk.thread.export(saved, urgent=True)
     begin_to_close(desk, engine)
-    assert (sequence.got, sequence.closed) == ([], [True])
-    assert (saved.got, saved.closed) == ([7], [False])
+    assert (sequence.got, sequence.stopped) == ([], [False])
+    assert (saved.got, saved.stopped) == ([7], [])
 
 
 def test_closing_finishes_a_saved_picture_that_is_under_way(desk: Desk, engine: Engine):
@@ -169,4 +169,4 @@ def test_closing_finishes_a_saved_picture_that_is_under_way(desk: Desk, engine: 
     desk.thread.export(saved, urgent=True)
     engine.gate.wait_for_knock()
     begin_to_close(desk, engine)
-    assert (saved.got, saved.closed) == ([7], [False])
+    assert (saved.got, saved.stopped) == ([7], [])

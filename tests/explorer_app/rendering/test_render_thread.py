@@ -73,7 +73,7 @@ def test_previews_are_served_between_the_frames_of_an_export(desk: Desk, engine:
         engine.gate.let_through(2)
         desk.until(lambda seed=seed: desk.frames and seed_of(desk.frames[-1].request) == seed)
     engine.gate.open()
-    desk.until(lambda: job.closed)
+    desk.until(lambda: job.is_over)
     order = [seed_of(item) for item in engine.requests]
     assert [seed for seed in order if seed >= 100] == list(range(100, 106))
     assert order.index(2) < order.index(105)
@@ -84,9 +84,9 @@ def test_an_export_goes_on_while_previews_never_stop(desk: Desk, engine: Engine)
     desk.thread.frame_ready.connect(lambda: desk.ask(len(desk.frames)), Qt.ConnectionType.QueuedConnection)
     desk.ask(0)
     desk.thread.export(job)
-    desk.until(lambda: job.closed)
+    desk.until(lambda: desk.of(ExportEnded))
     assert job.got == [100, 101, 102, 103, 104]
-    assert job.closed == [False]
+    assert job.stopped == []
 
 
 def test_every_frame_of_every_export_arrives_in_order(desk: Desk):
@@ -106,7 +106,7 @@ def test_what_a_job_raises_stops_that_job_alone(desk: Desk):
     desk.thread.export(good)
     desk.until(lambda: len(desk.of(ExportEnded)) == 2)
     assert [news.error for news in desk.of(ExportEnded)] == [error, None]
-    assert bad.closed == [False]
+    assert bad.stopped == [False]
     assert good.got == [3]
 
 
@@ -190,8 +190,8 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(desk: Desk, en
     desk.thread.close()
     desk.thread.close()
     assert desk.thread.state is Lifecycle.CLOSED
-    assert first.closed in ([True], [False])
-    assert second.closed in ([True], [False])
+    assert first.is_over
+    assert second.is_over
     assert not [thread for thread in threading.enumerate() if thread.name == "rendering"]
     desk.ask(5)
     assert desk.thread.take_frame() is None

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer_app.rendering.thumbnail_orders import MAX_WAITING, ThumbnailOrder, ThumbnailOrders
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from gpu_backend import Frame, FrameTimings, RenderRequest
 from tests.helpers.fake_engine import fake_frame
@@ -43,21 +42,6 @@ def test_a_large_frame_shrinks_to_the_mean_of_its_blocks():
 def test_a_frame_that_is_small_already_stays_as_it_is():
     assert shrink(FRAME) is FRAME
     assert shrink(replace(FRAME), 6).width == 6
-
-
-def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once():
-    orders = ThumbnailOrders()
-    for key in ("a", "b", "c", "a"):
-        orders.put(ThumbnailOrder(key, lambda: RenderRequest("model")))
-    assert [orders.take().key for _ in range(3)] == ["a", "c", "b"]
-    assert orders.take() is None
-
-
-def test_orders_that_nobody_will_look_at_are_forgotten():
-    orders = ThumbnailOrders()
-    for key in range(MAX_WAITING + 5):
-        orders.put(ThumbnailOrder(key, lambda: RenderRequest("model")))
-    assert len(orders) == MAX_WAITING
 
 
 def test_a_small_frame_that_borrows_its_pixels_gets_its_own():

@@ -70,10 +70,10 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     wanted: SequenceSettings = asked.args[0]
     assert wanted.frame_count == 41
-    assert wanted.noise == SESSION.noise
+    assert {key.noise for key in wanted.keys} == {SESSION.noise}
     assert wanted.model == SESSION.model
     assert wanted.z_dim == 512
-    assert [key[0][0].latent.point.seeds for key in wanted.keys] == [((seed, 1.0),) for seed in (0, 1, 4, 5, 6)]
+    assert [key.blend[0][0].latent.point.seeds for key in wanted.keys] == [((seed, 1.0),) for seed in (0, 1, 4, 5, 6)]
     assert len(plan_sequence(wanted)) == 41
     assert not made.isVisible()
 
@@ -166,7 +166,7 @@ def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot:
     qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
     assert dialog.keys.count() == 3
     for key in dialog.wanted.keys[1:]:
-        latent = key[0][0].latent
+        latent = key.blend[0][0].latent
         assert latent.classes == ()
         assert [item.name for item in latent.directions] == ["sefa/0"]
         assert [len(source.strengths) for source in latent.mix] == [FACTS.num_ws]
@@ -208,7 +208,7 @@ def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> N
     item = made.keys.takeItem(2)
     made.keys.insertItem(0, item)
     assert [key.label for key in made.keys.keys] == ["seed 3", "seed 1", "seed 2"]
-    assert made.wanted.keys[0][0][0].latent.point.seeds == ((3, 1.0),)
+    assert made.wanted.keys[0].blend[0][0].latent.point.seeds == ((3, 1.0),)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden"])

@@ -1,0 +1,138 @@
+"""Keyframes of a sequence, and what lies between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from gpu_backend import LatentPath, Noise, PathKind, Recipe, RenderRequest, Transform
+
+Blend = tuple[tuple[Recipe, float], ...]
+Matrix = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """All that makes a picture but the model: blend, noise and transform, as in `gpu_backend.RenderRequest`."""
+
+    blend: Blend
+    noise: Noise = Noise()
+    transform: Matrix | None = None
+
+    @classmethod
+    def of(cls, request: RenderRequest) -> Keyframe:
+        """Return the keyframe of a picture."""
+        return cls(request.blend, request.noise, request.transform)
+
+
+class KeyframePath:
+    """The keyframe of each frame of a path, in any order; parameters and errors as of `gpu_backend.LatentPath`.
+
+    Noise gains and transforms follow the weights that the path gives to the latents. The kind and the seed of the noise
+    are those of the keyframe before. Turns go the shorter way round.
+    """
+
+    def __init__(
+        self, keys: Sequence[Keyframe], kind: PathKind, frames_per_step: int, loop: bool, *, z_dim: int = 512
+    ) -> None:
+        self._keys = keys
+        self._path = LatentPath([key.blend for key in keys], kind, frames_per_step, loop, z_dim=z_dim)
+        self._turns = None if _is_same(key.transform for key in keys) else _Turns.of(keys, loop)
+
+    def __len__(self) -> int:
+        return len(self._path)
+
+    def frame(self, index: int) -> Keyframe:
+        """Return what a frame shows; at a keyframe, that keyframe."""
+        before, fraction = self._path.place(index)
+        if fraction == 0.0:
+            return self._keys[before]
+        weights = self._path.weights(index)
+        noise = self._noise(before, weights)
+        return Keyframe(self._path.blend(index), noise, self._transform(before + fraction, weights))
+
+    def _noise(self, before: int, weights: Mapping[int, float]) -> Noise:
+        """Return the noise between two keyframes. No noise is noise of gain 0, so that it fades in and out."""
+        noises = {key: self._keys[key].noise for key in weights}
+        first, following = self._keys[before].noise, self._keys[(before + 1) % len(self._keys)].noise
+        if _is_same(noises.values()):
+            return first
+        if first.mode == "none":
+            first = replace(first, mode=following.mode, seed=following.seed)
+        gains = {key: 0.0 if noise.mode == "none" else noise.gain for key, noise in noises.items()}
+        layers = max(len(noise.layer_gains) for noise in noises.values())
+        layer_gains = tuple(
+            _mixed_gain({key: dict(enumerate(noise.layer_gains)).get(i, 1.0) for key, noise in noises.items()}, weights)
+            for i in range(layers)
+        )
+        return replace(first, gain=_mixed_gain(gains, weights), layer_gains=layer_gains)
+
+    def _transform(self, place: float, weights: Mapping[int, float]) -> Matrix | None:
+        matrices = {key: self._keys[key].transform for key in weights}
+        if self._turns is None or _is_same(matrices.values()):
+            return matrices[next(iter(weights))]
+        transforms = {key: _transform_of(matrix) for key, matrix in matrices.items()}
+        scale = math.exp(_mixed({key: math.log(item.scale) for key, item in transforms.items()}, weights))
+        return Transform(
+            x=_mixed({key: item.x for key, item in transforms.items()}, weights),
+            y=_mixed({key: item.y for key, item in transforms.items()}, weights),
+            degrees=self._turns.degrees(place, weights),
+            scale=min(max(scale, MIN_SCALE), MAX_SCALE),
+        ).matrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Angles of keyframes in degrees, without jumps: a steady turn, and what each key departs from it.
+
+    A loop may come back to its first key after whole turns; a spline goes around a loop without a jump if what it
+    passes through ends where it began, which the departures do.
+    """
+
+    steady: float
+    departures: tuple[float, ...]
+
+    @classmethod
+    def of(cls, keys: Sequence[Keyframe], loop: bool) -> _Turns:
+        given = [_transform_of(key.transform).degrees for key in keys]
+        angles = [given[0]]
+        for degrees in given[1:]:
+            angles.append(angles[-1] + _shorter_way(angles[-1], degrees))
+        whole = angles[-1] + _shorter_way(angles[-1], given[0]) - angles[0] if loop else 0.0
+        steady = whole / len(keys)
+        return cls(steady, tuple(angle - steady * place for place, angle in enumerate(angles)))
+
+    def degrees(self, place: float, weights: Mapping[int, float]) -> float:
+        """Return the angle at a place, counted in keys, that holds so much of each key."""
+        return self.steady * place + _mixed({key: self.departures[key] for key in weights}, weights)
+
+
+def _shorter_way(start: float, end: float) -> float:
+    """Return the turn from one angle to another, in [-180, 180)."""
+    return (end - start + 180.0) % 360.0 - 180.0
+
+
+def _transform_of(matrix: Matrix | None) -> Transform:
+    """Return the transform of a matrix; what is no similarity, which no part of the program makes, counts as rest."""
+    return Transform() if matrix is None else Transform.of_matrix(matrix) or Transform()
+
+
+def _mixed_gain(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
+    """Return a mixed gain; a spline that overshoots does not turn the noise around."""
+    mixed = _mixed(values, weights)
+    return max(0.0, mixed) if min(values.values()) >= 0.0 else mixed
+
+
+def _mixed(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
+    """Return a weighted sum; equal values give exactly that value, since weights sum to 1 only nearly."""
+    if _is_same(values.values()):
+        return next(iter(values.values()))
+    return math.fsum(weight * values[key] for key, weight in weights.items())
+
+
+def _is_same(values: Iterable[object]) -> bool:
+    """Return whether there is only one value, however often."""
+    first, *others = values
+    return all(other == first for other in others)

@@ -1,0 +1,132 @@
+"""A folder of PNG files, each with its recipe: the frames of a sequence, numbered from 0."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from explorer_app.exporting.errors import ExportError, PictureError, TakenError
+from explorer_app.exporting.output_file import write_output
+from explorer_app.exporting.picture import KEYWORD, encode_picture
+from explorer_app.exporting.picture_document import document_to_text
+from explorer_app.exporting.png_scan import scan_png
+from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
+from explorer_app.exporting.writers import WriterPool
+from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
+
+
+class PngFolder:
+    """Implements `FrameSink`: ``<folder>/<name>_00000.png`` and so on, each written aside and moved into place.
+
+    A file that is whole and carries the recipe of its frame counts as stored, so frames may be missing anywhere.
+
+    Parameters
+    ----------
+    disk
+        The file operations.
+    threads
+        How many pictures are encoded and written at a time.
+    """
+
+    needs_order = False
+
+    def __init__(self, folder: Path, name: str, *, disk: Disk | None = None, threads: int = 2) -> None:
+        self._folder = folder
+        self._name = name
+        self._disk = disk or Disk()
+        self._thread_count = threads
+        self._plan: FramePlan | None = None
+        self._writers: WriterPool | None = None
+        self._written: set[int] = set()
+
+    @property
+    def written(self) -> int:
+        """Number of files that were written."""
+        return len(self._written)
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the first file to fail raised."""
+        return None if self._writers is None else self._writers.error
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the writers have room for another frame."""
+        return self._writers is not None and self._writers.has_room
+
+    def path(self, index: int) -> Path:
+        """Return where a frame goes."""
+        return self._folder / f"{self._name}_{index:05d}.png"
+
+    def frame_index(self, file_name: str) -> int | None:
+        """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
+        match = re.fullmatch(re.escape(self._name) + r"_([0-9]{5})\.png", file_name)
+        return None if match is None else int(match[1])
+
+    def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:
+        """Look through the folder and start the writers."""
+        remove_leftovers(self._folder, lambda name: self.frame_index(name) is not None, self._disk)
+        self._plan = plan
+        if claim.replaced_total:
+            self._remove_surplus(len(plan), claim.replaced_total)
+        elif not claim.is_ours:
+            self._refuse_foreign_frames(len(plan))
+        self._writers = WriterPool(self._thread_count, changed)
+
+    def resumable_from(self, index: int) -> int | None:
+        """Return the first frame from `index` on without a whole file that carries its recipe."""
+        assert self._plan is not None
+        return next((place for place in range(index, len(self._plan)) if not self._is_stored(place)), None)
+
+    def accept(self, index: int, frame: Frame) -> None:
+        """Leave a frame to the writers."""
+        assert self._writers is not None
+        self._writers.submit(lambda: self._write(index, frame))
+
+    def close(self, *, discard: bool) -> None:
+        """Finish or discard what waits, and end the writers."""
+        if self._writers is not None:
+            self._writers.close(discard=discard)
+
+    def _write(self, index: int, frame: Frame) -> None:
+        assert self._plan is not None
+        write_output(self.path(index), encode_picture(frame, self._plan.document(index)), self._disk)
+        self._written.add(index)
+
+    def _refuse_foreign_frames(self, total: int) -> None:
+        """Raise TakenError if a file under a frame's name is not that frame."""
+        for name, index in self._frames():
+            if index < total and not self._is_stored(index):
+                raise TakenError(f"The folder {self._folder} holds a {name} that is not part of this sequence")
+
+    def _remove_surplus(self, total: int, replaced_total: int) -> None:
+        """Delete the frames of a longer sequence that this one replaces, which would seem to continue it."""
+        for name, index in self._frames():
+            if total <= index < replaced_total:
+                try:
+                    self._disk.remove(self._folder / name)
+                except OSError as error:
+                    raise ExportError(
+                        f"{name} of the sequence to be replaced could not be removed from {self._folder}; "
+                        "choose another folder.",
+                        details=str(error),
+                    ) from error
+
+    def _frames(self) -> list[tuple[str, int]]:
+        """Return name and number of the files that are called like frames."""
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError:
+            return []
+        return [(name, index) for name in names if (index := self.frame_index(name)) is not None]
+
+    def _is_stored(self, index: int) -> bool:
+        """Return whether a frame's file is whole and carries its recipe."""
+        assert self._plan is not None
+        try:
+            scan = scan_png(self.path(index), KEYWORD, PICTURE_LIMITS.nbytes)
+        except PictureError:
+            return False
+        return scan.is_whole and scan.text == document_to_text(self._plan.document(index))

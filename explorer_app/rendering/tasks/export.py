@@ -1,0 +1,152 @@
+"""Frames for files: jobs in order, a frame a step, as long as the files keep up."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Condition
+
+from explorer_app.rendering.export_job import ExportJob
+from explorer_app.rendering.news import ExportAdvanced, ExportEnded, News
+from explorer_app.rendering.pipeline import Pipeline
+from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.task import Priority, RenderTask
+from gpu_backend import CancelledError
+
+
+class _Entry:
+    """A job in the queue."""
+
+    def __init__(self, job: ExportJob) -> None:
+        self.job = job
+        self.pipeline = Pipeline(job.next_request)
+        self.is_started = False
+        self.is_cancelled = False
+
+    @property
+    def is_ready(self) -> bool:
+        return (
+            not self.is_started
+            or self.is_cancelled
+            or self.job.is_ready
+            or self.pipeline.has_in_flight
+            or self.job.has_ended
+        )
+
+
+class ExportTask(RenderTask):
+    """Serves jobs first in, first out; the first is worked at until it has ended.
+
+    A job whose files lag behind is not ready, and so yields to everything else. A step renders one frame: where a
+    renderer takes several requests at a time, `Pipeline` is the place to take as many from the job.
+
+    Parameters
+    ----------
+    condition
+        The render thread's.
+    tell
+        Takes the news of frames and ends.
+    recovers
+        Lets another device take over if the error is one of the device; returns whether it did. The job then goes on
+        with the next renderer where it was.
+    """
+
+    priority = Priority.EXPORT
+    yields_to = frozenset()
+    alternates_with = frozenset({Priority.PREVIEW})
+
+    def __init__(
+        self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
+    ) -> None:
+        self._condition = condition
+        self._tell = tell
+        self._recovers = recovers
+        self._entries: deque[_Entry] = deque()
+
+    def __len__(self) -> int:
+        with self._condition:
+            return len(self._entries)
+
+    def put(self, job: ExportJob) -> None:
+        """Add a job behind the others."""
+        with self._condition:
+            self._entries.append(_Entry(job))
+            self._condition.notify_all()
+
+    def cancel(self, job: ExportJob) -> None:
+        """Have a job end at the next step, wherever it stands; one that is not here any more is left alone."""
+        with self._condition:
+            for entry in self._entries:
+                if entry.job is job:
+                    entry.is_cancelled = True
+            self._condition.notify_all()
+
+    def end_all(self) -> None:
+        """End every job: they go on another time."""
+        with self._condition:
+            entries = list(self._entries)
+        for entry in entries:
+            self._stop(entry)
+
+    def seconds_until_ready(self) -> float | None:
+        """Return 0 if the first job wants a frame, or a job is to end."""
+        is_ready = any(entry.is_cancelled for entry in self._entries) or (self._entries and self._entries[0].is_ready)
+        return 0.0 if is_ready else None
+
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Render a frame of the first job, or end one."""
+        entry = self._next_entry()
+        if entry is None or renderer is None:
+            return True
+        if entry.is_cancelled:
+            self._stop(entry)
+        elif not entry.is_started:
+            entry.is_started = True
+            entry.job.start(self._notify)
+        elif entry.job.has_ended:
+            self._remove(entry)
+            self._tell(ExportEnded(entry.job, False, entry.job.error))
+        else:
+            return self._render(entry, renderer, should_yield)
+        return True
+
+    def _render(self, entry: _Entry, renderer: RendererLike, should_yield: Callable[[], bool]) -> bool:
+        try:
+            frame = entry.pipeline.next_frame(renderer, abandoned=lambda: entry.is_cancelled or should_yield())
+            if frame is not None:
+                entry.job.deliver(frame)
+                self._tell(ExportAdvanced(entry.job))
+        except CancelledError:
+            return False
+        except Exception as error:
+            if not self._recovers(error):
+                self._stop(entry, error)
+        return True
+
+    def _next_entry(self) -> _Entry | None:
+        with self._condition:
+            cancelled = (entry for entry in self._entries if entry.is_cancelled)
+            return next(cancelled, self._entries[0] if self._entries else None)
+
+    def _stop(self, entry: _Entry, error: Exception | None = None) -> None:
+        """End a job before its last frame."""
+        self._remove(entry)
+        entry.job.stop(cancelled=entry.is_cancelled)
+        self._tell(ExportEnded(entry.job, error is None, error))
+
+    def _remove(self, entry: _Entry) -> None:
+        with self._condition:
+            if entry in self._entries:
+                self._entries.remove(entry)
+        entry.pipeline.close()
+
+    def _notify(self) -> None:
+        with self._condition:
+            self._condition.notify_all()
+
+
+class SavePictureTask(ExportTask):
+    """Serves single pictures, which pass the frames of sequences and are finished before the program ends."""
+
+    priority = Priority.PICTURE
+    finishes_on_close = True

@@ -1,0 +1,93 @@
+"""The picture on the canvas: of its requests, the newest wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Condition
+
+from explorer_app.rendering.mailbox import Mailbox
+from explorer_app.rendering.news import News, RenderFailed
+from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
+from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.task import Priority, RenderTask
+from gpu_backend import CancelledError
+
+
+class PreviewTask(RenderTask):
+    """Renders the newest request.
+
+    A request that was made while something moves is finished whatever comes next, and of requests at rest at least
+    every second one: so a drag that never pauses, or a key that is held, always has a picture to show.
+
+    Parameters
+    ----------
+    condition
+        The render thread's.
+    show
+        Takes a frame.
+    tell
+        Takes what went wrong.
+    recovers
+        Lets another device take over if the error is one of the device; returns whether it did.
+    """
+
+    priority = Priority.PREVIEW
+
+    def __init__(
+        self,
+        condition: Condition,
+        show: Callable[[PreviewFrame], None],
+        tell: Callable[[News], None],
+        recovers: Callable[[Exception], bool],
+    ) -> None:
+        self._requests: Mailbox[PreviewRequest] = Mailbox(condition)
+        self._show = show
+        self._tell = tell
+        self._recovers = recovers
+        self._newest: PreviewRequest | None = None
+        self._was_given_up = False
+
+    def ask(self, request: PreviewRequest) -> None:
+        """Take the place of the request that waits."""
+        self._requests.put(request)
+
+    def ask_again(self) -> None:
+        """Have the newest request answered again, by a renderer that took over."""
+        if self._newest is not None:
+            request = replace(self._newest.request, measure_steps=False)
+            self._requests.put_back(PreviewRequest(request, None, self._newest.is_at_rest))
+
+    def close(self) -> None:
+        """Take no more requests."""
+        self._requests.close()
+
+    def seconds_until_ready(self) -> float | None:
+        """Return 0 while a request waits."""
+        return None if self._requests.is_empty else 0.0
+
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Render the newest request. One for a model that has gone is dropped."""
+        asked = self._requests.take()
+        if asked is None or renderer is None or asked.request.model_id != renderer.facts.model_id:
+            return True
+        self._newest = asked
+        try:
+            frame = renderer.render(asked.request, abandoned=lambda: should_yield() or self._is_outdated(asked))
+        except CancelledError:
+            self._was_given_up = True
+            self._requests.put_back(asked)
+            return False
+        except Exception as error:
+            if not self._recovers(error):
+                self._tell(RenderFailed(error))
+            return True
+        self._was_given_up = False
+        self._show(PreviewFrame(frame, asked.asked_s))
+        return True
+
+    def _is_outdated(self, asked: PreviewRequest) -> bool:
+        newer = self._requests.peek() if asked.is_at_rest else None
+        if newer is None or newer.request == asked.request:
+            return False
+        return not (newer.is_at_rest and self._was_given_up)

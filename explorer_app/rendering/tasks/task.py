@@ -1,0 +1,84 @@
+"""What the render thread runs: a task, its priority, and what it yields to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import IntEnum
+from typing import ClassVar
+
+from explorer_app.rendering.renderer_like import RendererLike
+
+
+class Priority(IntEnum):
+    """Order of the tasks that are ready; a smaller number comes first."""
+
+    DEVICE = 0
+    """Another device was chosen or found, or its kernels are compiled."""
+    MODEL = 1
+    """A model is to be opened."""
+    OPTIONS = 2
+    """Pictures are to be rendered in another way."""
+    PREVIEW = 3
+    """The picture on the canvas."""
+    COMPARISON = 4
+    """The same picture in every way there is, with times and differences."""
+    PICTURE = 5
+    """A single picture that a person saves."""
+    EXPORT = 6
+    """Frames of sequences."""
+    THUMBNAIL = 7
+    """Small pictures, while nothing moves."""
+    IDLE = 8
+    """What may wait until nothing else is to do."""
+
+
+URGENT = frozenset({Priority.DEVICE, Priority.MODEL})
+"""What no picture holds up."""
+
+
+class RenderTask(ABC):
+    """A kind of work on the render thread.
+
+    A task lives as long as the thread. What it is asked for waits inside it, and the thread's condition is notified
+    when something is added, so every method but `step` is called with that condition held and must not wait.
+
+    Attributes
+    ----------
+    priority
+        Among the tasks that are ready, the one with the smallest number takes the next step.
+    yields_to
+        Priorities for which a step in progress is given up; the task does it again later.
+    alternates_with
+        Priorities after whose steps this task comes first, if it is ready: neither starves the other.
+    needs_renderer
+        Whether there has to be a renderer.
+    finishes_on_close
+        Whether what waits in it is still done after the thread was asked to end.
+    """
+
+    priority: ClassVar[Priority]
+    yields_to: frozenset[Priority] = URGENT
+    alternates_with: ClassVar[frozenset[Priority]] = frozenset()
+    needs_renderer: ClassVar[bool] = True
+    finishes_on_close: ClassVar[bool] = False
+
+    @abstractmethod
+    def seconds_until_ready(self) -> float | None:
+        """Return 0 if there is a step to do, the seconds to wait for one, or None until the condition is notified."""
+
+    @abstractmethod
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Do a bounded piece of work, and never wait for a disk, an encoder or a socket.
+
+        Parameters
+        ----------
+        renderer
+            What renders now; not None if `needs_renderer`.
+        should_yield
+            Tells, while the step runs, whether a task that this one yields to is ready. Callable from any thread.
+
+        Returns
+        -------
+        Whether the step was done; False if it was given up.
+        """

@@ -1,0 +1,108 @@
+"""Small pictures, made while nothing moves: one a key, the one asked for last first."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import Condition
+
+from explorer_app.rendering.news import News, ThumbnailFailed, ThumbnailMade
+from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+from explorer_app.rendering.thumbnails import shrink
+from gpu_backend import CancelledError, RenderRequest
+
+MAX_WAITING = 1024
+"""Orders that wait; beyond, the oldest is forgotten: it has scrolled away, and is ordered again when it comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    key: Hashable
+    request: Callable[[], RenderRequest]
+
+
+class ThumbnailTask(RenderTask):
+    """Makes small pictures once no preview was asked for lately.
+
+    Parameters
+    ----------
+    condition, tell, recovers
+        As for `PreviewTask`.
+    rest_s
+        How long previews must have rested.
+    """
+
+    priority = Priority.THUMBNAIL
+    yields_to = URGENT | {Priority.PREVIEW}
+
+    def __init__(
+        self,
+        condition: Condition,
+        tell: Callable[[News], None],
+        recovers: Callable[[Exception], bool],
+        rest_s: float,
+    ) -> None:
+        self._condition = condition
+        self._tell = tell
+        self._recovers = recovers
+        self._rest_s = rest_s
+        self._last_preview_s = float("-inf")
+        self._orders: OrderedDict[Hashable, _Order] = OrderedDict()
+
+    def __len__(self) -> int:
+        with self._condition:
+            return len(self._orders)
+
+    def ask(self, key: Hashable, request: Callable[[], RenderRequest]) -> None:
+        """Order a picture, or move its order to the front. `request` is called in its turn, on the render thread."""
+        with self._condition:
+            self._orders[key] = _Order(key, request)
+            self._orders.move_to_end(key)
+            while len(self._orders) > MAX_WAITING:
+                self._orders.popitem(last=False)
+            self._condition.notify_all()
+
+    def clear(self) -> None:
+        """Forget all orders."""
+        with self._condition:
+            self._orders.clear()
+
+    def note_preview(self) -> None:
+        """Take note that a preview is asked for now."""
+        self._last_preview_s = time.monotonic()
+
+    def seconds_until_ready(self) -> float | None:
+        """Return how long previews have to rest until the next picture is made."""
+        if not self._orders:
+            return None
+        return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
+
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Make the picture that was ordered last."""
+        with self._condition:
+            order = self._orders.popitem()[1] if self._orders else None
+        if order is None or renderer is None:
+            return True
+        try:
+            request = order.request()
+            if request.model_id == renderer.facts.model_id:
+                frame = renderer.render(request, abandoned=should_yield)
+                self._tell(ThumbnailMade(order.key, shrink(frame)))
+        except CancelledError:
+            self._put_back(order)
+            return False
+        except Exception as error:
+            if self._recovers(error):
+                self._put_back(order)
+            else:
+                self._tell(ThumbnailFailed(order.key, error))
+        return True
+
+    def _put_back(self, order: _Order) -> None:
+        """Order again what was taken, unless there is a newer order for it."""
+        with self._condition:
+            if order.key not in self._orders:
+                self.ask(order.key, order.request)

@@ -1,0 +1,161 @@
+"""Jobs in order, on a thread that never waits for their files."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from explorer_app.rendering.news import ExportAdvanced, ExportEnded, News
+from explorer_app.rendering.tasks.export import ExportTask
+from gpu_backend import DeviceLostError, RequestError
+from tests.helpers.fake_renderer import Engine, FakeRenderer
+from tests.helpers.render_desk import MODEL, Desk, Job, seed_of
+
+
+class Lane:
+    """An export task that is driven by hand."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        self.renderer = FakeRenderer(MODEL, self.engine)
+        self.news: list[News] = []
+        self.recoverable: type[Exception] | None = None
+        self.task = ExportTask(threading.Condition(), self.news.append, self._recovers)
+
+    def _recovers(self, error: Exception) -> bool:
+        is_recoverable = self.recoverable is not None and isinstance(error, self.recoverable)
+        if is_recoverable:
+            self.engine.failing = None
+        return is_recoverable
+
+    def run(self) -> None:
+        """Do steps as long as the task is ready."""
+        while self.task.seconds_until_ready() == 0.0:
+            self.task.step(self.renderer, lambda: False)
+
+    @property
+    def ended(self) -> list[tuple[object, bool]]:
+        return [(news.job, news.is_cancelled) for news in self.news if isinstance(news, ExportEnded)]
+
+
+@pytest.fixture
+def lane() -> Lane:
+    return Lane()
+
+
+def test_the_job_that_came_first_is_worked_at_until_it_has_ended(lane: Lane) -> None:
+    first, second = Job(1, 2), Job(3)
+    lane.task.put(first)
+    lane.task.put(second)
+    lane.run()
+    assert lane.ended == [(first, False), (second, False)]
+    assert [seed_of(item) for item in lane.engine.requests] == [1, 2, 3]
+    assert len(lane.task) == 0
+
+
+def test_a_job_whose_files_lag_behind_is_not_ready_and_goes_on_when_they_have_caught_up(lane: Lane) -> None:
+    job = Job(1, 2, 3)
+    lane.task.put(job)
+    lane.task.step(lane.renderer, lambda: False)  # starts it
+    lane.task.step(lane.renderer, lambda: False)
+    job.is_full = True
+    assert lane.task.seconds_until_ready() is None
+    assert job.got == [1]
+    job.is_full = False
+    job.changed()
+    lane.run()
+    assert job.got == [1, 2, 3]
+
+
+def test_a_job_is_started_when_its_turn_comes_and_not_before(lane: Lane) -> None:
+    first, second = Job(1), Job(2)
+    started: list[Job] = []
+    for job in (first, second):
+        job.start = lambda changed, job=job: started.append(job)  # type: ignore[method-assign]
+        lane.task.put(job)
+    lane.task.step(lane.renderer, lambda: False)
+    assert started == [first]
+    lane.run()
+    assert started == [first, second]
+
+
+def test_a_cancelled_job_ends_at_the_next_step_wherever_it_stands(lane: Lane) -> None:
+    first, second = Job(1), Job(2)
+    lane.task.put(first)
+    lane.task.put(second)
+    lane.task.cancel(second)
+    lane.run()
+    assert lane.ended == [(second, True), (first, False)]
+    assert second.stopped == [True]
+    lane.task.cancel(second)
+    assert lane.task.seconds_until_ready() is None
+
+
+def test_a_cancelled_job_ends_though_its_files_lag_behind(lane: Lane) -> None:
+    job = Job(1, 2)
+    lane.task.put(job)
+    lane.task.step(lane.renderer, lambda: False)
+    job.is_full = True
+    lane.task.cancel(job)
+    lane.run()
+    assert lane.ended == [(job, True)]
+
+
+def test_what_the_files_report_ends_the_job_with_it(lane: Lane) -> None:
+    job = Job()
+    job.error = OSError("The disk is full.")
+    lane.task.put(job)
+    lane.run()
+    (news,) = lane.news
+    assert isinstance(news, ExportEnded)
+    assert news.error is job.error
+
+
+def test_a_frame_that_cannot_be_rendered_ends_its_job_and_leaves_it_to_go_on_another_time(lane: Lane) -> None:
+    bad, good = Job(1), Job(2)
+    lane.engine.failing = RequestError("No such row.")
+    lane.task.put(bad)
+    lane.task.step(lane.renderer, lambda: False)
+    lane.task.step(lane.renderer, lambda: False)
+    lane.engine.failing = None
+    lane.task.put(good)
+    lane.run()
+    assert bad.stopped == [False]
+    assert good.got == [2]
+
+
+def test_a_device_that_failed_costs_no_frame(lane: Lane) -> None:
+    job = Job(1, 2)
+    lane.task.put(job)
+    lane.engine.failing = DeviceLostError("The GPU stopped answering.")
+    lane.recoverable = DeviceLostError
+    lane.run()
+    assert job.got == [1, 2]
+    assert len([news for news in lane.news if isinstance(news, ExportAdvanced)]) == 2
+
+
+def test_ending_all_keeps_every_job_for_another_time(lane: Lane) -> None:
+    jobs = [Job(1), Job(2)]
+    for job in jobs:
+        lane.task.put(job)
+    lane.task.end_all()
+    assert [job.stopped for job in jobs] == [[False], [False]]
+    assert len(lane.task) == 0
+
+
+def test_the_preview_renders_every_request_while_the_files_of_an_export_lag_behind(desk: Desk, engine: Engine) -> None:
+    """A full sink costs the render thread no step: between the frames it takes, only previews are rendered."""
+    job = Job(*range(100, 150))
+    desk.thread.export(job)
+    desk.until(lambda: job.got)
+    job.is_full = True
+    desk.show(0)
+    rendered = len(job.got)
+    before = len(engine.requests)
+    for seed in range(1, 41):
+        desk.show(seed)
+    assert [seed_of(item) for item in engine.requests[before:]] == list(range(1, 41))
+    assert len(job.got) == rendered
+    desk.thread.cancel_export(job)
+    desk.until(lambda: desk.of(ExportEnded))
