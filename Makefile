@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself; a second call finds it done.
 
 .DEFAULT_GOAL := run
-.PHONY: run test gpu-test gpu-sanitize check bench package clean
+.PHONY: run test test-backend test-app gpu-test gpu-sanitize check bench package clean
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
@@ -14,6 +14,15 @@ test:  ## all tests, without a display
 	@packaging/environment.sh test
 	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
 	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto $(ARGS)
+
+test-backend:  ## the half of them that needs neither Qt nor its libraries
+	@packaging/environment.sh test
+	@$(PYTHON_IN_VENV) -m pytest -q -n auto -p no:pytest-qt tests/gpu_backend $(ARGS)
+
+test-app:  ## the other half: the window, the commands, whole sessions, packaging
+	@packaging/environment.sh test
+	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
+	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto --ignore tests/gpu_backend tests $(ARGS)
 
 gpu-test:  ## the backend's tests on a GPU, none of which may be skipped for want of one; needs no window
 	@packaging/environment.sh test

@@ -176,8 +176,8 @@ def wanted() -> dict[str, tuple[KernelRecipe, ...]]:
 
 
 @pytest.mark.parametrize("architecture", MACHINES)
-def test_every_kernel_compiles_and_spills_nothing(architecture: str, tmp_path: Path) -> None:
-    done = compile_kernels(wanted()[architecture], architecture, cache=KernelCache(tmp_path))
+def test_every_kernel_compiles_and_spills_nothing(architecture: str, compiled_before: KernelCache) -> None:
+    done = compile_kernels(wanted()[architecture], architecture, cache=compiled_before)
     assert not done.failures, "\n\n".join(f"{error.sentence}\n{error.details}" for error in done.failures.values())
     report = "\n".join(
         f"{kernel.registers:>4} registers {kernel.shared_nbytes:>6} bytes shared {kernel.spill_nbytes:>5} spilled  "
