@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         tap_from_json as tap_from_json,
         tap_to_json as tap_to_json,
     )
+    from gpu_backend.torch_import import TorchError as TorchError
     from gpu_backend.training.arguments import (
         add_train_options as add_train_options,
         train_request_of as train_request_of,
@@ -239,6 +240,7 @@ _HOMES = {
         "tap_from_json",
         "tap_to_json",
     ),
+    "torch_import": ("TorchError",),
     "training.arguments": ("add_train_options", "train_request_of"),
     "training.benchmark.command": ("run_train_bench",),
     "training.benchmark.options": ("add_train_bench_options", "train_bench_options_of"),

@@ -19,6 +19,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
+from gpu_backend.torch_import import torch_needed
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.probe import Gpu, Probe
@@ -187,7 +188,8 @@ def _cuda_executor(model: Model, index: int, precision: Precision) -> Executor:
 
 def _cpu_executor(model: Model) -> Executor:
     # Imported here: torch takes a second to load, which opening a window or reading a file need not wait for.
-    from gpu_backend.cpu.executor import CpuExecutor
+    with torch_needed("Rendering on the CPU"):
+        from gpu_backend.cpu.executor import CpuExecutor
 
     return CpuExecutor(model.weights)
 

@@ -19,6 +19,7 @@ from gpu_backend.cuda.probe import Gpu, probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
+from gpu_backend.torch_import import torch_problem
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.tiles import TileTable
@@ -108,6 +109,8 @@ class Diagnosis:
     ----------
     problem
         One sentence: why no GPU can be used; empty if one can.
+    cpu_problem
+        One sentence: why the CPU cannot render; empty if it can.
     other_gpus
         Names of GPUs that are there while none can be used.
     nvrtc, architectures
@@ -131,6 +134,7 @@ class Diagnosis:
     processor: str
     processors: int
     memory_nbytes: int
+    cpu_problem: str = ""
 
 
 def diagnose(model: Model | None = None) -> Diagnosis:
@@ -156,6 +160,7 @@ def diagnose(model: Model | None = None) -> Diagnosis:
         processor=processor_name(),
         processors=os.cpu_count() or 1,
         memory_nbytes=_memory_nbytes(),
+        cpu_problem=torch_problem("Rendering on the CPU"),
     )
 
 

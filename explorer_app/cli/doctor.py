@@ -56,7 +56,7 @@ def run(words: Sequence[str], console: Console) -> int:
 def report(found: Diagnosis) -> Iterator[tuple[str, list[str]]]:
     """Yield labels and what stands beside them."""
     memory = f", {_gigabytes(found.memory_nbytes)} of memory" if found.memory_nbytes else ""
-    yield "Processor", [f"{found.processor}, {found.processors} threads{memory}"]
+    yield "Processor", [f"{found.processor}, {found.processors} threads{memory}", *filter(None, [found.cpu_problem])]
     yield "Packages", [f"{name} {version or 'not installed'}" for name, version in found.packages]
     nvrtc = f"{found.nvrtc}: {', '.join(found.architectures)}" if found.nvrtc else "not found"
     yield "NVRTC", [nvrtc]

@@ -7,7 +7,7 @@ from explorer_app.messages import without_cpu_advice
 from explorer_app.rendering.backend import Backend, BackendLike
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from explorer_app.rendering.renderer_like import RendererLike
-from gpu_backend import DeviceError, Model
+from gpu_backend import DeviceError, Model, TorchError
 
 
 def start_renderer(
@@ -24,7 +24,7 @@ def start_renderer(
     try:
         renderer = _make(backend, model, choice, console)
     except DeviceError as error:
-        if choice.device != "auto":
+        if choice.device != "auto" or isinstance(error, TorchError):  # the CPU failed already
             raise
         console.warn(f"{without_cpu_advice(error.sentence)} – the CPU renders instead.")
         renderer = backend.make_renderer(model, PROCESSOR)

@@ -30,7 +30,7 @@ from explorer_app.rendering.news import (
     News,
 )
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike, RendererLike
-from gpu_backend import DeviceLostError, DeviceMemoryError, Model
+from gpu_backend import DeviceLostError, DeviceMemoryError, Model, TorchError
 
 if TYPE_CHECKING:
     from gpu_backend import RenderOptions
@@ -105,7 +105,7 @@ class RendererKeeper:
     def open(self, model: Model, is_wanted: Callable[[], bool]) -> None:
         """Make a renderer for a model and let it take over; if that fails, or nobody wants it then, all stays."""
         try:
-            made = self._make(model)
+            made = self._make(model, is_wanted)
         except Exception as error:
             self._bring_back()
             self._tell(ModelRefused(model.facts.path, error))
@@ -198,8 +198,27 @@ class RendererKeeper:
 
     # -- making -----------------------------------------------------------------------------------------------------
 
-    def _make(self, model: Model) -> _Made:
+    def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
         """Return the best renderer that there can be at once. Raises what the processor raises."""
+        try:
+            return self._make_at_once(model)
+        except TorchError:
+            if not self._choice.wants_gpu or self._is_gpu_lost:
+                raise
+        # An installation without torch: the CPU cannot show pictures until the GPU's kernels are compiled.
+        self.was_hasty = False
+        ready, total = self._backend.kernels_ready(model, self._choice)
+        self._has_kernels = total > 0
+        if ready < total:
+            self._backend.compile_kernels(
+                model,
+                self._choice,
+                progress=lambda done, total: self._tell(KernelsCompiling(done, total)),
+                abandoned=lambda: not is_wanted(),
+            )
+        return _Made(self._make_wished(model))
+
+    def _make_at_once(self, model: Model) -> _Made:
         choice = self._choice
         self.was_hasty = choice.wants_gpu and not self._knows_gpus()
         if not choice.wants_gpu or self._is_gpu_lost or self.was_hasty:

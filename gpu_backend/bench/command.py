@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from gpu_backend.bench.options import BenchOptions, add_bench_options, bench_options_of
 from gpu_backend.errors import LoomError
 from gpu_backend.plain_text import printable
+from gpu_backend.torch_import import torch_needed
 
 DESCRIPTION = "Measure this renderer beside the same network in plain PyTorch; Ctrl-C keeps what was measured."
 EXIT_ERROR = 2
@@ -34,10 +35,11 @@ def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[
         If there is no such device, model or shape, or the files cannot be written.
     """
     # Imported here: torch takes a second to load, which --help need not wait for.
-    from gpu_backend.bench.files import write_files
-    from gpu_backend.bench.stopwatch import STOPPED
-    from gpu_backend.bench.suite import run_suite
-    from gpu_backend.bench.table import table
+    with torch_needed("The benchmark"):
+        from gpu_backend.bench.files import write_files
+        from gpu_backend.bench.stopwatch import STOPPED
+        from gpu_backend.bench.suite import run_suite
+        from gpu_backend.bench.table import table
     from gpu_backend.result_folder import make_folder
 
     if options.out is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpu_backend.torch_import import torch_needed
 from gpu_backend.training.request import TrainOutcome, TrainRequest
 
 
@@ -15,6 +16,7 @@ def run_training(request: TrainRequest, say: Callable[[str], None], progress: Ca
     LoomError
         If options, data, device, checkpoint or folder are not as they should be, or a number became none.
     """
-    from gpu_backend.training.loop import train
+    with torch_needed("Training"):
+        from gpu_backend.training.loop import train
 
     return train(request, say, lambda report: progress(report.text()))

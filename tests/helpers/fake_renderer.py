@@ -148,6 +148,8 @@ class Engine:
     """Raised by every picture on a GPU."""
     gpu_refusing: Exception | None = None
     """Raised when a renderer on a GPU is made."""
+    cpu_refusing: Exception | None = None
+    """Raised when a renderer on the CPU is made."""
     gpu_missing: Exception | None = None
     """Raised when the kernels of a GPU are asked for: there is no such GPU."""
     empty_px: int = 0
@@ -205,6 +207,8 @@ class Engine:
 
     def _device(self, choice: DeviceChoice) -> FakeDevice:
         if not self.gpus or not choice.wants_gpu:
+            if self.cpu_refusing is not None:
+                raise self.cpu_refusing
             return FakeDevice()
         if self.gpu_refusing is not None:
             raise self.gpu_refusing

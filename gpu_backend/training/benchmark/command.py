@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gpu_backend.torch_import import torch_needed
 from gpu_backend.training.benchmark.options import TrainBenchOptions
 
 
@@ -25,9 +26,11 @@ def run_train_bench(
         If there is no such device, or the files cannot be written.
     """
     from gpu_backend.result_folder import make_folder
-    from gpu_backend.training.benchmark.files import write_files
-    from gpu_backend.training.benchmark.suite import run_suite
-    from gpu_backend.training.benchmark.table import table
+
+    with torch_needed("The benchmark"):
+        from gpu_backend.training.benchmark.files import write_files
+        from gpu_backend.training.benchmark.suite import run_suite
+        from gpu_backend.training.benchmark.table import table
 
     if options.out is not None:
         make_folder(options.out)  # before minutes are spent

@@ -19,6 +19,7 @@ from gpu_backend.model import (
     write_directions,
 )
 from gpu_backend.renderer import Renderer
+from gpu_backend.torch_import import torch_needed
 from gpu_backend.training.directions.components import pca_directions, sefa_by_rows
 from gpu_backend.training.directions.factor_search import (
     FactorDirection,
@@ -120,11 +121,12 @@ def _best(directions: list[FactorDirection]) -> str:
 
 def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str, float]]:
     """Return what reads factors off pictures, and its skill at each."""
-    from gpu_backend.training.directions.label_reader import fit_label_reader, train_label_reader
-    from gpu_backend.training.directions.labelled_pictures import read_labelled
-    from gpu_backend.training.quality.feature_file import read_features
-    from gpu_backend.training.quality.feature_training import FeatureTraining
-    from gpu_backend.training.quality.reading import FeatureReader, torch_device
+    with torch_needed("Reading factors off pictures"):
+        from gpu_backend.training.directions.label_reader import fit_label_reader, train_label_reader
+        from gpu_backend.training.directions.labelled_pictures import read_labelled
+        from gpu_backend.training.quality.feature_file import read_features
+        from gpu_backend.training.quality.feature_training import FeatureTraining
+        from gpu_backend.training.quality.reading import FeatureReader, torch_device
 
     device = torch_device(options.device)
     network, skill = read_features(options.features) if options.features is not None else (None, {})

@@ -160,7 +160,7 @@ def test_the_package_runs_as_a_module(networks: Path) -> None:
 
 
 def test_a_missing_bundled_model_is_one_sentence(command: Command, networks: Path, tmp_path: Path) -> None:
-    bundled = networks / "bundled" / "plain.safetensors"
+    bundled = networks / "bundled" / "models" / "plain.safetensors"
     bundled.unlink()
     assert "bundled model is missing" in command("render", "--seeds", "1", "--outdir", tmp_path).sentence
 

@@ -123,7 +123,7 @@ def test_doctor_looks_at_the_model_that_is_named(command: Command, networks: Pat
 
 
 def test_doctor_goes_on_without_the_bundled_model(command: Command, networks: Path) -> None:
-    (networks / "bundled" / "plain.safetensors").unlink()
+    (networks / "bundled" / "models" / "plain.safetensors").unlink()
     outcome = command("doctor")
     assert outcome.status == 0
     assert "The bundled model is missing" in outcome.out

@@ -210,3 +210,13 @@ def test_the_way_a_signal_is_answered_is_given_back(command: Command) -> None:
     before = signal.getsignal(signal.SIGINT)
     command("--version")
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_rendering_without_torch_is_one_sentence(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, device: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "gpu_backend.cpu.executor", raising=False)
+    sentence = command("render", "--seeds", "1", "--outdir", tmp_path, "--device", device).sentence
+    assert sentence.startswith("Rendering on the CPU needs torch, which is not installed; install it with: ")

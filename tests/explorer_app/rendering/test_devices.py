@@ -16,8 +16,9 @@ from explorer_app.rendering.news import (
     DevicesFound,
     MemoryChanged,
     ModelOpened,
+    ModelRefused,
 )
-from gpu_backend import DeviceError, DeviceLostError, RenderOptions, RequestError
+from gpu_backend import DeviceError, DeviceLostError, RenderOptions, RequestError, TorchError
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
 from tests.helpers.render_desk import MODEL, OTHER, Desk, request, seed_of
 from tests.helpers.stylegan3 import make_stylegan3
@@ -113,6 +114,24 @@ def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..
     desk.until(lambda: desk.frames)
     assert len(engine.given_up) == 1
     assert desk.devices == ["cpu", "cuda:0"]
+
+
+def test_without_torch_the_first_picture_waits_for_the_gpus_kernels(start: Callable[..., Desk], engine: Engine):
+    engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
+    engine.missing = 14
+    desk = start()
+    desk.show(7)
+    assert desk.devices == ["cuda:0"]
+    assert desk.compiling[-1] == (14, 14)
+
+
+def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[..., Desk], engine: Engine):
+    engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
+    engine.gpus = ()
+    desk = start(opens=False)
+    desk.thread.open(MODEL)
+    desk.until(lambda: desk.of(ModelRefused))
+    assert "needs torch" in str(desk.of(ModelRefused)[0].error)
 
 
 def test_kernels_that_do_not_compile_leave_the_processor_in_place(start: Callable[..., Desk], engine: Engine):

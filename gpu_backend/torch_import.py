@@ -1,0 +1,61 @@
+"""torch may be left out of an installation that only renders on a GPU: what needs it says so in a sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpu_backend.errors import DeviceError
+
+_ADVICE = "install it with: pip install 'torch>=2.11,<2.14' (with pipx: pipx inject latentloom torch)"
+
+
+class TorchError(DeviceError):
+    """torch is not installed, or its libraries cannot be loaded."""
+
+
+@contextmanager
+def torch_needed(what: str) -> Iterator[None]:
+    """Import modules that use torch within this block.
+
+    Parameters
+    ----------
+    what
+        What torch is needed for, as the subject of a sentence.
+
+    Raises
+    ------
+    TorchError
+        If torch is not installed or cannot be loaded.
+    MemoryError
+        If there is too little memory for its libraries.
+    """
+    try:
+        yield
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        if name != "torch" and "torch" not in str(error):
+            raise
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            raise TorchError(_missing(what), str(error)) from None
+        raise _unloadable(what, error) from error
+    except OSError as error:  # how Windows refuses a library
+        raise _unloadable(what, error) from error
+
+
+def torch_problem(what: str) -> str:
+    """Say that torch is not installed, without importing it; empty if it is."""
+    return "" if importlib.util.find_spec("torch") is not None else _missing(what)
+
+
+def _missing(what: str) -> str:
+    return f"{what} needs torch, which is not installed; {_ADVICE}."
+
+
+def _unloadable(what: str, error: ImportError | OSError) -> Exception:
+    text = str(error)
+    if "failed to map segment" in text or "annot allocate memory" in text:
+        return MemoryError(text)
+    first = text.splitlines()[0] if text else type(error).__name__
+    return TorchError(f"{what} needs torch, which is installed but cannot be loaded ({first}); install it again.", text)
