@@ -1,15 +1,17 @@
 """Every kernel that plans lower to compiles for every architecture and spills no register. Needs no GPU.
 
-To take a minute and not ten, each architecture compiles every source with every value of each macro that is no tile's,
-the heaviest tiles first, and each other tile is compiled in one kernel, for one of the architectures that use it.
-``EVERY_KERNEL=1`` compiles all for all.
+To take a minute and not ten, each architecture compiles every source, and each set of architectures with the same code
+paths (`CODE_PATHS`) every value of each macro that is no tile's, the heaviest tiles first. Each other tile is compiled
+in one kernel, for one of the architectures that use it. ``EVERY_KERNEL=1`` compiles all for all.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +56,9 @@ MACHINES = {
     "sm_100": Machine(148, 232448),
     "sm_120": Machine(170, 101376),
 }
+
+CODE_PATHS = (("sm_75",), ("sm_80",), ("sm_86", "sm_89"), ("sm_90a",), ("sm_100", "sm_120"))
+"""Architectures for which the preprocessor leaves the same text of every source; LEVEL is compared with numbers."""
 
 _FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
 """Choices of a tile that make another kernel of it."""
@@ -155,14 +160,18 @@ def wanted() -> dict[str, tuple[KernelRecipe, ...]]:
     everywhere = {architecture: recipes_of(architecture) for architecture in MACHINES}
     if EVERY:
         return everywhere
-    chosen: dict[str, dict[KernelRecipe, None]] = {}
-    for architecture, recipes in everywhere.items():
+    chosen: dict[str, dict[KernelRecipe, None]] = {architecture: {} for architecture in MACHINES}
+    for architectures in CODE_PATHS:
         seen: set[tuple[str, str, str]] = set()
-        chosen[architecture] = {}
-        for recipe in sorted(recipes, key=sums_of, reverse=True):
-            if not traits(recipe) <= seen:
-                seen |= traits(recipe)
-                chosen[architecture][recipe] = None
+        heaviest_first = [sorted(everywhere[name], key=sums_of, reverse=True) for name in architectures]
+        for turn in zip_longest(*heaviest_first):
+            for architecture, recipe in zip(architectures, turn, strict=True):
+                if recipe is None:
+                    continue
+                stems = {one.stem for one in chosen[architecture]}
+                if recipe.stem not in stems or not traits(recipe) <= seen:
+                    seen |= traits(recipe)
+                    chosen[architecture][recipe] = None
     taken = {tile_of(recipe) for recipes in chosen.values() for recipe in recipes}
     users: dict[tuple[str, frozenset[tuple[str, str]]], dict[str, KernelRecipe]] = {}
     for architecture, recipes in everywhere.items():
@@ -191,10 +200,12 @@ def test_every_kernel_compiles_and_spills_nothing(architecture: str, compiled_be
 
 def test_no_architecture_and_no_kernel_is_left_out() -> None:
     assert tuple(MACHINES) == ARCHITECTURES
+    assert {name for architectures in CODE_PATHS for name in architectures} == set(ARCHITECTURES)
     for architecture, recipes in wanted().items():
         assert {recipe.stem for recipe in recipes} == sources(), architecture
-        every = set().union(*map(traits, recipes_of(architecture)))
-        assert set().union(*map(traits, recipes)) == every, architecture
+    for architectures in CODE_PATHS:
+        every = set().union(*(traits(recipe) for name in architectures for recipe in recipes_of(name)))
+        assert {one for name in architectures for recipe in wanted()[name] for one in traits(recipe)} == every
     compiled = {tile_of(recipe) for recipes in wanted().values() for recipe in recipes}
     assert {tile_of(recipe) for architecture in MACHINES for recipe in recipes_of(architecture)} == compiled
 
@@ -202,3 +213,12 @@ def test_no_architecture_and_no_kernel_is_left_out() -> None:
 def test_kernels_include_nothing() -> None:
     for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")):
         assert "#include" not in path.read_text("utf-8"), path.name
+
+
+def test_architectures_share_a_code_path_only_where_no_source_tells_them_apart() -> None:
+    texts = "".join(path.read_text("utf-8") for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")))
+    levels = {int(level) for level in re.findall(r"LEVEL\s*[<>=]+\s*(\d+)", texts)}
+    assert levels
+    for architectures in CODE_PATHS:
+        numbers = [10 * int(re.sub(r"\D", "", name)) for name in architectures]
+        assert len({tuple(number >= level for level in sorted(levels)) for number in numbers}) == 1, architectures
