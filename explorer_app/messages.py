@@ -17,10 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gpu_backend import LoomError, printable, printable_lines
-
-_MOST_LETTERS = 200
-"""Of a file name in a sentence."""
+from gpu_backend import LoomError, printable_lines, printable_sentence
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +106,7 @@ class MessageLog:
         is_logged: bool = False,
     ) -> Message:
         """Remember a message and hand it to every subscriber, on the calling thread."""
-        sentence, details = printable(sentence), printable_lines(details)
+        sentence, details = printable_sentence(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
             message = Message(level, sentence, details, self._count, action, is_logged)
@@ -186,19 +183,20 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
 
 
-def _system_sentence(error: OSError) -> str:
+def working_folder_problem() -> str:
+    """Say that the working folder was deleted, empty if it is there."""
     try:
         Path.cwd()
     except OSError:
         return "The working folder is gone: it was deleted or moved; change to another folder first."
+    return ""
+
+
+def _system_sentence(error: OSError) -> str:
+    if problem := working_folder_problem():
+        return problem
     name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename or "")
-    name = f"{_clipped(name)}: " if name else ""
-    return f"The system refused: {name}{error.strerror or error}."
-
-
-def _clipped(name: str) -> str:
-    """Return a file name that leaves room for the rest of a sentence."""
-    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS // 2]}…{name[-_MOST_LETTERS // 2 :]}"
+    return f"The system refused: {name}{': ' if name else ''}{error.strerror or error}."
 
 
 def without_cpu_advice(sentence: str) -> str:

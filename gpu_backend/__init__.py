@@ -90,7 +90,11 @@ if TYPE_CHECKING:
         write_safetensors as write_safetensors,
     )
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
-    from gpu_backend.plain_text import printable as printable, printable_lines as printable_lines
+    from gpu_backend.plain_text import (
+        printable as printable,
+        printable_lines as printable_lines,
+        printable_sentence as printable_sentence,
+    )
     from gpu_backend.recipe import (
         SEED_COUNT as SEED_COUNT,
         DirectionAmount as DirectionAmount,
@@ -205,7 +209,7 @@ _HOMES = {
         "write_safetensors",
     ),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
-    "plain_text": ("printable", "printable_lines"),
+    "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "recipe": (
         "SEED_COUNT",
         "DirectionAmount",

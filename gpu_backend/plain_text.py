@@ -6,6 +6,11 @@ another order than they are stored in. `printable` writes such characters as esc
 
 from __future__ import annotations
 
+import re
+
+_LONG_WORD = re.compile(r"\S{401,}")
+_LONG_WORD_END = 150
+
 
 def printable(text: str) -> str:
     r"""Return a text on one line, with every control and format character as an escape such as ``\x1b``."""
@@ -17,3 +22,8 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Return a text whose line breaks stay and whose other control and format characters are escapes."""
     return "\n".join(printable(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def printable_sentence(text: str) -> str:
+    """Return what `printable` returns, with the middle of very long words (paths) left out."""
+    return _LONG_WORD.sub(lambda word: f"{word[0][:_LONG_WORD_END]}…{word[0][-_LONG_WORD_END:]}", printable(text))

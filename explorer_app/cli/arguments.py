@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
 from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 MAX_SEEDS = 100_000
 
@@ -51,6 +55,10 @@ class Parser(argparse.ArgumentParser):
             metavar="LEVEL",
             help=f"log to stderr from this level on: {', '.join(logs.LEVELS)} (default: warning)",
         )
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print help or the version; unlike the base, a failure to do so is an error."""
+        (sys.stderr if file is None else file).write(message)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong."""

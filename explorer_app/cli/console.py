@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from gpu_backend import LoomError, printable, printable_lines
+from gpu_backend import LoomError, printable, printable_lines, printable_sentence
 
 
 class OutputError(LoomError):
@@ -39,7 +39,7 @@ class Console:
     def progress(self, text: str) -> None:
         """Show how far something is."""
         if self._is_terminal:
-            text = printable(text)
+            text = printable_sentence(text)
             self._write("\r" + text.ljust(self._pending))
             self._pending = len(text)
         else:
@@ -53,7 +53,7 @@ class Console:
     def note(self, text: str) -> None:
         """Write a line."""
         self.end_progress()
-        self._write(printable(text) + "\n")
+        self._write(printable_sentence(text) + "\n")
 
     def warn(self, sentence: str) -> None:
         """Write a warning, each once."""

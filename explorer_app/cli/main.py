@@ -8,10 +8,11 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console, discard_unwritten, flush_results
 from explorer_app.cli.private_paths import without_home
 from explorer_app.logs import ProgramLog
-from explorer_app.messages import describe, is_from_outside
+from explorer_app.messages import describe, is_from_outside, working_folder_problem
 from explorer_app.version import __version__
 from gpu_backend import LoomError
 
@@ -64,6 +65,8 @@ def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> 
     try:
         try:
             _log.debug("%s %s: %s", command, __version__, " ".join(words))
+            if not only_prints and (problem := working_folder_problem()):
+                raise UsageError(problem)  # now: libraries that look for it would end the process themselves
             module = importlib.import_module(f"{__package__}.{_COMMANDS[name] if name else _WINDOW}")
             status: int = module.run(words, console)
         except SystemExit as leaving:  # --help and --version

@@ -18,10 +18,15 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom demo      render a short loop of the bundled model
   latentloom bench     measure this renderer beside plain PyTorch
   latentloom train     train a network on pictures
+  latentloom train-bench  measure a training step, one optimisation after the other
   latentloom directions  find named directions for a model
   latentloom tune      find out how a network runs best on this GPU
   latentloom doctor    say what the program finds on this machine
-  each has its own --help; a file that is named like a command is opened as ./render"""
+  each has its own --help; a file that is named like a command is opened as ./render
+
+exit status:
+  0 done, 1 a bug (its traceback is on stderr and in the log), 2 an error told in one sentence,
+  130 stopped by Ctrl-C, 141 the reader of the output left before the work was done"""
 
 
 def parser() -> Parser:

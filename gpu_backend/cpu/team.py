@@ -103,8 +103,8 @@ class Team:
         self._tasks = [queue.SimpleQueue() for _ in range(self.lanes)]
         for lane, tasks in enumerate(self._tasks):
             thread = threading.Thread(target=self._work, args=(lane, tasks), name=f"cpu lane {lane}", daemon=True)
+            thread.start()  # may fail for want of memory; `close` joins those that run
             self._threads.append(thread)
-            thread.start()
         self._do(lambda lane: None)
         # A thread that sets its own number also sets what threads of the future start with: put that back.
         torch.set_num_threads(threads)

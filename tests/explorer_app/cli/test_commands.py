@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from explorer_app.cli import demo, inspection
+from explorer_app.cli.main import _COMMANDS
 from explorer_app.exporting.picture import read_picture
 from explorer_app.version import __version__
 from gpu_backend import read_model
@@ -128,8 +129,8 @@ def test_the_version_is_told(command: Command) -> None:
 
 def test_help_names_the_commands(command: Command) -> None:
     text = command("--help").out
-    for name in ("render", "inspect", "convert", "demo", "--device", "--version"):
-        assert name in text
+    for name in (*_COMMANDS, "--device", "--version", "--log"):
+        assert f" {name} " in text
     for name in ("render", "inspect", "convert", "demo"):
         outcome = command(name, "--help")
         assert outcome.status == 0

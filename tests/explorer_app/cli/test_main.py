@@ -116,6 +116,35 @@ def test_results_that_cannot_be_printed_are_told(
     assert main(["--help"]) == status
 
 
+def test_help_that_cannot_be_printed_is_told_where_nothing_is_buffered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Unbuffered(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Unbuffered())
+    assert main(["render", "--help"]) == 2
+    assert "No space left" in capsys.readouterr().err
+
+
+def test_a_deleted_working_folder_is_told_before_a_library_trips_over_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: Path
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "working folder is gone" in command("render", "--seeds", "1", "--outdir", tmp_path).sentence
+    assert command("inspect", networks / "plain.safetensors").status == 0
+
+
+def test_an_endless_file_name_is_no_endless_sentence(command: Command) -> None:
+    for words in (("inspect", "x" * 5000), ("render", "--seeds", "1", "--outdir", "x" * 5000), ("x" * 5000,)):
+        outcome = command(*words)
+        assert outcome.status == 2
+        assert len(outcome.err) < 600
+
+
 def test_a_closed_stdout_is_told(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     monkeypatch.setattr(sys, "stderr", errors)

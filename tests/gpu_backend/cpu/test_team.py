@@ -98,3 +98,14 @@ def test_what_is_done_alone_is_done_once_with_one_torch_thread(lanes: int) -> No
     team.close()
     with pytest.raises(RuntimeError, match="closed"):
         team.run_alone(lambda: None)
+
+
+def test_a_team_whose_threads_cannot_start_says_so_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    team = Team(2)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        team.run(lambda lane: None)
+    team.close()
