@@ -123,7 +123,7 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.network is not None or not sources:
         model = read_network(options.network, console)
     else:
-        model = find_network((source.model for source in sources), console)
+        model = find_network(((source.model, source.path) for source in sources), console)
     if sources:
         sources = [_of_this_network(source, model.facts, console) for source in sources]
     else:

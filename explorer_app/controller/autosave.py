@@ -9,72 +9,94 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.file_lock import HeldLock
 from explorer_app.messages import MessageLog
+from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
-from explorer_app.session.storage import SessionFileError, load_session, load_session_file, save_session
+from explorer_app.session.state_folder import StateFolder
+from explorer_app.session.storage import (
+    LabelledSessions,
+    SessionFile,
+    SessionFileError,
+    load_session,
+    load_session_file,
+    save_session,
+)
 
-SAVE_AFTER_MS = 1500
-"""A session is saved when nothing changed for this long."""
-
-Kept = tuple[tuple[Session, str], ...]
+SAVE_AFTER_MS = 1000
+"""A change is on its way to the disk after this time, in the middle of a gesture too."""
 
 
 class Autosave(QObject):
-    """Keeps `session.loom`, and `kept.loom` beside it, which may be large and is read and written only when needed.
+    """Saves and brings back the session, its history and what was kept.
+
+    A session is small and written often, its history only when there is a new step, so each has its own file. Both lie
+    in a folder that this window alone writes into (`StateFolder`). What was kept is one file for all windows; each
+    merges its changes into it.
 
     Parameters
     ----------
-    folder
-        Where; None keeps nothing.
+    state
+        The user's state folder; None keeps nothing.
     worker
         Reads and writes; whoever made it closes it after this.
     """
 
-    kept_loaded = Signal(object)
-    """What was kept the last time, as `Kept`; not emitted if that is nothing."""
+    kept_merged = Signal(object, object)
+    """Sessions that were kept elsewhere, as LabelledSessions, and sessions that other windows keep no longer."""
+    history_loaded = Signal(object)
+    """The history of the last time, as SessionFile."""
 
     def __init__(
-        self, folder: Path | None, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
+        self, state: Path | None, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._folder = folder
+        self._state = state
+        self._folder: StateFolder | None = None
         self._worker = worker
         self._messages = messages
         self._session: Session | None = None
-        self._kept: Kept | None = None
-        self._is_loaded = False
+        self._history: History | None = None
+        self._kept: LabelledSessions | None = None
+        self._saved_steps: tuple[tuple[HistoryEntry, ...], int] = ((), -1)
+        self._is_history_loaded = self._is_kept_loaded = False
+        self._known: set[Session] = set()
+        """What this window has kept, or has heard that others keep."""
+        self._on_disk: set[Session] = set()
+        """What the file of kept sessions held when this window last read or wrote it. Only the worker uses it."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_AFTER_MS)
         self._timer.timeout.connect(self.flush)
 
     def load(self) -> Session | None:
-        """Return the last session, None if there is none or it is broken; begin to read what was kept."""
+        """Return the last session, None if there is none or it is broken; begin to read history and kept sessions."""
+        self._folder = self._claimed()
         if self._folder is None:
-            self._is_loaded = True
             return None
-        folder = self._folder
-        self._worker.fetch(lambda: self._read_kept(folder / "kept.loom"), self._take_kept)
-        path = folder / "session.loom"
-        if not path.exists():
+        path, shared = self._folder.path, self._folder.shared
+        self._worker.fetch(lambda: self._read(path / "history.loom"), self._take_history)
+        self._worker.fetch(lambda: self._read_kept(shared / "kept.loom"), self._take_kept)
+        session = path / "session.loom"
+        if not session.exists():
             return None
         try:
-            return load_session(path)
+            return load_session(session)
         except SessionFileError as error:
-            self._set_aside(path, error)
+            self._set_aside(session, error)
             return None
 
-    def remember(self, session: Session) -> None:
-        """Save a session soon."""
+    def remember(self, session: Session, history: History) -> None:
+        """Save a session and the history's steps soon. A change that follows does not put it off."""
         if self._folder is not None:
-            self._session = session
-            self._timer.start()
+            self._session, self._history = session, history
+            self._start_timer()
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: LabelledSessions) -> None:
         """Save what is kept soon."""
         if self._folder is not None:
             self._kept = kept
-            self._timer.start()
+            self._start_timer()
 
     @Slot()
     def flush(self) -> None:
@@ -82,42 +104,115 @@ class Autosave(QObject):
         self._timer.stop()
         if self._folder is None:
             return
-        folder = self._folder
-        failed = f"The session could not be kept in {folder}"
+        folder, shared = self._folder.path, self._folder.shared
+        failed = f"The session could not be saved in {folder}"
         if self._session is not None:
             session, self._session = self._session, None
             self._worker.submit(lambda: save_session(folder / "session.loom", session), failed=failed)
-        # Before the old ones are read, writing would lose them; they are merged and kept again then.
-        if self._kept is not None and self._is_loaded:
-            kept, self._kept = self._kept, None
-            self._worker.submit(lambda: save_session(folder / "kept.loom", Session(), kept), failed=failed)
+        # Before the old history and the old kept sessions are read, writing would lose them.
+        if self._history is not None and self._is_history_loaded:
+            history, self._history = self._history, None
+            if (history.entries, history.position) != self._saved_steps:
+                self._saved_steps = (history.entries, history.position)
+                steps = tuple((entry.session, entry.label) for entry in history.entries)
+                last, position = history.entries[history.position].session, history.position
+                self._worker.submit(
+                    lambda: save_session(folder / "history.loom", last, (), steps, position), failed=failed
+                )
+        if self._kept is not None and self._is_kept_loaded:
+            self._submit_kept(shared, failed)
 
     def close(self) -> None:
-        """Save what is waiting; what was kept while the old ones were still being read goes behind them."""
+        """Save what is waiting and let another window have the folder."""
         self.flush()
-        if self._folder is not None and self._kept is not None:
-            path, fresh = self._folder / "kept.loom", self._kept
+        if self._folder is None:
+            return
+        folder = self._folder
+        if self._kept is not None:  # kept while the old ones were still being read
+            self._submit_kept(folder.shared, f"The session could not be saved in {folder.path}")
+        self._worker.submit(folder.release)
 
-            def merge() -> None:
-                old = self._read_kept(path)
-                there = {session for session, _ in old}
-                save_session(path, Session(), (*old, *(pair for pair in fresh if pair[0] not in there)))
+    def _start_timer(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
 
-            self._kept = None
-            self._worker.submit(merge, failed=f"The session could not be kept in {self._folder}")
-
-    def _read_kept(self, path: Path) -> Kept:
-        """Read what was kept, on the worker's thread."""
+    def _claimed(self) -> StateFolder | None:
+        if self._state is None:
+            return None
+        why = "all places for one are taken"
         try:
-            return load_session_file(path).kept if path.exists() else ()
+            folder = StateFolder.claim(self._state)
+        except OSError as error:
+            folder, why = None, error.strerror or str(error)
+        if folder is None:
+            self._messages.warning(f"This session cannot be kept in {self._state} ({why}); save it before you close.")
+        return folder
+
+    def _read(self, path: Path) -> SessionFile | None:
+        """Read a file, on the worker's thread."""
+        try:
+            return load_session_file(path) if path.exists() else None
         except SessionFileError as error:
             self._set_aside(path, error)
-            return ()
+            return None
 
-    def _take_kept(self, kept: Kept) -> None:
-        self._is_loaded = True
+    def _take_history(self, file: SessionFile | None) -> None:
+        self._is_history_loaded = True
+        if file is not None and file.steps:
+            self.history_loaded.emit(file)
+        if self._history is not None:
+            self._start_timer()
+
+    def _read_kept(self, path: Path) -> LabelledSessions:
+        """Read what was kept, on the worker's thread."""
+        file = self._read(path)
+        kept = file.kept if file is not None else ()
+        self._on_disk = {session for session, _ in kept}
+        return kept
+
+    def _take_kept(self, kept: LabelledSessions) -> None:
+        self._is_kept_loaded = True
+        self._known.update(session for session, _ in kept)
         if kept:
-            self.kept_loaded.emit(kept)
+            self.kept_merged.emit(kept, ())
+        if self._kept is not None:
+            self._start_timer()
+
+    def _submit_kept(self, shared: Path, failed: str) -> None:
+        assert self._kept is not None
+        mine, self._kept = self._kept, None
+        removed = self._known.difference(session for session, _ in mine)
+        self._known.update(session for session, _ in mine)
+        self._worker.fetch(lambda: self._merge_kept(shared, mine, removed), self._take_merged, failed=failed)
+
+    def _merge_kept(
+        self, shared: Path, mine: LabelledSessions, removed: set[Session]
+    ) -> tuple[LabelledSessions, tuple[Session, ...]]:
+        """Merge this window's kept sessions into the file, on the worker's thread.
+
+        Returns
+        -------
+        What other windows have kept, and what they keep no longer.
+        """
+        path = shared / "kept.loom"
+        with HeldLock(shared / "kept.lock"):
+            file = self._read(path)
+            disk = file.kept if file is not None else ()
+            there = {session for session, _ in disk}
+            gone = self._on_disk - there if file is not None else set()
+            own = {session for session, _ in mine}
+            others = tuple(pair for pair in disk if pair[0] not in own and pair[0] not in removed)
+            merged = (*(pair for pair in mine if pair[0] not in gone), *others)
+            if merged != disk:
+                save_session(path, Session(), merged)
+            self._on_disk = {session for session, _ in merged}
+        return others, tuple(gone & own)
+
+    def _take_merged(self, merged: tuple[LabelledSessions, tuple[Session, ...]]) -> None:
+        others, gone = merged
+        self._known.update(session for session, _ in others)
+        if others or gone:
+            self.kept_merged.emit(others, gone)
 
     def _set_aside(self, path: Path, error: SessionFileError) -> None:
         aside = path.with_name(f"{path.name}.broken")

@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 
 from explorer_app.controller.adapting import adapt
-from explorer_app.controller.autosave import Kept
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.file_control import FileControl
@@ -27,6 +26,7 @@ from explorer_app.rendering.news import (
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, MoveTo
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
+from explorer_app.session.storage import LabelledSessions, SessionFile
 from gpu_backend import MAX_KEPT, SEED_COUNT, RecipeBudget, RenderRequest, RequestError, spend_latent
 
 _DRIFT = "drift"
@@ -66,7 +66,8 @@ class Controller(FileControl):
         )
         self._preview.frame_changed.connect(self._frame_arrived)
         self._models.failed.connect(self._model_failed)
-        self._autosave.kept_loaded.connect(self._take_kept)
+        self._autosave.kept_merged.connect(self._take_kept)
+        self._autosave.history_loaded.connect(self._take_history)
         self._drift.moved.connect(self._drifted)
         self._renders.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
 
@@ -85,8 +86,7 @@ class Controller(FileControl):
         if document is not None:
             self.open_file(document)
         if self._models.loading is None:
-            reference = last.model if last is not None else ModelReference(path=self._settings.values.last_model)
-            self._models.open_first(model, reference)
+            self._models.open_first(model, last.model if last is not None else ModelReference())
 
     def close(self) -> None:
         """Save the session, stop everything that runs and wait for it to end. May be called twice."""
@@ -253,12 +253,17 @@ class Controller(FileControl):
         else:
             self._preview.ask(self.session, live=False)
             self._tell()
-        self._autosave.remember(self.session)
+        self._autosave.remember(self.session, self._editor.history)
+
+    @Slot(object, object)
+    def _take_kept(self, kept: LabelledSessions, dropped: tuple[Session, ...]) -> None:
+        self._editor.keep(kept)
+        self._editor.drop_kept(dropped)
+        self._tell_history()
 
     @Slot(object)
-    def _take_kept(self, kept: Kept) -> None:
-        self._editor.keep(kept)
-        self._autosave.keep(self._editor.kept)
+    def _take_history(self, file: SessionFile) -> None:
+        self._editor.restore_history(file.steps, file.position)
         self._tell_history()
 
     @Slot()
@@ -320,7 +325,7 @@ class Controller(FileControl):
         self.model_changed.emit()
         for warning in news.facts.warnings:
             self._say_once(warning)
-        restoring = self._documents.take_waiting()
+        restoring = self._documents.take_waiting() or self._documents.take_waiting_for(news.facts.model_id)
         if restoring is not None:
             self._apply(restoring)
             return
@@ -355,8 +360,10 @@ class Controller(FileControl):
         self._stop_drifting()
         fitted = adapt(restoring.session, facts)
         if restoring.model.model_id != facts.model_id:
+            self._documents.wait_for_model(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         self._editor.finish()
+        self._editor.add_steps(restoring.steps)
         self._editor.set_transient(fitted.session)
         self._editor.commit("Restore")
         self._show()

@@ -6,6 +6,7 @@ Files are read and written on the worker's thread: a session with thousands of k
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from explorer_app.controller.autosave import Autosave
@@ -49,6 +50,7 @@ class Documents:
         self._messages = messages
         self._apply = apply
         self._waiting: Restoring | None = None
+        self._unresolved: Restoring | None = None
         self._newest = 0
         """Number of the newest reading; what an older one brings is not wanted any more."""
 
@@ -56,7 +58,8 @@ class Documents:
         """Bring back what a saved picture remembers."""
 
         def take(document: PictureDocument) -> None:
-            self._restore(Restoring(picture_session(document), document.model, f"The picture {path.name}"))
+            session = picture_session(document)
+            self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
 
         self._read(lambda: read_picture(path), take)
 
@@ -67,15 +70,17 @@ class Documents:
             if file.kept:
                 self._editor.keep(file.kept)
                 self._autosave.keep(self._editor.kept)
-            self._restore(Restoring(file.session, file.session.model, f"The session {path.name}"))
+            steps = file.steps[: file.position]  # the session itself comes after them
+            self._restore(Restoring(file.session, file.session.model, f"The session {path.name}", path.parent, steps))
 
         self._read(lambda: load_session_file(path), take)
 
     def save_session(self, path: Path) -> None:
-        """Write the session and what was kept."""
-        session, kept = self._editor.session, self._editor.kept
+        """Write the session, its history and what was kept."""
+        session, kept, history = self._editor.session, self._editor.kept, self._editor.history
+        steps = tuple((entry.session, entry.label) for entry in history.entries)
         self._worker.submit(
-            lambda: save_session(path, session, kept),
+            lambda: save_session(path, session, kept, steps, history.position),
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )
@@ -85,6 +90,18 @@ class Documents:
         waiting, self._waiting = self._waiting, None
         return waiting
 
+    def wait_for_model(self, restoring: Restoring) -> None:
+        """Bring a document back once more when its model is opened, which is not at hand now."""
+        self._unresolved = replace(restoring, steps=())  # they are in the history already
+
+    def take_waiting_for(self, model_id: str) -> Restoring | None:
+        """Return the document that waits for a model to be opened by the person, once."""
+        waiting = self._unresolved
+        if waiting is None or waiting.model.model_id != model_id:
+            return None
+        self._unresolved = None
+        return waiting
+
     def forget(self) -> None:
         """Bring nothing back that is still being read or waits: the person wants something else."""
         self._newest += 1
@@ -92,6 +109,7 @@ class Documents:
 
     def _read(self, read: Callable[[], Result], take: Callable[[Result], None]) -> None:
         self.forget()
+        self._unresolved = None
         number = self._newest
         self._worker.fetch(read, lambda result: take(result) if number == self._newest else None)
 
@@ -101,7 +119,8 @@ class Documents:
         if facts is not None and loading is None and restoring.model.model_id == facts.model_id:
             self._apply(restoring)
             return
-        path = None if self._exports.progress is not None else self._models.known_path(restoring.model)
+        is_exporting = self._exports.progress is not None
+        path = None if is_exporting else self._models.known_path(restoring.model, restoring.beside)
         if path is not None:
             self._waiting = restoring
             if facts is not None:

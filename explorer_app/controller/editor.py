@@ -11,7 +11,7 @@ So a step never holds half of another gesture, and undo takes back exactly one o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.edits import Edit, RemoveSource
@@ -169,6 +169,21 @@ class Editor:
         """Keep sessions that came from a file; what is kept already is not kept twice."""
         there = {entry.session for entry in self._history.kept}
         self._history = self._history.with_kept(tuple(pair for pair in sessions if pair[0] not in there))
+
+    def drop_kept(self, sessions: Collection[Session]) -> None:
+        """Take the stars of sessions away: another window keeps them no longer."""
+        self._history = self._history.without_kept(set(sessions))
+
+    def restore_history(self, steps: Sequence[tuple[Session, str]], position: int) -> None:
+        """Put the steps of the last run before those of this one."""
+        self._history = self._history.preceded_by(steps, position)
+        self._last_nudge = None
+
+    def add_steps(self, steps: Sequence[tuple[Session, str]]) -> None:
+        """Add steps of a file after the current one; the caller commits the session that comes after them."""
+        self._last_nudge = None
+        for session, label in steps:
+            self._history = self._history.added(session, label)
 
     def _commit(self, gesture: _Gesture) -> None:
         self._last_nudge = None

@@ -124,7 +124,7 @@ class EngineControl(ControllerState):
     def _save_now(self) -> None:
         """Write the session at once: where a device fails, more may."""
         if self.facts is not None:
-            self._autosave.remember(self.session)
+            self._autosave.remember(self.session, self._editor.history)
             self._autosave.flush()
 
     def _show_comparison(self, comparison: Comparison | None) -> None:

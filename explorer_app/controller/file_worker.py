@@ -41,10 +41,10 @@ class FileWorker(QObject):
         if not self._is_closed:
             self._executor.submit(self._run, task, done, failed)
 
-    def fetch(self, task: Callable[[], Result], take: Callable[[Result], None]) -> None:
+    def fetch(self, task: Callable[[], Result], take: Callable[[Result], None], *, failed: str = "") -> None:
         """Run a task soon; `take` gets its result on the window's thread, never before this returns.
 
-        What a task raises is told, and nothing is taken; nor is anything after `close`.
+        What a task raises is told, after `failed` as in `submit`, and nothing is taken; nor is anything after `close`.
         """
 
         def run() -> None:
@@ -52,7 +52,7 @@ class FileWorker(QObject):
             self._results.append(lambda: take(result))
             self._fetched.emit()
 
-        self.submit(run)
+        self.submit(run, failed=failed)
 
     def close(self) -> None:
         """Finish what was submitted and end the thread. May be called twice."""

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.progress import Loading
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
 from explorer_app.rendering.news import ModelOpened, ModelRefused
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DirectionsLike
+from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import ModelFacts
@@ -38,9 +40,14 @@ class ModelDesk(QObject):
         settings: Settings,
         messages: MessageLog,
         bundled_model: Path | None,
+        *,
+        places: ModelPlaces,
+        worker: FileWorker,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._places = places
+        self._worker = worker
         self._renders = renders
         self._loader = loader
         self._settings = settings
@@ -83,28 +90,41 @@ class ModelDesk(QObject):
         self._loader.start(path)
 
     def open_first(self, path: Path | None, last: ModelReference) -> None:
-        """Open the model to start with: the one asked for, the last one, or the bundled one with a word about why."""
-        if path is None and last.path and not self._is_bundled_path(last.path):
-            if Path(last.path).is_file():
-                path = Path(last.path)
-            elif self._bundled is None or Path(last.path).name != self._bundled.name:
-                self._messages.warning(
-                    f"The model {last.name or Path(last.path).name} is not where it was, so another is shown; "
-                    "open it from where it is now.",
-                    f"It was {last.path}.",
-                )
+        """Open the model to start with: `path`, that of the last session, the last one, or the bundled one.
+
+        A model that is not where it was gets a message.
+        """
+        place, name = self._settings.values.last_model, last.name
+        if path is None and last.model_id:
+            path = self.known_path(last)
+        elif path is None and place:
+            path, name = Path(place) if Path(place).is_file() else None, Path(place).stem
+        is_lost = path is None and (last.model_id or place)
+        if is_lost and (self._bundled is None or name != self._bundled.stem):
+            self._messages.warning(
+                f"The model {name or 'of the last session'} is not where it was, so another is shown; "
+                "open it from where it is now."
+            )
         self.open(path)
 
-    def known_path(self, model: ModelReference) -> Path | None:
-        """Return where a model may be found by what is known of it; its SHA-256 is certain only once it is read."""
-        places = [item.path for item in self._settings.values.recent_models if item.model_id == model.model_id]
-        places.append(model.path)
-        for place in places:
+    def known_path(self, model: ModelReference, beside: Path | None = None) -> Path | None:
+        """Return where a model may be by what is known of it; its SHA-256 is certain only once it is read.
+
+        Parameters
+        ----------
+        beside
+            Folder of the picture or session that was made with it, where a file of its name is looked for last.
+        """
+        recent = [item.path for item in self._settings.values.recent_models if item.model_id == model.model_id]
+        for place in (*recent, model.path):
             if place and Path(place).is_file():
                 return Path(place)
+        known = self._places.find(model)
+        if known is not None:
+            return known
         if self._bundled is not None and model.name == self._bundled.stem and not self.is_bundled:
             return self._bundled
-        return None
+        return self._places.find(model, beside)
 
     def follow(self, model: ModelReference, *, can_open: bool = True) -> bool:
         """Open the model that a step of the history was made with; give up one that a step before that led to.
@@ -143,6 +163,9 @@ class ModelDesk(QObject):
         self._settings.change(last_model="" if bundled else facts.path)
         if not bundled:
             self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
+            self._worker.submit(
+                lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"
+            )
             self.recent_models_changed.emit()
         self._show(None)
 

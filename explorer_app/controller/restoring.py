@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference, Session
+from explorer_app.session.storage import LabelledSessions
 from gpu_backend import ModelFacts, Transform
 
 
 @dataclass(frozen=True, slots=True)
 class Restoring:
-    """A session to bring back once its model is open. `what` names it in messages: "The picture walk.png"."""
+    """A session to bring back once its model is open.
+
+    Attributes
+    ----------
+    what
+        Its name in messages: "The picture walk.png".
+    beside
+        The folder of its file, where its model may be too.
+    steps
+        (session, label) pairs of the history that led to it.
+    """
 
     session: Session
     model: ModelReference
     what: str
+    beside: Path | None = None
+    steps: LabelledSessions = ()
 
 
 def picture_session(document: PictureDocument) -> Session:
@@ -41,6 +55,7 @@ def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]
     name = restoring.model.name or "a model without a name"
     model_id = restoring.model.model_id or "(unknown)"
     return (
-        f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently.",
+        f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently "
+        f"until you open {name}.",
         "\n".join((f"Its model has the SHA-256 {model_id}; {facts.name} has {facts.model_id}.", *changes)),
     )

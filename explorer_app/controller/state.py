@@ -31,6 +31,7 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
+from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
@@ -83,12 +84,15 @@ class ControllerState(QObject):
         self._bundled_seed = bundled_seed
         self._editor = Editor()
         self._preview = Preview(renders, clock, parent=self)
-        self._models = ModelDesk(renders, loader, settings, messages, bundled_model, parent=self)
+        self._worker = FileWorker(messages, parent=self)
+        places = ModelPlaces(None if state_folder is None else state_folder / "models.json")
+        self._models = ModelDesk(
+            renders, loader, settings, messages, bundled_model, places=places, worker=self._worker, parent=self
+        )
         self._devices = DeviceDesk(renders, settings, messages, choice, parent=self)
         self._options: RenderOptions | None = None
         self._comparison: Comparison | None = None
         self._is_comparing = False
-        self._worker = FileWorker(messages, parent=self)
         self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)

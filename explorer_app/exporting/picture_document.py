@@ -45,9 +45,8 @@ class PictureDocument:
 
     @property
     def model(self) -> ModelReference:
-        """Which model made the picture; its path is known only where a session tells it."""
-        path = self.session.model.path if self.session is not None else ""
-        return ModelReference(path=path, name=self.model_name, model_id=self.request.model_id)
+        """Which model made the picture."""
+        return ModelReference(name=self.model_name, model_id=self.request.model_id)
 
 
 def document_to_text(document: PictureDocument) -> str:

@@ -6,6 +6,7 @@ the oldest go first; what was kept is never dropped by itself.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.session import Session
@@ -124,3 +125,33 @@ class History:
             HistoryEntry(self.next_number + index, session, label) for index, (session, label) in enumerate(room)
         )
         return replace(self, kept=(*self.kept, *fresh), next_number=self.next_number + len(fresh))
+
+    def without_kept(self, sessions: Collection[Session]) -> History:
+        """Return the history without the stars of these sessions."""
+        return replace(self, kept=tuple(entry for entry in self.kept if entry.session not in sessions))
+
+    def preceded_by(self, steps: Sequence[tuple[Session, str]], position: int) -> History:
+        """Return the history with the steps of an earlier run before its own.
+
+        While nothing was done since the start, one stands on the earlier run's current step again, and redo brings
+        back what came after it; else those steps are gone, as after any new step.
+
+        Parameters
+        ----------
+        steps
+            (session, label) pairs, oldest first.
+        position
+            Index of the step that the earlier run stood on.
+        """
+        if not steps or not self.entries:
+            return self
+        is_continued = steps[position][0] == self.entries[0].session
+        number = self.next_number
+        earlier = [HistoryEntry(number + index, session, label) for index, (session, label) in enumerate(steps)]
+        if len(self.entries) == 1 and is_continued:
+            earlier[position] = replace(self.entries[0], label=steps[position][1])
+            return replace(self, entries=tuple(earlier), position=position, next_number=number + len(steps))
+        own = self.entries[1:] if is_continued else self.entries
+        entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]
+        behind = len(self.entries) - 1 - self.position
+        return replace(self, entries=entries, position=len(entries) - 1 - behind, next_number=number + len(steps))

@@ -6,7 +6,7 @@ a session into a request; the history keeps sessions; a `.loom` file and a saved
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
@@ -16,9 +16,13 @@ SLIDER_COUNT = 24
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """Which model a session belongs to: where it was, its display name and its SHA-256."""
+    """Which model a session belongs to: its display name and its SHA-256.
 
-    path: str = ""
+    `path` is where this process last saw it. It is not part of the reference and never written to a session or a
+    picture; `ModelPlaces` remembers it on this machine.
+    """
+
+    path: str = field(default="", compare=False)
     name: str = ""
     model_id: str = ""
 

@@ -3,16 +3,19 @@
 ::
 
     {"format": "latent-loom-session", "version": 1, "model": {...}, "position": [x, y], ...,
-     "kept": [[label, session], ...]}                            only in a .loom file that holds kept latents
+     "history": {"position": 3, "steps": [[label, session], ...]},      the newest steps of undo
+     "kept": [[label, session], ...]}                                   sessions that were kept
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from explorer_app.session.session import ModelReference, Position, Session, Slid
 from gpu_backend import (
     MAX_ITEMS,
     MAX_KEPT,
+    MAX_STEPS,
     MAX_TEXT,
     SESSION_LIMITS,
     LimitError,
@@ -58,33 +62,92 @@ class SessionFileError(LoomError):
     """A session file is missing, damaged, too new, or something else."""
 
 
+LabelledSessions = tuple[tuple[Session, str], ...]
+"""(session, label) pairs."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """What a `.loom` file holds: a session, and (session, label) pairs that were kept."""
+    """What a `.loom` file holds.
+
+    Attributes
+    ----------
+    kept
+        What was kept, oldest first.
+    steps
+        The history, oldest step first.
+    position
+        Index in `steps` of the step that the session stands on; -1 without steps.
+    """
 
     session: Session
-    kept: tuple[tuple[Session, str], ...] = ()
+    kept: LabelledSessions = ()
+    steps: LabelledSessions = ()
+    position: int = -1
 
 
-def save_session(path: Path, session: Session, kept: Sequence[tuple[Session, str]] = ()) -> None:
-    """Write a session, and kept ones with their labels, to a `.loom` file in one atomic move.
+def save_session(
+    path: Path,
+    session: Session,
+    kept: Sequence[tuple[Session, str]] = (),
+    steps: Sequence[tuple[Session, str]] = (),
+    position: int = -1,
+) -> None:
+    """Write a session, its history and what was kept to a `.loom` file in one atomic move.
 
-    What is written is read back first, so that no file is replaced by one that cannot be opened.
+    Every session is read back before it is written, and the file before it replaces a former one, so that no file is
+    replaced by one that cannot be opened.
 
     Raises
     ------
     OSError
         If the system refuses; a former file is then untouched.
     SessionFileError
-        If the session is larger than the reader allows; a former file is then untouched.
+        If there is more than the reader allows; a former file is then untouched.
     """
-    data = session_to_json(session)
+    text = session_bytes(session)
+    if steps:
+        text = _with_part(text, b'"history":{"position":%d,"steps":[%b]}' % (position, _labelled_bytes(steps)))
     if kept:
-        data["kept"] = [[label, session_to_json(item)] for item, label in kept]
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
-    file_of_bytes(text, path.name)
+        text = _with_part(text, b'"kept":[%b]' % _labelled_bytes(kept))
+    if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:
+        raise SessionFileError(f"A session file holds up to {MAX_KEPT:,} kept sessions and {MAX_STEPS} steps.")
+    try:
+        check_json_size(text, SESSION_LIMITS, "a session")
+    except LimitError as error:
+        raise SessionFileError(error.sentence, error.details) from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
+    write_whole(path, text, check=lambda written: _check_same(written, text))
+
+
+@lru_cache(maxsize=12_000)
+def session_bytes(session: Session) -> bytes:
+    """Return a session as JSON that was read back, encoded once: steps of the history are written again and again.
+
+    Raises
+    ------
+    SessionFileError
+        If the session could not be read again.
+    """
+    text = json.dumps(session_to_json(session), separators=(",", ":"), allow_nan=False).encode()
+    session_from_json(json.loads(text))
+    return text
+
+
+def _labelled_bytes(sessions: Sequence[tuple[Session, str]]) -> bytes:
+    return b",".join(
+        b"[%b,%b]" % (json.dumps(label[:MAX_TEXT]).encode(), session_bytes(session)) for session, label in sessions
+    )
+
+
+def _with_part(text: bytes, part: bytes) -> bytes:
+    """Return a JSON object with one more field."""
+    return text[:-1] + b"," + part + b"}"
+
+
+def _check_same(path: Path, text: bytes) -> None:
+    if path.read_bytes() != text:
+        raise OSError(errno.EIO, "the disk returned other bytes than were written", str(path))
 
 
 def load_session(path: Path) -> Session:
@@ -118,8 +181,11 @@ def file_of_bytes(text: bytes, name: str) -> SessionFile:
         raise SessionFileError(f"{name} should be a session in JSON, but is something else.", str(error)) from error
     try:
         session = session_from_json(data)
-        kept = data.get("kept", []) if isinstance(data, Mapping) else []
-        return SessionFile(session, tuple(_kept(item) for item in _list(kept, "kept", limit=MAX_KEPT)))
+        history = _mapping(data.get("history", {}), "history")
+        steps = _labelled(history.get("steps", []), "step", MAX_STEPS)
+        position = _integer(history.get("position", -1), "position in the history", -1, MAX_STEPS)
+        kept = _labelled(data.get("kept", []), "kept session", MAX_KEPT)
+        return SessionFile(session, kept, steps, min(position, len(steps) - 1))
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
 
@@ -141,7 +207,7 @@ def session_to_json(session: Session) -> dict[str, Any]:
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "model": {"path": session.model.path, "name": session.model.name, "sha256": session.model.model_id},
+        "model": {"name": session.model.name, "sha256": session.model.model_id},
         "position": [session.position.x, session.position.y],
         "psi": session.truncation.psi,
         "cutoff": session.truncation.cutoff,
@@ -222,17 +288,19 @@ def session_from_json(data: object) -> Session:
         raise SessionFileError("The session is damaged: it holds a number that is too large.", str(error)) from error
 
 
-def _kept(data: object) -> tuple[Session, str]:
-    pair = _list(data, "kept latent")
-    if len(pair) != 2:
-        raise SessionFileError("Each kept latent must be a label and a session, but one is not.")
-    return session_from_json(pair[1]), _text(pair[0], "label")
+def _labelled(data: object, what: str, limit: int) -> LabelledSessions:
+    sessions = []
+    for item in _list(data, f"{what}s", limit=limit):
+        pair = _list(item, what)
+        if len(pair) != 2:
+            raise SessionFileError(f"Each {what} must be a label and a session, but one is not.")
+        sessions.append((session_from_json(pair[1]), _text(pair[0], "label")))
+    return tuple(sessions)
 
 
 def _model(data: object) -> ModelReference:
     fields = _mapping(data, "model")
     return ModelReference(
-        path=_text(fields.get("path", ""), "model path"),
         name=_text(fields.get("name", ""), "model name"),
         model_id=_text(fields.get("sha256", ""), "model's SHA-256"),
     )

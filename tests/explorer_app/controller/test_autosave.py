@@ -1,0 +1,157 @@
+"""What survives a restart, a second window and a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer_app.messages import Level, MessageLog
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.storage import load_session, load_session_file
+from tests.helpers.desk import Desk
+
+
+@pytest.fixture
+def two(open_desk: Desk, qtbot: Any, messages: MessageLog) -> Iterator[tuple[Desk, Desk]]:
+    """Two windows over the same files."""
+    second = Desk(open_desk.folder, qtbot, messages)
+    second.library = open_desk.library
+    second.start()
+    yield open_desk, second
+    second.close()
+
+
+def save(desk: Desk) -> None:
+    """Save at once, as the timer does after a second."""
+    desk.controller._autosave.flush()
+
+
+def star(desk: Desk, seed: int) -> None:
+    """Go to a seed and keep it."""
+    desk.controller.edit(GoToSeed(seed))
+    current = desk.controller.history.current
+    assert current is not None
+    desk.controller.set_starred(current.number, True)
+    save(desk)
+
+
+def kept_seeds(desk: Desk) -> set[float]:
+    return {entry.session.position.x for entry in desk.controller.history.kept}
+
+
+def saved_seeds(desk: Desk) -> set[float]:
+    path = desk.state / "kept.loom"
+    return {session.position.x for session, _ in load_session_file(path).kept} if path.exists() else set()
+
+
+def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_desk: Desk):
+    for seed in (3, 5, 7):
+        open_desk.controller.edit(GoToSeed(seed))
+    open_desk.controller.undo()
+    again = open_desk.reopened()
+    again.start()
+    again.until(lambda: len(again.labels) == 4)
+    assert (again.x, again.controller.history.position) == (5.0, 2)
+    again.controller.redo()
+    assert again.x == 7.0
+    for _ in range(3):
+        again.controller.undo()
+    assert again.x == 0.0
+    again.close()
+
+
+def test_steps_made_before_the_old_history_is_read_come_after_it(open_desk: Desk):
+    open_desk.controller.edit(GoToSeed(3))
+    again = open_desk.reopened()
+    again.controller.start()
+    again.controller.edit(GoToSeed(9))
+    again.until(lambda: len(again.labels) == 3)
+    assert [entry.session.position.x for entry in again.controller.history.entries] == [0.0, 3.0, 9.0]
+    again.close()
+
+
+def test_a_session_that_never_rests_is_saved_all_the_same(open_desk: Desk):
+    desk, path = open_desk, open_desk.state / "session.loom"
+    desk.controller._autosave._timer.setInterval(20)
+
+    def is_saved() -> bool:
+        desk.walk(desk.x + 0.01, release=False)
+        return path.exists() and load_session(path).position.x > 0
+
+    desk.until(is_saved)
+    assert desk.controller.history.entries[-1].label == "Start"
+
+
+def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Desk, Desk]):
+    first, second = two
+    first.controller.edit(GoToSeed(3))
+    second.controller.edit(GoToSeed(5))
+    first.controller.close()
+    second.controller.close()
+    assert load_session(first.state / "session.loom").position.x == 3.0
+    assert load_session(first.state / "windows" / "2" / "session.loom").position.x == 5.0
+
+
+def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[Desk, Desk]):
+    first, second = two
+    for seed in (1, 2, 3):
+        star(first, seed)
+        star(second, seed + 10)
+    everything = {1.0, 2.0, 3.0, 11.0, 12.0, 13.0}
+    first.until(lambda: saved_seeds(first) == everything)
+    star(first, 4)
+    first.until(lambda: kept_seeds(first) == everything | {4.0})
+    star(second, 14)
+    second.until(lambda: kept_seeds(second) == everything | {4.0, 14.0})
+
+
+def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Desk, Desk]):
+    first, second = two
+    star(first, 1)
+    first.until(lambda: saved_seeds(first) == {1.0})
+    star(second, 2)
+    second.until(lambda: kept_seeds(second) == {1.0, 2.0})
+    first.controller.set_starred(first.controller.history.kept[0].number, False)
+    save(first)
+    first.until(lambda: saved_seeds(first) == {2.0})
+    star(second, 3)
+    second.until(lambda: kept_seeds(second) == {2.0, 3.0})
+    assert saved_seeds(second) == {2.0, 3.0}
+
+
+def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(desk: Desk):
+    desk.state.write_text("in the way")
+    desk.start()
+    assert "cannot be kept" in desk.said(Level.WARNING)[0]
+    desk.walk(1.0)
+    desk.rest()
+
+
+def test_a_session_keeps_no_path_of_this_machine(open_desk: Desk):
+    desk = open_desk
+    star(desk, 3)
+    desk.controller.save_session(desk.folder / "evening.loom")
+    desk.controller.save_picture(desk.folder / "evening.png")
+    desk.until(lambda: "Saved evening.png." in desk.said() and "Saved evening.loom." in desk.said())
+    desk.controller.close()
+    for path in (desk.folder / "evening.loom", desk.folder / "evening.png", *desk.state.glob("*.loom")):
+        assert str(desk.folder).encode() not in path.read_bytes(), path
+
+
+def test_a_project_brings_its_history_along(open_desk: Desk):
+    desk = open_desk
+    for seed in (3, 5):
+        desk.controller.edit(GoToSeed(seed))
+    desk.controller.save_session(desk.folder / "evening.loom")
+    desk.until(lambda: "Saved evening.loom." in desk.said())
+    elsewhere = Path(desk.folder / "evening.loom")
+    desk.controller.edit(GoToSeed(9))
+    desk.controller.open_session(elsewhere)
+    desk.until(lambda: desk.x == 5.0)
+    xs = [entry.session.position.x for entry in desk.controller.history.entries]
+    assert xs == [0.0, 3.0, 5.0, 9.0, 0.0, 3.0, 5.0]
+    desk.controller.undo()
+    assert desk.x == 3.0
