@@ -52,8 +52,12 @@ class Preferences:
         ``"system"`` follows the system's scheme.
     font
         ``"inter"`` is the font that comes with the program, ``"system"`` the system's UI font.
-    window_geometry, window_state
+    window_geometry
         What QMainWindow gives, as base64 text; empty for the first time.
+    workspace
+        The workspace that was shown last.
+    layouts
+        Workspace -> where its docks are, for those that a person has rearranged.
     recent_models
         Newest first.
     last_model
@@ -76,7 +80,8 @@ class Preferences:
     theme: Theme = "system"
     font: Font = "inter"
     window_geometry: str = ""
-    window_state: str = ""
+    workspace: str = "explore"
+    layouts: Mapping[str, str] = field(default_factory=dict)
     recent_models: tuple[RecentModel, ...] = ()
     last_model: str = ""
     folders: Mapping[str, str] = field(default_factory=dict)
@@ -188,7 +193,8 @@ def _read(path: Path, messages: MessageLog) -> Preferences:
         theme=reader.take("theme", _theme, default.theme),
         font=reader.take("font", _font, default.font),
         window_geometry=reader.take("window_geometry", _text, ""),
-        window_state=reader.take("window_state", _text, ""),
+        workspace=reader.take("workspace", _text, default.workspace),
+        layouts=reader.take("layouts", _texts, {}),
         recent_models=reader.take("recent_models", _recent_models, ()),
         last_model=reader.take("last_model", _text, ""),
         folders=reader.take("folders", _texts, {}),

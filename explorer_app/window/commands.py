@@ -164,6 +164,22 @@ class Commands(QObject):
         """Show the layer that was shown last, or the picture."""
         self._window.layers.toggle(on)
 
+    def workspace_explore(self, on: bool = True) -> None:
+        """Show the workspace for finding pictures."""
+        self._window.workspace.switch_to("explore")
+
+    def workspace_measure(self, on: bool = True) -> None:
+        """Show the workspace for kernels."""
+        self._window.workspace.switch_to("measure")
+
+    def panels(self, on: bool) -> None:
+        """Show all panels, or hide them."""
+        self._window.workspace.set_panels_shown(on)
+
+    def picture_alone(self, on: bool) -> None:
+        """Fill the screen with the picture, or bring the window back."""
+        self._window.set_picture_alone(on)
+
     def next_panel(self) -> None:
         """Bring the keyboard to the next panel."""
         self._window.workspace.pass_focus(1)

@@ -49,21 +49,33 @@ class HeadedPanel(Protocol):
 
 
 class DockHeader(QWidget):
-    """The header: tabs at the left, what the panel has to say at the right. The rest of it moves the dock."""
+    """The header: title and tabs at the left, what the panel has to say at the right. The rest of it moves the dock.
+
+    Parameters
+    ----------
+    title
+        What the dock is called.
+    pages
+        Titles of the panel's pages; none where it has only one.
+    extras
+        Widgets for the right end.
+    """
 
     page_asked = Signal(int)
 
-    def __init__(self, titles: Sequence[str], extras: Sequence[QWidget], parent: QWidget) -> None:
+    def __init__(self, title: str, pages: Sequence[str], extras: Sequence[QWidget], parent: QWidget) -> None:
         super().__init__(parent)
         self.tabs: list[HeaderTab] = []
         self._extras = tuple(extras)
-        self._wide = 0
-        """Width that all words need; known once everything is laid out."""
+        self._has_title = True
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, 0, theme.MARGIN, 0)
-        layout.setSpacing(theme.GRID * 5)
-        for index, title in enumerate(titles):
-            tab = HeaderTab(title, len(titles) > 1, self)
+        layout.setSpacing(theme.GRID * 3)
+        self.title = HeaderTab(title, False, self)
+        self.title.setChecked(not pages)
+        layout.addWidget(self.title)
+        for index, page in enumerate(pages):
+            tab = HeaderTab(page, True, self)
             tab.setChecked(index == 0)
             tab.toggled.connect(partial(self._toggled, index))
             self.tabs.append(tab)
@@ -80,6 +92,12 @@ class DockHeader(QWidget):
         if on:
             self.page_asked.emit(index)
 
+    def show_title(self, shown: bool) -> bool:
+        """Show the title, or leave it to the tab that the dock has beside others; return whether anything is left."""
+        self._has_title = shown
+        self._compact()
+        return shown or bool(self.tabs) or bool(self._extras)
+
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the height of one header row."""
         return QSize(super().sizeHint().width(), theme.px(30))
@@ -89,15 +107,22 @@ class DockHeader(QWidget):
         return QSize(theme.px(80), theme.px(30))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where there is no room for words, buttons show their icons."""
+        """Where there is no room for words, buttons show their icons, and the title leaves the row to the pages."""
         super().resizeEvent(event)
-        buttons = [button for button in self._extras if isinstance(button, ActionButton)]
-        if not buttons:
-            return
-        if self._wide == 0:
-            self._wide = super().sizeHint().width()
+        self._compact()
+
+    def _compact(self) -> None:
+        buttons = [widget for widget in self._extras if isinstance(widget, ActionButton)]
+        left = [self.title, *self.tabs] if self._has_title else self.tabs
+        words = sum(button.full_width() for button in buttons)
+        rest = [widget for widget in self._extras if widget not in buttons and not widget.isHidden()]
+        others = sum(widget.sizeHint().width() for widget in (*left, *rest))
+        spaces = theme.GRID * (3 * (len(left) + 1) + 2 * max(0, len(self._extras) - 1)) + 2 * theme.MARGIN
         for button in buttons:
-            button.set_compact(self.width() < self._wide)
+            button.set_compact(self.width() < words + others + spaces)
+        icons = sum(button.sizeHint().width() for button in buttons)
+        is_wide = self.width() >= icons + others + spaces
+        self.title.setVisible(self._has_title and (is_wide or not self.tabs))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the upper part of the rounded panel and the hairline below it."""
@@ -132,7 +157,7 @@ class DockBody(QFrame):
 
 
 class Dock(QDockWidget):
-    """A panel in its dock.
+    """A panel in its dock; `toggled_by_person()` says that a person showed or hid it.
 
     Parameters
     ----------
@@ -150,6 +175,8 @@ class Dock(QDockWidget):
         Height in px that the first layout gives it at least, for a panel that is empty at first.
     """
 
+    toggled_by_person = Signal()
+
     def __init__(
         self,
         name: str,
@@ -165,17 +192,28 @@ class Dock(QDockWidget):
         self.setAccessibleName(title)
         self.panel = panel
         self._first_height = first_height
-        titles = panel.page_titles if isinstance(panel, PagedPanel) else (title,)
+        pages = panel.page_titles if isinstance(panel, PagedPanel) else ()
         offered = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
-        self.header = DockHeader(titles, [*offered, *extras], self)
+        self.header = DockHeader(title, pages, [*offered, *extras], self)
         self.header.setAccessibleName(f"{title} header")
         if isinstance(panel, PagedPanel):
             self.header.page_asked.connect(panel.show_page)
         self.setTitleBarWidget(self.header)
+        self._no_header = QWidget(self)
+        """In place of a header that has nothing to say; Qt would draw one of its own."""
+        self._no_header.hide()
         self.setWidget(DockBody(panel, scrolls, self))
         toggle = self.toggleViewAction()
         toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which nobody can have meant
         toggle.triggered.connect(self._toggle)
+
+    def set_shares_place(self, shares: bool) -> None:
+        """Take note of whether the dock has a tab beside others, which says its title."""
+        bar = self.header if self.header.show_title(not shares) else self._no_header
+        if bar is not self.titleBarWidget():
+            self.setTitleBarWidget(bar)
+            self.header.setVisible(bar is self.header)
+            self._no_header.setVisible(bar is self._no_header)
 
     def reveal(self) -> None:
         """Show the dock, in front of those that share its place."""
@@ -189,6 +227,11 @@ class Dock(QDockWidget):
             self.reveal()
         else:
             self.close()
+        self.toggled_by_person.emit()
+
+    def _hide_by_person(self) -> None:
+        self.hide()
+        self.toggled_by_person.emit()
 
     def wanted_height(self, width: int) -> int:
         """Return the height at which the panel shows all of itself at a width, header included."""
@@ -203,7 +246,7 @@ class Dock(QDockWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Put back" if self.isFloating() else "Float", lambda: self.setFloating(not self.isFloating()))
-        menu.addAction("Hide", self.hide)
+        menu.addAction("Hide", self._hide_by_person)
         menu.popup(event.globalPos())
 
 

@@ -1,14 +1,14 @@
 """The docks of the window, as one table: the window builds them from it, and so are the View menu and the layouts.
 
-To add a panel, write a widget and add a line here. A panel that follows the session keeps `SessionPanel`; the window
-connects it and tells it of models and sessions without further code.
+To add a panel, write a widget, add a line here and say in `layouts` where it is at first. A panel that follows the
+session keeps `SessionPanel`; the window connects it and tells it of models and sessions without further code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QWidget
@@ -22,9 +22,6 @@ from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import Directions, ModelFacts
-
-Area = Literal["left", "right", "bottom"]
-WorkspaceName = Literal["explore"]
 
 
 @runtime_checkable
@@ -48,35 +45,17 @@ class SessionPanel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a dock is in a workspace at first.
-
-    Attributes
-    ----------
-    area
-        Side of the canvas. The order in the table is the order from top to bottom.
-    behind
-        Key of the dock that it waits behind as a tab; empty for a place of its own.
-    """
-
-    area: Area
-    behind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class DockSpec:
     """One line of the table.
 
     Attributes
     ----------
     key
-        Under ``KEY-dock`` its place is remembered.
+        Under it `layouts.first_layout` gives it a place in each workspace.
     title
         What the header, the View menu and a screen reader call it.
     make
         Makes the panel.
-    places
-        Workspace -> where it is at first; hidden at first in a workspace that is not there.
     scrolls
         Whether a panel that is too tall for its dock scrolls as a whole.
     buttons
@@ -88,30 +67,22 @@ class DockSpec:
     key: str
     title: str
     make: Callable[[], QWidget]
-    places: Mapping[WorkspaceName, Place]
     scrolls: bool = False
     buttons: Mapping[str, str] = field(default_factory=dict)
     first_height: int = 0
 
 
 DOCKS: tuple[DockSpec, ...] = (
-    DockSpec("latent", "Latent", LatentPanel, {"explore": Place("left")}, scrolls=True),
-    DockSpec("sliders", "Sliders", SlidersPanel, {"explore": Place("left")}),
-    DockSpec("mix", "Mix", MixPanel, {"explore": Place("left")}),
-    DockSpec(
-        "performance",
-        "Performance",
-        PerformancePanel,
-        {"explore": Place("right")},
-        buttons={"copy-steps": "flat", "save-trace": "flat"},
-    ),
-    DockSpec("model", "Model", ModelPanel, {"explore": Place("right")}, scrolls=True, first_height=334),
-    DockSpec("layers", "Layers", LayersPanel, {"explore": Place("right", behind="performance")}),
+    DockSpec("latent", "Latent", LatentPanel, scrolls=True),
+    DockSpec("sliders", "Sliders", SlidersPanel),
+    DockSpec("mix", "Mix", MixPanel),
+    DockSpec("performance", "Performance", PerformancePanel, buttons={"copy-steps": "flat", "save-trace": "flat"}),
+    DockSpec("model", "Model", ModelPanel, scrolls=True, first_height=334),
+    DockSpec("layers", "Layers", LayersPanel),
     DockSpec(
         "history",
         "History",
         HistoryStrip,
-        {"explore": Place("bottom")},
         buttons={"undo": "", "redo": "", "save-picture": "", "export": "main"},
     ),
 )

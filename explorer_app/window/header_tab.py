@@ -61,7 +61,7 @@ class HeaderTab(QAbstractButton):
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        bright = self.isChecked() or self.underMouse()
+        bright = self.isChecked() or self.underMouse() or not self._turns
         painter.setPen(QColor(tokens.strong if bright else tokens.dim))
         painter.drawText(self.rect().adjusted(0, 0, 0, -2), Qt.AlignmentFlag.AlignCenter, self.text())
         if self.isChecked():

@@ -7,13 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from PySide6.QtCore import QByteArray, QTimer, Slot
+from PySide6.QtCore import QByteArray, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QActionGroup,
     QCloseEvent,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
+    QKeyEvent,
 )
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
@@ -35,6 +36,7 @@ from explorer_app.window.file_drop import drop_text, dropped
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.layers.layers_panel import LayersPanel
+from explorer_app.window.layouts import WORKSPACES
 from explorer_app.window.menu_bar import fill_menu_bar
 from explorer_app.window.messages.message_view import MessageView
 from explorer_app.window.mix.mix_panel import MixPanel
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 _Panel = TypeVar("_Panel", bound=QWidget)
 
 _FIRST_SIZE = (1600, 980)
+_LEAST_SIZE = (640, 440)
 _FRAME = (16, 48)
 """Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
 _SPEED_MS = 250
@@ -79,10 +82,12 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._messages = messages
         self._error: Message | None = None
+        self._is_picture_alone = False
+        self._had_panels = True
         self.setWindowTitle("Latent Loom")
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
-        self.setMinimumSize(theme.px(960), theme.px(600))
+        self.setMinimumSize(theme.px(_LEAST_SIZE[0]), theme.px(_LEAST_SIZE[1]))
         self._make_parts()
         self._make_docks()
         self._make_menus()
@@ -97,10 +102,11 @@ class MainWindow(QMainWindow):
         self.commands = Commands(self, self._controller, self._settings, self._messages)
         self.actions_by_key = actions.make_actions(self, self.commands)
         self.addActions(list(self.actions_by_key.values()))
-        themes = QActionGroup(self)
+        groups: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
-            if spec.group == "theme":
-                themes.addAction(self.actions_by_key[spec.key])
+            if spec.group:
+                groups.setdefault(spec.group, QActionGroup(self)).addAction(self.actions_by_key[spec.key])
+        self.actions_by_key["panels"].setChecked(True)
         self.actions_by_key[f"theme-{self._settings.values.theme}"].setChecked(True)
         self.actions_by_key["glide"].setChecked(self._settings.values.flick_glide)
 
@@ -129,20 +135,15 @@ class MainWindow(QMainWindow):
 
     def _make_docks(self) -> None:
         area = QWidget(self)
-        self.workspace = Workspace(self.canvas, area)
-        around = QVBoxLayout(area)
-        around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
-        around.addWidget(self.workspace)
+        self.workspace = Workspace(self.canvas, self.canvas, area)
+        self._around = QVBoxLayout(area)
+        self._around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
+        self._around.addWidget(self.workspace)
         self.setCentralWidget(area)
         self.docks = {spec.key: self._make_dock(spec) for spec in DOCKS}
-        sides: dict[str, list[Dock]] = {"left": [], "right": [], "bottom": []}
-        behind: dict[Dock, Dock] = {}
-        for spec in DOCKS:
-            place = spec.places["explore"]
-            sides[place.area].append(self.docks[spec.key])
-            if place.behind:
-                behind[self.docks[spec.key]] = self.docks[place.behind]
-        self.workspace.set_docks(sides["left"], sides["right"], sides["bottom"], behind)
+        self.workspace.set_docks(self.docks)
+        self.workspace.switched.connect(self._show_workspace)
+        self.workspace.panels_shown.connect(self.actions_by_key["panels"].setChecked)
         self.addActions(self.workspace.toggles)
 
     def _make_dock(self, spec: DockSpec) -> Dock:
@@ -168,8 +169,10 @@ class MainWindow(QMainWindow):
         self.model.set_recent_menu(self._recent_menu(()))
         self.model.set_device_menu(self.device_menu)
         toggles = self.workspace.toggles
-        self.menus = fill_menu_bar(self.menuBar(), self.actions_by_key, toggles, self.recent_menu, self.device_menu)
-        self.menuBar().setCornerWidget(self.top_bar)
+        bar = self.top_bar.menu_bar
+        self.menus = fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
+        self.top_bar.set_workspaces([self.actions_by_key[f"workspace-{name}"] for name in WORKSPACES])
+        self.setMenuWidget(self.top_bar)
 
     def _recent_menu(self, below: Any) -> RecentMenu:
         menu = RecentMenu(lambda: self._controller.recent_models, self, below)
@@ -273,7 +276,6 @@ class MainWindow(QMainWindow):
         devices = self._controller.devices
         self.model.show_devices(devices)
         self.top_bar.show_devices(devices)
-        self.menuBar().setCornerWidget(self.top_bar)  # it measures the corner only then
         self.message_view.close_needless()
         self._show_loading()
 
@@ -380,6 +382,38 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
             self._controller.open_file(path)
 
+    # -- workspaces -------------------------------------------------------------------------------------------------
+
+    @Slot(str)
+    def _show_workspace(self, name: str) -> None:
+        self.actions_by_key[f"workspace-{name}"].setChecked(True)
+
+    def set_picture_alone(self, on: bool) -> None:
+        """Fill the screen with the canvas, or bring back the window as it was."""
+        if on == self._is_picture_alone:
+            return
+        self._is_picture_alone = on
+        self.actions_by_key["picture-alone"].setChecked(on)
+        self.top_bar.setVisible(not on)
+        self.status_bar.setVisible(not on)
+        edge = 0 if on else theme.GAP
+        self._around.setContentsMargins(edge, edge, edge, edge)
+        if on:
+            self._had_panels = self.workspace.are_panels_shown
+            self.workspace.set_panels_shown(False)
+            self.setWindowState(self.windowState() | Qt.WindowState.WindowFullScreen)
+        else:
+            self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
+            self.workspace.set_panels_shown(self._had_panels)
+        self.canvas.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape brings the window back when the picture is alone."""
+        if event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
+            self.set_picture_alone(False)
+        else:
+            super().keyPressEvent(event)
+
     # -- where it was -----------------------------------------------------------------------------------------------
 
     def show_restored(self) -> None:
@@ -392,16 +426,17 @@ class MainWindow(QMainWindow):
             self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
         self.show()
         self.performance_link.input_age.watch(self.windowHandle())
-        if not self.workspace.restore_text(values.window_state):
-            self.workspace.reset()
+        self.workspace.restore(values.layouts, values.workspace)
         self.canvas.setFocus()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Remember where it was and end everything that runs."""
         self.canvas.stop_glide()
+        self.set_picture_alone(False)
         self._settings.change(
             window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
-            window_state=self.workspace.state_text(),
+            workspace=self.workspace.name,
+            layouts=self.workspace.texts(),
         )
         with contextlib.suppress(RuntimeError):
             self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)

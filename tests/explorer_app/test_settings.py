@@ -108,6 +108,6 @@ def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory,
     path = tmp_path_factory.getbasetemp() / "fuzzed-settings.json"
     path.write_text(json.dumps(data))
     settings, _ = open_settings(path)
-    settings.change(window_state="x")
+    settings.change(last_model="x")
     settings.save()
     assert open_settings(path)[0].values == settings.values

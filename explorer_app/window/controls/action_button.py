@@ -30,6 +30,11 @@ class ActionButton(QPushButton):
             self._is_compact = compact
             self._obey()
 
+    def full_width(self) -> int:
+        """Return the width that it has with its words."""
+        words = self.fontMetrics().horizontalAdvance(self._action.iconText())
+        return words + theme.px(24)
+
     @Slot()
     def _obey(self) -> None:
         text = self._action.iconText().replace("&", "")

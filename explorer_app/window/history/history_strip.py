@@ -33,7 +33,7 @@ class HistoryStrip(QWidget):
     star_asked = Signal(int, bool)
     thumbnail_wanted = Signal(object, object)
 
-    page_titles: Sequence[str] = ("History", "Kept")
+    page_titles: Sequence[str] = ("Steps", "Kept")
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -42,7 +42,7 @@ def test_each_line_has_a_shortcut_a_sentence_an_icon_that_exists_and_a_command(s
 
 def test_no_two_actions_share_a_key_or_a_shortcut() -> None:
     assert not [key for key, count in Counter(spec.key for spec in ACTIONS).items() if count > 1]
-    docks = [f"Ctrl+{number}" for number in range(1, 7)]
+    docks = [f"Alt+{number}" for number in range(1, 8)]
     shortcuts = Counter(
         QKeySequence(text).toString() for text in [*docks, *(text for spec in ACTIONS for text in spec.shortcuts)]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -11,13 +13,27 @@ from explorer_app.settings import Settings
 from explorer_app.window import theme
 from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.panels import move, press, release
 from tests.helpers.windows import Make, asked, dock
+
+
+def shown(window: MainWindow) -> set[str]:
+    """Keys of the docks that are not hidden; some may wait behind a tab."""
+    return {key for key, each in window.docks.items() if not each.isHidden()}
+
+
+def settle(window: MainWindow, width: int, height: int) -> None:
+    """Give the window a size, and the layout the time to follow."""
+    window.resize(width, height)
+    for _ in range(3):
+        QApplication.processEvents()
 
 
 def test_docks_and_size_come_back(make: Make, controller: FakeController, settings: Settings) -> None:
     first = make(controller)
     first.resize(1200, 700)
-    dock(first, "mix").hide()
+    dock(first, "mix").toggleViewAction().trigger()
+    dock(first, "mix").toggleViewAction().trigger()  # the first brings it to the front of its tabs
     dock(first, "model").setFloating(True)
     QApplication.processEvents()
     first.close()
@@ -32,7 +48,7 @@ def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Mak
     window = make(FakeController(), 1280, 700)
     dock(window, "model").hide()
     window.canvas.setFocus()
-    there = [each for each in window.workspace.docks if each.objectName() != "model-dock"]
+    there = [each for each in window.workspace.docks if each.objectName() not in ("model-dock", "layers-dock")]
     for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
         for expected in order:
             QTest.keySequence(QApplication.focusWidget(), keys)
@@ -64,7 +80,8 @@ def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
     dock(window, "model").setFloating(True)
     window.actions_by_key["reset-layout"].trigger()
     QApplication.processEvents()
-    assert not any(dock.isHidden() or dock.isFloating() for dock in window.workspace.docks)
+    assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
+    assert not any(dock.isFloating() for dock in window.workspace.docks)
     assert dock(window, "latent").x() < window.canvas.x() < dock(window, "performance").x()
     assert dock(window, "history").y() > window.canvas.y()
 
@@ -76,14 +93,14 @@ def test_panels_that_share_a_place_have_one_row_of_tabs_after_a_reset_too(make: 
         QApplication.processEvents()
         bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.isVisible() and bar.count()]
         tabs = [sorted(bar.tabText(index) for index in range(bar.count())) for bar in bars]
-        assert sorted(tabs) == [["Layers", "Model", "Performance"], ["Mix", "Sliders"]]
+        assert sorted(tabs) == [["Mix", "Sliders"], ["Model", "Performance"]]
 
 
 def test_a_dock_has_a_shortcut_that_hides_and_shows_it(window: MainWindow) -> None:
     assert dock(window, "performance").isVisible()
-    QTest.keySequence(window.canvas, "Ctrl+4")
+    QTest.keySequence(window.canvas, "Alt+4")
     assert dock(window, "performance").isHidden()
-    QTest.keySequence(window.canvas, "Ctrl+4")
+    QTest.keySequence(window.canvas, "Alt+4")
     assert dock(window, "performance").isVisible()
 
 
@@ -100,9 +117,13 @@ def test_steps_are_measured_only_while_the_performance_panel_is_seen(
 def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
     make: Make, controller: FakeController, settings: Settings
 ) -> None:
-    settings.change(window_geometry="nonsense!", window_state="%%%")
-    window = make(controller)
-    assert not any(dock.isHidden() for dock in window.workspace.docks)
+    broken = ("%%%", "[]", "{}", '{"state": 3, "sizes": {}}', '{"state": "AAAA", "sizes": {"mix": 2}}', '{"sizes": {}}')
+    settings.change(window_geometry="nonsense!", workspace="nowhere", layouts={"explore": broken[0]})
+    window = make(controller, 1600, 980)
+    for text in broken:
+        window.workspace.restore({"explore": text}, "explore")
+        QApplication.processEvents()
+        assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
 
 
 @pytest.mark.usefixtures("each_font")
@@ -198,3 +219,136 @@ def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_wai
     assert model in window.workspace.tabifiedDockWidgets(performance)
     assert performance.height() > 500
     assert window.performance.isVisible()
+
+
+# -- workspaces -----------------------------------------------------------------------------------------------------
+
+
+def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(make: Make, settings: Settings) -> None:
+    window = make(FakeController(), 1600, 980)
+    QTest.keySequence(window.canvas, "Ctrl+2")
+    settle(window, 1600, 980)
+    assert shown(window) == {"performance", "layers", "model"}
+    assert window.actions_by_key["workspace-measure"].isChecked()
+    dock(window, "model").toggleViewAction().trigger()
+    QTest.keySequence(window.canvas, "Ctrl+1")
+    settle(window, 1600, 980)
+    assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
+    window.top_bar.tabs[1].click()
+    settle(window, 1600, 980)
+    assert shown(window) == {"performance", "layers"}
+    window.close()
+    assert (settings.values.workspace, set(settings.values.layouts)) == ("measure", {"measure"})
+
+    second = make(FakeController(), 1600, 980)
+    assert second.workspace.name == "measure"
+    assert shown(second) == {"performance", "layers"}
+    assert second.top_bar.tabs[1].isChecked()
+    second.actions_by_key["reset-layout"].trigger()
+    assert shown(second) == {"performance", "layers", "model"}
+
+
+@pytest.mark.usefixtures("each_font")
+def test_at_1280_x_720_the_picture_has_half_of_the_width(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    assert window.canvas.width() >= 640
+
+
+@pytest.mark.usefixtures("each_font")
+@pytest.mark.parametrize("workspace", ["explore", "measure"])
+def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, workspace: str) -> None:
+    window = make(FakeController(), 800, 560)
+    window.actions_by_key[f"workspace-{workspace}"].trigger()
+    for height in (560, 500):  # 1600 x 1000 at 200 % are 800 x 500
+        settle(window, 800, height)
+        assert (window.width(), window.height()) == (800, height)
+        assert window.canvas.width() >= (400 if workspace == "explore" else 320)
+        assert window.canvas.height() >= 300
+        for item in window.workspace.docks:
+            if not item.visibleRegion().isEmpty():
+                assert item.widget().height() >= 60, item.windowTitle()
+        bar = window.top_bar
+        parts = [bar.menu_bar, *bar.tabs, bar.model_button]
+        places = [part.geometry() for part in parts]
+        assert all(left.right() < right.left() for left, right in pairwise(places))
+        assert places[-1].right() <= bar.width()
+
+
+def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    settle(window, 1600, 980)
+    first = {key: each.size() for key, each in window.docks.items() if each.isVisible()}
+    for size in ((800, 560), (1280, 720), (1000, 900)):
+        settle(window, *size)
+    settle(window, 1600, 980)
+    assert {key: each.size() for key, each in window.docks.items() if each.isVisible()} == first
+
+
+def test_sizes_that_a_person_gave_come_back_too(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    settle(window, 1600, 980)
+    latent = dock(window, "latent")
+    line = latent.mapTo(window.workspace, QPoint(latent.width() + theme.GAP // 2, 200))
+    press(window.workspace, line)
+    move(window.workspace, line + QPoint(90, 0))
+    QApplication.processEvents()
+    release(window.workspace, line + QPoint(90, 0))
+    settle(window, 1600, 980)
+    wide = latent.width()
+    assert wide > 400
+    for size in ((860, 560), (1000, 900)):
+        settle(window, *size)
+    assert latent.width() < wide
+    settle(window, 1600, 980)
+    assert latent.width() == wide
+
+
+def test_one_key_hides_all_panels_and_brings_them_back(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    dock(window, "mix").toggleViewAction().trigger()
+    settle(window, 1600, 980)
+    before = shown(window)
+    width = window.canvas.width()
+    QTest.keySequence(window.canvas, "P")
+    settle(window, 1600, 980)
+    assert not shown(window)
+    assert window.canvas.width() > 1500
+    QTest.keySequence(window.canvas, "P")
+    settle(window, 1600, 980)
+    assert shown(window) == before
+    assert abs(window.canvas.width() - width) <= 2
+
+
+def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    before = shown(window)
+    QTest.keySequence(window.canvas, "F11")
+    QApplication.processEvents()
+    assert window.isFullScreen()
+    assert not shown(window)
+    assert window.top_bar.isHidden()
+    assert window.status_bar.isHidden()
+    assert window.canvas.size() == window.size()
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    settle(window, 1280, 720)
+    assert not window.isFullScreen()
+    assert shown(window) == before
+    assert window.top_bar.isVisible()
+
+
+def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    assert dock(window, "latent").header.title.isVisible()
+    mix, sliders = dock(window, "mix"), dock(window, "sliders")
+    assert sliders.header.title.isHidden()
+    settle(window, 1600, 980)
+    assert mix.header.title.isVisible()
+    assert sliders.header.title.isVisible()
+
+
+def test_the_view_menu_and_the_docks_have_the_same_names(window: MainWindow) -> None:
+    for item in window.workspace.docks:
+        assert item.toggleViewAction().text() == item.windowTitle() == item.header.title.text()

@@ -20,20 +20,16 @@ from tests.helpers.windows import Make, asked, dock
 LAYER = Tap("b8.conv1", (2,))
 
 
-def test_the_layers_wait_behind_the_performance_and_come_to_the_front_by_their_key(window: MainWindow) -> None:
-    window.workspace.reset()
-    QApplication.processEvents()
+def test_the_layers_come_beside_the_performance_by_their_key(window: MainWindow) -> None:
     layers, performance = dock(window, "layers"), dock(window, "performance")
-    assert layers in window.workspace.tabifiedDockWidgets(performance)
-    assert window.performance.isVisible()
-    assert window.layers.visibleRegion().isEmpty()
-    QTest.keySequence(window.canvas, "Ctrl+6")
-    QApplication.processEvents()
-    assert not layers.isHidden()
-    assert not window.layers.visibleRegion().isEmpty()
-    QTest.keySequence(window.canvas, "Ctrl+6")
     assert layers.isHidden()
-    QTest.keySequence(window.canvas, "Ctrl+6")
+    QTest.keySequence(window.canvas, "Alt+6")
+    QApplication.processEvents()
+    assert layers in window.workspace.tabifiedDockWidgets(performance)
+    assert not window.layers.visibleRegion().isEmpty()
+    QTest.keySequence(window.canvas, "Alt+6")
+    assert layers.isHidden()
+    QTest.keySequence(window.canvas, "Alt+6")
     assert not layers.isHidden()
 
 
