@@ -7,6 +7,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from explorer_app.messages import Level, MessageLog
 from explorer_app.settings import MAX_RECENT, Preferences, RecentModel, Settings
+from tests.helpers.strategies import texts
 
 
 def open_settings(path: Path | None) -> tuple[Settings, MessageLog]:
@@ -96,8 +97,8 @@ def test_the_file_is_where_the_system_keeps_preferences(own_folders: Path):
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats() | texts(5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts(5), inner, max_size=3),
     max_leaves=6,
 )
 

@@ -25,6 +25,7 @@ from gpu_backend import (
     request_from_json,
     request_to_json,
 )
+from tests.helpers.strategies import texts
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 seeds = st.integers(0, SEED_COUNT - 1)
@@ -40,7 +41,7 @@ def latents(inner: st.SearchStrategy[Latent]) -> st.SearchStrategy[Latent]:
         points,
         st.lists(st.tuples(st.integers(0, 1000), numbers), max_size=3).map(tuple),
         st.lists(st.builds(MixSource, inner, st.lists(st.floats(0, 1), max_size=18).map(tuple)), max_size=2).map(tuple),
-        st.lists(st.builds(DirectionAmount, st.text(max_size=9), numbers, rows), max_size=3).map(tuple),
+        st.lists(st.builds(DirectionAmount, texts(9), numbers, rows), max_size=3).map(tuple),
     )
 
 
@@ -51,7 +52,7 @@ recipes = st.builds(
 )
 requests = st.builds(
     RenderRequest,
-    model_id=st.text(max_size=64),
+    model_id=texts(64),
     blend=st.lists(st.tuples(recipes, numbers), min_size=1, max_size=3).map(tuple),
     noise=st.builds(
         Noise,
@@ -65,7 +66,7 @@ requests = st.builds(
     tap=st.none()
     | st.builds(
         Tap,
-        st.text(max_size=20),
+        texts(20),
         st.lists(st.integers(0, 4096), max_size=4).map(tuple),
         numbers,
         st.booleans(),
@@ -98,7 +99,7 @@ FIELDS = [
 ]
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats() | texts(5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
     max_leaves=20,
 )

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 
 from explorer_app.cli.arguments import count, finite_number, positive_count, seed, seed_list
 from gpu_backend import SEED_COUNT
+from tests.helpers.strategies import texts
 
 
 def test_seeds_are_numbers_and_ranges_with_both_ends() -> None:
@@ -21,7 +22,7 @@ def test_any_list_reads_back(ranges: list[tuple[int, int]]) -> None:
     assert seed_list(text) == tuple(number for first, more in ranges for number in range(first, first + more + 1))
 
 
-@given(st.text(max_size=30))
+@given(texts(30))
 def test_any_text_is_seeds_or_refused(text: str) -> None:
     with contextlib.suppress(argparse.ArgumentTypeError):
         seeds = seed_list(text)

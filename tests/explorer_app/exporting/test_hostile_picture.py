@@ -15,6 +15,7 @@ from explorer_app.exporting.picture import encode_picture, read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from gpu_backend import RenderRequest
 from tests.helpers.fake_engine import fake_frame
+from tests.helpers.strategies import texts
 
 REQUEST = RenderRequest("ab" * 32)
 GOOD = encode_picture(fake_frame(REQUEST), PictureDocument(REQUEST, "m"))
@@ -156,8 +157,8 @@ def test_a_damaged_picture_is_refused_or_gives_the_same_recipe(tmp_path: Path, d
 @QUICK
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+        st.none() | st.booleans() | st.integers() | st.floats() | texts(8),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts(8), inner, max_size=4),
         max_leaves=12,
     ),
     st.sampled_from(["request", "session", "model", "version", "blend", "noise", "latent", "psi", "seeds"]),

@@ -22,6 +22,7 @@ from explorer_app.session.storage import (
     session_to_json,
 )
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
+from tests.helpers.strategies import texts
 
 NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
 FULL = Session(
@@ -126,8 +127,8 @@ def test_a_refused_write_leaves_the_former_file_and_nothing_beside_it(tmp_path: 
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts(8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts(8), inner, max_size=4),
     max_leaves=8,
 )
 
