@@ -18,6 +18,7 @@ When another renderer takes over, the picture that was asked for last is rendere
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -109,6 +110,7 @@ class RenderThread(QObject):
             ),
             has_renderer=lambda: self._keeper.renderer is not None,
             is_closing=lambda: self._state is not Lifecycle.RUNNING,
+            seconds_to_rest=self._preview.seconds_to_rest,
         )
 
     # -- from the window's thread -----------------------------------------------------------------------------------
@@ -202,8 +204,9 @@ class RenderThread(QObject):
         try:
             self._device.start()
             while (task := self._next_task()) is not None:
+                began_s = time.monotonic()
                 done = task.step(self._keeper.renderer, partial(self._queue.should_yield, task))
-                self._queue.note_step(task, done)
+                self._queue.note_step(task, done, time.monotonic() - began_s)
         finally:
             for exports in (self._pictures, self._exports):
                 exports.end_all()

@@ -16,6 +16,7 @@ class ComparisonTask(RenderTask):
     """Compares; of several requests, the newest wins. Parameters as for `PreviewTask`."""
 
     priority = Priority.COMPARISON
+    preview_share = 0.1
 
     def __init__(
         self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]

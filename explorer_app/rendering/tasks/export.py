@@ -24,14 +24,13 @@ class _Entry:
         self.is_cancelled = False
 
     @property
+    def is_brief(self) -> bool:
+        """Whether it is to be started or ended."""
+        return not self.is_started or self.is_cancelled or self.job.has_ended
+
+    @property
     def is_ready(self) -> bool:
-        return (
-            not self.is_started
-            or self.is_cancelled
-            or self.job.is_ready
-            or self.pipeline.has_in_flight
-            or self.job.has_ended
-        )
+        return self.is_brief or self.job.is_ready or self.pipeline.has_in_flight
 
 
 class ExportTask(RenderTask):
@@ -53,7 +52,7 @@ class ExportTask(RenderTask):
 
     priority = Priority.EXPORT
     yields_to = frozenset()
-    alternates_with = frozenset({Priority.PREVIEW})
+    preview_share = 0.1
 
     def __init__(
         self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
@@ -88,10 +87,15 @@ class ExportTask(RenderTask):
         for entry in entries:
             self._stop(entry)
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether a job is to be started or ended."""
+        is_cancelled = any(entry.is_cancelled for entry in self._entries)
+        return is_cancelled or (len(self._entries) > 0 and self._entries[0].is_brief)
+
     def seconds_until_ready(self) -> float | None:
         """Return 0 if the first job wants a frame, or a job is to end."""
-        is_ready = any(entry.is_cancelled for entry in self._entries) or (self._entries and self._entries[0].is_ready)
-        return 0.0 if is_ready else None
+        return 0.0 if self.is_brief or (self._entries and self._entries[0].is_ready) else None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         """Render a frame of the first job, or end one."""
@@ -149,4 +153,5 @@ class SavePictureTask(ExportTask):
     """Serves single pictures, which pass the frames of sequences and are finished before the program ends."""
 
     priority = Priority.PICTURE
+    preview_share = 0.5
     finishes_on_close = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Condition
@@ -12,6 +13,9 @@ from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import Priority, RenderTask
 from gpu_backend import CancelledError
+
+_REST_S = 0.1
+"""A picture moves as long as requests and pictures follow each other within this time."""
 
 
 class PreviewTask(RenderTask):
@@ -45,11 +49,13 @@ class PreviewTask(RenderTask):
         self._show = show
         self._tell = tell
         self._recovers = recovers
+        self._moved_s = float("-inf")
         self._newest: PreviewRequest | None = None
         self._was_given_up = False
 
     def ask(self, request: PreviewRequest) -> None:
         """Take the place of the request that waits."""
+        self._moved_s = time.monotonic()
         self._requests.put(request)
 
     def ask_again(self) -> None:
@@ -57,6 +63,10 @@ class PreviewTask(RenderTask):
         if self._newest is not None:
             request = replace(self._newest.request, measure_steps=False)
             self._requests.put_back(PreviewRequest(request, None, self._newest.is_at_rest))
+
+    def seconds_to_rest(self) -> float:
+        """Return for how long another request is expected: 0 a moment after the last request and the last picture."""
+        return max(0.0, self._moved_s + _REST_S - time.monotonic())
 
     def close(self) -> None:
         """Take no more requests."""
@@ -83,6 +93,8 @@ class PreviewTask(RenderTask):
                 self._tell(RenderFailed(error))
             return True
         self._was_given_up = False
+        if not asked.is_at_rest:
+            self._moved_s = time.monotonic()
         self._show(PreviewFrame(frame, asked.asked_s))
         return True
 

@@ -49,8 +49,8 @@ class RenderTask(ABC):
         Among the tasks that are ready, the one with the smallest number takes the next step.
     yields_to
         Priorities for which a step in progress is given up; the task does it again later.
-    alternates_with
-        Priorities after whose steps this task comes first, if it is ready: neither starves the other.
+    preview_share
+        Part of the time, 0 <= share < 1, that this task gets while pictures move; see `TaskQueue`.
     needs_renderer
         Whether there has to be a renderer.
     finishes_on_close
@@ -59,9 +59,14 @@ class RenderTask(ABC):
 
     priority: ClassVar[Priority]
     yields_to: frozenset[Priority] = URGENT
-    alternates_with: ClassVar[frozenset[Priority]] = frozenset()
+    preview_share: ClassVar[float] = 0.0
     needs_renderer: ClassVar[bool] = True
     finishes_on_close: ClassVar[bool] = False
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether the next step renders nothing, and so goes before previews whatever its share."""
+        return False
 
     @abstractmethod
     def seconds_until_ready(self) -> float | None:

@@ -1,4 +1,9 @@
-"""Whose turn it is on the render thread: the order of tasks, and who gives way to whom."""
+"""Whose turn it is on the render thread: the order of tasks, who gives way to whom, and what previews leave to others.
+
+While pictures move, the hand comes first: another task than the preview gets `RenderTask.preview_share` of the time
+that previews take, and beyond that only steps too short to be felt, and only while no preview waits. At rest there is
+no limit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import Condition
 
 from explorer_app.rendering.tasks.task import Priority, RenderTask
+
+_MOST_CREDIT_S = 0.1
+"""What a task may save up while it is not ready, so that it does not take a long turn of many steps afterwards."""
+
+_SHORT_S = 0.004
+"""A step as short as this delays a preview by less than a frame of the screen."""
 
 
 class TaskQueue:
@@ -21,6 +32,8 @@ class TaskQueue:
         Whether tasks that need a renderer can run.
     is_closing
         Whether the thread is to end.
+    seconds_to_rest
+        For how long previews are still expected; 0 at rest.
     """
 
     def __init__(
@@ -30,29 +43,53 @@ class TaskQueue:
         *,
         has_renderer: Callable[[], bool],
         is_closing: Callable[[], bool],
+        seconds_to_rest: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._condition = condition
         self._tasks = sorted(tasks, key=lambda task: task.priority)
         self._has_renderer = has_renderer
         self._is_closing = is_closing
-        self._last: Priority | None = None
+        self._seconds_to_rest = seconds_to_rest
+        self._credit_s = {task: 0.0 for task in self._tasks if task.preview_share > 0.0}
+        self._is_moving = False
+        self._step_s = dict.fromkeys(self._credit_s, float("inf"))
 
     def next(self) -> RenderTask | None:
         """Return the task whose turn it is, None if none is ready."""
         ready = list(self._ready())
-        alternating = [task for task in ready if self._last in task.alternates_with]
-        if alternating:
-            ready = [task for task in ready if task.priority != self._last]
-        return ready[0] if ready else None
+        is_preview_waiting = any(task.priority == Priority.PREVIEW for task in ready)
+        self._is_moving = is_preview_waiting or self._seconds_to_rest() > 0.0
+        if not ready or not self._is_moving:
+            return ready[0] if ready else None
+        if ready[0].priority < Priority.PREVIEW:
+            return ready[0]
+        if is_preview_waiting:
+            # A step costs its whole time, so a task may overdraw its credit once, and then waits longer.
+            return next((task for task in ready if self._has_credit(task)), ready[0])
+        return next((task for task in ready if not self._is_held_back(task)), None)
 
     def seconds_to_wait(self) -> float | None:
         """Return after how long a task is ready without a notification; None if none will be."""
         waits = [task.seconds_until_ready() for task in self._runnable()]
-        return min((wait for wait in waits if wait is not None), default=None)
+        return min((wait or self._seconds_to_rest() for wait in waits if wait is not None), default=None)
 
-    def note_step(self, task: RenderTask, done: bool) -> None:
-        """Take note of a step: one that was given up does not count as the task's turn."""
-        self._last = task.priority if done else None
+    def note_step(self, task: RenderTask, done: bool, seconds: float) -> None:
+        """Take note of how long a step took, so that previews and other tasks get their shares of the time."""
+        if task.priority == Priority.PREVIEW and done:
+            for other, credit_s in self._credit_s.items():
+                share = other.preview_share
+                self._credit_s[other] = min(_MOST_CREDIT_S, credit_s + seconds * share / (1.0 - share))
+        elif task in self._credit_s:
+            self._step_s[task] = seconds
+            if self._is_moving:
+                self._credit_s[task] -= seconds
+
+    def _has_credit(self, task: RenderTask) -> bool:
+        return task.is_brief or self._credit_s.get(task, 0.0) > 0.0
+
+    def _is_held_back(self, task: RenderTask) -> bool:
+        """Return whether a task would be in the way of a preview that is about to come."""
+        return task in self._credit_s and not self._has_credit(task) and self._step_s[task] > _SHORT_S
 
     def should_yield(self, task: RenderTask) -> bool:
         """Return whether a step in progress is to be given up. Callable from any thread."""

@@ -29,6 +29,7 @@ class Task(RenderTask):
 class Thread:
     has_renderer = True
     is_closing = False
+    seconds_to_rest = 1.0
 
     def queue(self, *tasks: RenderTask) -> TaskQueue:
         return TaskQueue(
@@ -36,6 +37,7 @@ class Thread:
             tasks,
             has_renderer=lambda: self.has_renderer,
             is_closing=lambda: self.is_closing,
+            seconds_to_rest=lambda: self.seconds_to_rest,
         )
 
 
@@ -49,7 +51,7 @@ def order(queue: TaskQueue, steps: int) -> list[str]:
     for _ in range(steps):
         task = queue.next()
         assert task is not None
-        queue.note_step(task, True)
+        queue.note_step(task, True, 0.01)
         names.append(task.priority.name)
     return names
 
@@ -62,18 +64,69 @@ def test_of_the_tasks_that_are_ready_the_most_urgent_takes_the_step(thread: Thre
     assert queue.next() is device
 
 
-def test_an_endless_preview_and_an_export_take_turns_and_an_idle_task_waits(thread: Thread) -> None:
-    export = Task(Priority.EXPORT, alternates_with=frozenset({Priority.PREVIEW}))
-    queue = thread.queue(export, Task(Priority.PREVIEW), Task(Priority.THUMBNAIL))
-    assert order(queue, 4) == ["PREVIEW", "EXPORT", "PREVIEW", "EXPORT"]
-    export.ready_s = None
-    assert order(queue, 3) == ["PREVIEW"] * 3
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_while_previews_never_end_a_task_gets_its_share_of_the_time(thread: Thread, share: float) -> None:
+    export, preview = Task(Priority.EXPORT, preview_share=share), Task(Priority.PREVIEW)
+    queue = thread.queue(export, preview, Task(Priority.THUMBNAIL))
+    spent_s = {export: 0.0, preview: 0.0}
+    for _ in range(2000):
+        task = queue.next()
+        assert task is export or task is preview
+        thread.seconds_to_rest = 0.0  # as it is at the end of a long step
+        seconds = 0.13 if task is export else 0.03  # a full picture and a draft of a processor
+        queue.note_step(task, True, seconds)
+        spent_s[task] += seconds
+    assert spent_s[export] / sum(spent_s.values()) == pytest.approx(share, rel=0.02)
 
 
-def test_a_step_that_was_given_up_was_no_turn(thread: Thread) -> None:
+def test_a_share_that_was_not_used_is_not_saved_up(thread: Thread) -> None:
+    export = Task(Priority.EXPORT, None, preview_share=0.1)
+    queue = thread.queue(export, Task(Priority.PREVIEW))
+    assert order(queue, 10_000) == ["PREVIEW"] * 10_000
+    export.ready_s = 0.0
+    assert order(queue, 100).count("EXPORT") <= 0.1 / 0.01 + 10
+
+
+def test_at_rest_a_task_has_all_of_the_time(thread: Thread) -> None:
+    thread.seconds_to_rest = 0.0
+    preview = Task(Priority.PREVIEW, None)
+    queue = thread.queue(Task(Priority.EXPORT, preview_share=0.1), preview)
+    assert order(queue, 50) == ["EXPORT"] * 50
+    preview.ready_s = 0.0
+    assert order(queue, 1) == ["PREVIEW"]
+
+
+def test_between_the_previews_of_a_movement_only_short_steps_are_done(thread: Thread) -> None:
+    preview, export = Task(Priority.PREVIEW, None), Task(Priority.EXPORT, preview_share=0.1)
+    queue = thread.queue(preview, export, Task(Priority.IDLE))
+    queue.note_step(export, True, 0.13)
+    assert order(queue, 1) == ["IDLE"]
+    queue.note_step(export, True, 0.002)
+    assert order(queue, 1) == ["EXPORT"]
+
+
+def test_a_task_that_is_held_back_waits_for_the_picture_to_rest(thread: Thread) -> None:
+    queue = thread.queue(Task(Priority.PREVIEW, None), Task(Priority.EXPORT, preview_share=0.1))
+    assert queue.next() is None
+    thread.seconds_to_rest = 0.07
+    assert queue.seconds_to_wait() == 0.07
+    thread.seconds_to_rest = 0.0
+    assert order(queue, 1) == ["EXPORT"]
+
+
+def test_what_renders_nothing_needs_no_share(thread: Thread) -> None:
+    class Ending(Task):
+        is_brief = True
+
+    queue = thread.queue(Ending(Priority.EXPORT, preview_share=0.1), Task(Priority.PREVIEW))
+    assert order(queue, 1) == ["EXPORT"]
+
+
+def test_a_preview_that_was_given_up_earns_others_nothing(thread: Thread) -> None:
     preview = Task(Priority.PREVIEW)
-    queue = thread.queue(preview, Task(Priority.EXPORT, alternates_with=frozenset({Priority.PREVIEW})))
-    queue.note_step(preview, False)
+    queue = thread.queue(preview, Task(Priority.EXPORT, preview_share=0.5))
+    assert queue.next() is preview
+    queue.note_step(preview, False, 1.0)
     assert queue.next() is preview
 
 

@@ -1,0 +1,169 @@
+"""Measure what an export to a slow disk costs the preview: ``python packaging/slow_disk_benchmark.py [--seconds 1]``.
+
+Renders drafts of the bundled model as fast as the render thread can, in turns without and with an export beside it
+whose disk takes ``--seconds`` a file. Prints frames a second of both, and how long cancelling the export and closing
+the render thread take. The best of ``--rounds`` turns counts, so that other load on the machine matters little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Qt
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import gpu_backend  # noqa: E402
+from explorer_app.assets import bundled_model  # noqa: E402
+from explorer_app.exporting.job import SequenceJob  # noqa: E402
+from explorer_app.exporting.keyframes import Keyframe  # noqa: E402
+from explorer_app.exporting.sequence import SequenceSettings  # noqa: E402
+from explorer_app.rendering.backend import Backend  # noqa: E402
+from explorer_app.rendering.device_choice import DeviceChoice  # noqa: E402
+from explorer_app.rendering.news import ExportEnded, ModelOpened, ModelRefused, News  # noqa: E402
+from explorer_app.rendering.render_thread import RenderThread  # noqa: E402
+from explorer_app.session.session import ModelReference  # noqa: E402
+from gpu_backend import Disk, Latent, Model, Point, Recipe, RenderRequest  # noqa: E402
+
+_PATIENCE_S = 120.0
+
+
+class SlowDisk(Disk):
+    """Takes its time for every file."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write after a wait."""
+        time.sleep(self._seconds)
+        super().write(path, data)
+
+
+class Bench:
+    """A render thread, and a preview that asks for the next frame as soon as one is there."""
+
+    def __init__(self, qt: QCoreApplication, model: Model, device: str, side_px: int) -> None:
+        self._qt = qt
+        self._model = model
+        self._side_px = side_px
+        self._asked = 0
+        self._is_asking = False
+        self.frames = 0
+        self.news: list[News] = []
+        self.thread = RenderThread(Backend(), DeviceChoice(device))
+        self.thread.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
+        self.thread.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
+        self.thread.start()
+        self.thread.open(model)
+        self.until(lambda: any(isinstance(news, ModelOpened | ModelRefused) for news in self.news))
+
+    def ask(self) -> None:
+        """Ask for the next preview."""
+        self._asked += 1
+        recipe = Recipe(Latent(Point(((self._asked % 1000, 1.0),))))
+        request = RenderRequest(self._model.facts.model_id, ((recipe, 1.0),), resolution=self._side_px)
+        self.thread.ask(request, time.monotonic())
+
+    def rate(self, seconds: float) -> float:
+        """Return how many previews come in a second."""
+        self._is_asking = True
+        self.ask()
+        start, before = time.monotonic(), self.frames
+        self.until(lambda: time.monotonic() - start >= seconds)
+        rate = (self.frames - before) / (time.monotonic() - start)
+        self._is_asking = False
+        return rate
+
+    def has_ended(self, job: SequenceJob) -> bool:
+        """Return whether the end of a job was told."""
+        return any(isinstance(news, ExportEnded) and news.job is job for news in self.news)
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Let events pass until something is so."""
+        end = time.monotonic() + _PATIENCE_S
+        while not is_so():
+            if time.monotonic() > end:
+                raise SystemExit("The benchmark waited in vain; run it again.")
+            self._qt.processEvents()
+            time.sleep(0.0002)
+
+    def _take_frame(self) -> None:
+        if self.thread.take_frame() is not None:
+            self.frames += 1
+            if self._is_asking:
+                self.ask()
+
+    def _take_news(self) -> None:
+        self.news += self.thread.take_news()
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Measure what an export to a slow disk costs the preview.")
+    parser.add_argument("--seconds", type=float, default=1.0, help="what a file takes (default: 1)")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda (default: cpu)")
+    parser.add_argument("--draft", type=int, default=32, metavar="PX", help="side of the previews (default: 32)")
+    parser.add_argument("--turn", type=float, default=4.0, metavar="S", help="seconds a turn (default: 4)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each kind (default: 3)")
+    options = parser.parse_args()
+    qt = QCoreApplication(sys.argv[:1])
+    model = gpu_backend.read_model(bundled_model())
+    bench = Bench(qt, model, options.device, options.draft)
+    facts = model.facts
+    reference = ModelReference("", facts.name, facts.model_id)
+    keys = tuple(Keyframe(((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),)) for seed in (1, 2))
+    bench.rate(1.0)
+    without: list[float] = []
+    beside: list[float] = []
+    cancelling: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = []
+        for number in range(options.rounds):
+            without.append(bench.rate(options.turn))
+            settings = SequenceSettings(
+                keys, Path(folder), f"walk{number}", reference, "w-linear", 500, z_dim=facts.z_dim
+            )
+            job = SequenceJob(settings, disk=SlowDisk(options.seconds))
+            jobs.append(job)
+            bench.thread.export(job)
+            bench.until(lambda job=job: job.delivered > 5)  # from here on the disk sets the pace
+            beside.append(bench.rate(options.turn))
+            start = time.monotonic()
+            bench.thread.cancel_export(job)
+            bench.until(lambda job=job: bench.has_ended(job))
+            cancelling.append(time.monotonic() - start)
+            job.join()
+        job = SequenceJob(
+            SequenceSettings(keys, Path(folder), "last", reference, "w-linear", 500, z_dim=facts.z_dim),
+            disk=SlowDisk(options.seconds),
+        )
+        bench.thread.export(job)
+        bench.until(lambda: job.delivered > 5)
+        start = time.monotonic()
+        bench.thread.close()
+        closing = time.monotonic() - start
+        job.join()
+    lines = (
+        f"previews of {options.draft} px a second, best of {options.rounds} turns of {options.turn:g} s",
+        f"  without an export       {max(without):7.1f}   ({_list(without)})",
+        f"  export, {options.seconds:4g} s a file  {max(beside):7.1f}   ({_list(beside)})",
+        f"  share                   {max(beside) / max(without):7.1%}",
+        f"cancelling, at worst {max(cancelling) * 1000:.0f} ms; closing {closing * 1000:.0f} ms",
+    )
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _list(rates: list[float]) -> str:
+    return ", ".join(f"{rate:.1f}" for rate in rates)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
