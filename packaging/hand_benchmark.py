@@ -77,6 +77,12 @@ class InstantBackend:
     def __init__(self, gate: threading.Event) -> None:
         self._gate = gate
 
+    def preload(self) -> None:
+        """Nothing is needed."""
+
+    def import_processor(self) -> None:
+        """Nothing is needed."""
+
     def find_devices(self) -> Sequence[Any]:
         """There is the processor alone."""
         return (gpu_backend.find_devices()[-1],)

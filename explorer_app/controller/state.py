@@ -212,7 +212,13 @@ class ControllerState(QObject):
     def _shown(self) -> tuple[Session, Frame] | None:
         """Return the session and its full picture, if that is what is on the screen."""
         frame = self.frame
-        if frame is None or self.session.tap is not None or unobserved(frame.request) != resolve(self.session):
+        if (
+            frame is None
+            or frame.is_draft
+            or self._editor.is_gesturing()
+            or self.session.tap is not None
+            or unobserved(frame.request) != resolve(self.session)
+        ):
             return None
         return self.session, frame
 

@@ -6,7 +6,9 @@ keeps its place and size while drafts of lower resolution come and go.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, Signal
+from typing import ClassVar
+
+from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -28,6 +30,7 @@ from explorer_app.window import theme
 from explorer_app.window.canvas_caption import CAPTION_PX, CanvasCaption
 from explorer_app.window.canvas_view import CanvasView, is_smooth
 from explorer_app.window.frame_image import frame_image, shrunk
+from explorer_app.window.pointer_way import LEFT, SHIFT, PointerWay
 from explorer_app.window.transform_frame import TransformFrame
 from explorer_app.window.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from gpu_backend import Frame, ModelFacts
@@ -49,6 +52,8 @@ class Canvas(QWidget):
     resized()
         It has another size. Nothing filters its events to learn that: they come with every picture.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "transform", "tap")
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
@@ -73,8 +78,11 @@ class Canvas(QWidget):
         self._image: QImage | None = None
         self._small: QImage | None = None
         self._is_new = False
+        self._target: QRectF | None = None
+        """Where the picture was painted last."""
         self._size: tuple[int, int] | None = None
         self._walk: Walk | None = None
+        self._way = PointerWay(self._follow, self)
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self.is_ready_to_pan = False
@@ -101,13 +109,18 @@ class Canvas(QWidget):
         """Show a frame; the old one stays until this one is painted."""
         if frame is self._frame:
             return
-        self._frame = frame
+        before, self._frame = self._frame, frame
         self._image = None if frame is None else frame_image(frame)
         self._small = None
         self._is_new = frame is not None
-        if frame is not None and self._size is None:
-            self._size = (frame.width, frame.height)
-        self.update()
+        if frame is None or before is None or self._size is None or self._target is None:
+            if frame is not None and self._size is None:
+                self._size = (frame.width, frame.height)
+            self.update()
+            return
+        self.update(self._target.toAlignedRect())
+        if _caption_key(frame) != _caption_key(before):
+            self.update(self.caption.rect().toAlignedRect())
 
     def show_session(self, session: Session) -> None:
         """Take over where the person is on the plane; a glide ends if something else has moved there."""
@@ -216,19 +229,23 @@ class Canvas(QWidget):
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif is_left and self._frame is not None:
             self._walk = Walk(self._session.position)
+            self._way.begin(event.position())
             self._keys.clear()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Walk or pan on."""
-        way = event.position() - self._last
-        self._last = event.position()
         if self._pan_from is not None:
-            way *= self.devicePixelRatioF()
+            way = (event.position() - self._last) * self.devicePixelRatioF()
+            self._last = event.position()
             self._look(self.view.panned(way.x(), way.y(), self.picture_size, self._stage_size()))
-        elif self._walk is not None and event.buttons() & Qt.MouseButton.LeftButton and not way.isNull():
-            slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        elif self._walk is not None and event.buttons().value & LEFT:
+            self._way.move(event)
+
+    def _follow(self, dx: float, dy: float, keys: int) -> None:
+        """Walk a way of the pointer, in px."""
+        if self._walk is not None:
             position = self._walk.move(
-                way.x() * SEEDS_PER_PX, way.y() * SEEDS_PER_PX, slow=slow, now_ms=self._clock.elapsed()
+                dx * SEEDS_PER_PX, dy * SEEDS_PER_PX, slow=bool(keys & SHIFT), now_ms=self._clock.elapsed()
             )
             self.edited.emit(MoveTo(position), False)
 
@@ -238,6 +255,7 @@ class Canvas(QWidget):
             self._pan_from = None
             self._show_cursor()
         elif event.button() == Qt.MouseButton.LeftButton and self._walk is not None:
+            self._way.flush()
             walk, self._walk = self._walk, None
             speed = walk.flick(self._clock.elapsed()) if self.glides else None
             if not walk.has_moved:
@@ -358,9 +376,29 @@ class Canvas(QWidget):
         self.resized.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the well, the picture and the line below it."""
-        tokens = theme.current()
+        """Paint the well, the picture and the line below it; of a new picture, what it covers and nothing else."""
         painter = QPainter(self)
+        exposed, target = QRectF(event.rect()), self.picture_rect()
+        self._target = target
+        if self._covers(target, exposed):
+            self._paint_picture(painter, target)
+            if exposed.intersects(self.caption.rect()):
+                self.caption.paint(painter)
+        else:
+            self._paint_all(painter, target)
+        painter.end()
+        if self._is_new and self._frame is not None:
+            self._is_new = False
+            self.painted.emit(self._frame)
+
+    def _covers(self, target: QRectF, exposed: QRectF) -> bool:
+        """Return whether the picture covers an area and shows nothing of what is below it."""
+        if self._image is None or self._image.hasAlphaChannel():
+            return False
+        return target.contains(exposed) and _inside(self.rect()).contains(target)
+
+    def _paint_all(self, painter: QPainter, target: QRectF) -> None:
+        tokens = theme.current()
         painter.fillRect(self.rect(), QColor(tokens.ground))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
@@ -368,23 +406,19 @@ class Canvas(QWidget):
         well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
         painter.fillPath(well, QColor(tokens.well))
         if self._image is not None:
-            self._paint_picture(painter, well)
+            self._paint_picture(painter, target, well)
         self.caption.paint(painter)
         if self._drop_text or self.hasFocus():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             colour = QColor(tokens.accent) if self._drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
             painter.setPen(QPen(colour, 2 if self._drop_text else 1))
             painter.drawPath(well)
-        painter.end()
-        if self._is_new and self._frame is not None:
-            self._is_new = False
-            self.painted.emit(self._frame)
 
-    def _paint_picture(self, painter: QPainter, well: QPainterPath) -> None:
+    def _paint_picture(self, painter: QPainter, target: QRectF, well: QPainterPath | None = None) -> None:
+        """Paint the picture; where it reaches the edge of the canvas, it is cut to the well."""
         assert self._image is not None
-        target = self.picture_rect()
         painter.save()
-        if not QRectF(self.rect()).adjusted(2, 2, -2, -2).contains(target):
+        if well is not None and not _inside(self.rect()).contains(target):
             painter.setClipPath(well)
         image = self._image
         scale = target.width() * self.devicePixelRatioF() / image.width()
@@ -398,3 +432,13 @@ class Canvas(QWidget):
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
         painter.drawImage(target, image)
         painter.restore()
+
+
+def _inside(canvas: QRect) -> QRectF:
+    """Return the part of a canvas that its rounded edge does not touch."""
+    return QRectF(canvas).adjusted(2, 2, -2, -2)
+
+
+def _caption_key(frame: Frame) -> object:
+    """Return what the line below the picture says of a frame."""
+    return frame.is_draft, frame.tap is None, (frame.width, frame.height) if frame.tap is not None else None

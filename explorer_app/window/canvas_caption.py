@@ -27,9 +27,13 @@ class CanvasCaption:
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
         self.badge = TapBadge(canvas)
+        self._tap: Tap | None = None
 
     def show_tap(self, tap: Tap | None) -> None:
         """Show which layer is shown; None for the picture."""
+        if tap == self._tap:
+            return
+        self._tap = tap
         self.badge.show_tap(tap)
         self.place()
         self._canvas.update(self.rect().toAlignedRect())

@@ -13,34 +13,29 @@ from typing import Protocol, runtime_checkable
 from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.session.session import Session
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.mix.mix_panel import MixPanel
 from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.session_views import SessionView
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import Directions, ModelFacts
 
 
 @runtime_checkable
-class SessionPanel(Protocol):
+class SessionPanel(SessionView, Protocol):
     """A panel that shows a session of a model and edits it.
 
     `edited(object, bool)` emits an Edit, True with the last one of a gesture; `gesture_cancelled()` ends a gesture that
     leaves nothing behind.
     """
 
-    edited: SignalInstance
     gesture_cancelled: SignalInstance
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Show another model, or that there is none."""
-        ...
-
-    def show_session(self, session: Session) -> None:
-        """Show a session, without emitting."""
         ...
 
 

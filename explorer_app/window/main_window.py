@@ -46,6 +46,7 @@ from explorer_app.window.model.model_words import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.performance.performance_link import PerformanceLink
 from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.session_views import SessionViews
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from explorer_app.window.status_bar import StatusBar
 from explorer_app.window.thumbnail_courier import ThumbnailCourier
@@ -121,6 +122,7 @@ class MainWindow(QMainWindow):
         self._session_panels = [panel for panel in self._panels.values() if isinstance(panel, SessionPanel)]
         self.canvas = Canvas()
         self._editors: list[Canvas | SessionPanel] = [self.canvas, *self._session_panels]
+        self._session_views = SessionViews(self._editors)
         self.canvas.glides = self._settings.values.flick_glide
         self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
@@ -219,6 +221,9 @@ class MainWindow(QMainWindow):
         self.canvas.resized.connect(self.message_view.place)
         self.message_view.message_shown.connect(self._message_shown)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
+        for dock in self.docks.values():
+            if isinstance(dock.panel, SessionPanel):
+                dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
         self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
         self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
         self.docks["layers"].visibilityChanged.connect(controller.set_reading_values)
@@ -240,8 +245,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_session(self) -> None:
-        for panel in self._editors:
-            panel.show_session(self._controller.session)
+        self._session_views.show(self._controller.session)
         self.actions_by_key["layer"].setChecked(self._controller.session.tap is not None)
 
     @Slot()

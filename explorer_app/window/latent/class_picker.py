@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import (
     QEvent,
@@ -204,6 +204,8 @@ class ClassPicker(Popup):
     gesture_cancelled()
         Escape ended a drag on a weight.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("classes",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()

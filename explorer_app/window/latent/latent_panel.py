@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QImage, QResizeEvent
@@ -30,6 +30,7 @@ from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, clas
 from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
 from explorer_app.window.latent.transform_section import TransformSection
+from explorer_app.window.session_views import SessionViews
 from gpu_backend import SEED_COUNT, Truncation, plane_seed
 
 if TYPE_CHECKING:
@@ -65,6 +66,16 @@ class LatentPanel(QWidget):
     thumbnail_wanted(object, object)
         The seed plane's: a key and the `Session` whose picture is wanted; answered by `show_thumbnail`.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = (
+        "model",
+        "position",
+        "held",
+        "classes",
+        "truncation",
+        "noise",
+        "transform",
+    )
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
@@ -106,6 +117,8 @@ class LatentPanel(QWidget):
         )
         self.transform = TransformSection()
         self.noise = NoiseSection()
+        self._sections = SessionViews((self.plane, self.transform, self.noise, self.picker))
+        self._shown: Session | None = None
         self._build()
         self._connect()
         self.show_model(None, None)
@@ -239,15 +252,14 @@ class LatentPanel(QWidget):
         self.cutoff.slider.set_ends(0, self._num_ws, reset=self._num_ws if usual is None else usual)
         self.cutoff.field.setMaximum(self._num_ws)
         self.cutoff.set_tip("rows that truncation acts on.")
+        self._shown = None
+        self._sections.refresh(self._session)
         self.show_session(self._session)
 
     def show_session(self, session: Session) -> None:
         """Show a session without emitting."""
-        self._session = session
-        self.plane.show_session(session)
-        self.transform.show_session(session)
-        self.noise.show_session(session)
-        self.picker.show_session(session)
+        before, self._session, self._shown = self._shown, session, session
+        self._sections.show(session)
         x, y = session.position.x, session.position.y
         self.seed.show_number(plane_seed(x, y))
         self.plane_x.show_number(round(x - math.floor(x + 0.5), 2))
@@ -255,7 +267,8 @@ class LatentPanel(QWidget):
         cutoff = session.truncation.cutoff
         self.psi.show_amount(session.truncation.psi)
         self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
-        self._show_classes(session)
+        if before is None or before.classes != session.classes:
+            self._show_classes(session)
         self.hint.show_words(*(("holding a picture", "held") if session.held else ("drag to walk",)))
 
     def _show_classes(self, session: Session) -> None:

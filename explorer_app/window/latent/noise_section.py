@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
@@ -47,6 +47,8 @@ class NoiseSection(QWidget):
     turning(bool), opened()
         The layers are about to open or to shut; the person opened them.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("noise",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()

@@ -61,13 +61,17 @@ class PlaneView:
         """Return the place under a pixel."""
         return Position(self.left + px_x / self.cell_width, self.top + px_y / self.cell_height)
 
-    def cells(self) -> Iterator[tuple[int, int]]:
-        """Yield the whole-numbered places whose cells are on the screen, row by row."""
-        last_x = math.ceil(self.left + self.columns - 0.5 - 1e-9)
-        last_y = math.ceil(self.top + self.rows - 0.5 - 1e-9)
-        for y in range(math.floor(self.top + 0.5 + 1e-9), last_y + 1):
-            for x in range(math.floor(self.left + 0.5 + 1e-9), last_x + 1):
-                yield x, y
+    def cells(self, part: tuple[float, float, float, float] | None = None) -> Iterator[tuple[int, int]]:
+        """Yield the whole-numbered places whose cells are on the screen, row by row.
+
+        `part` (left, top, width, height in px) leaves out cells that do not reach into that part of the view.
+        """
+        x, y, width, height = part or (0.0, 0.0, self.width, self.height)
+        first, last = self.to_place(x, y), self.to_place(x + width, y + height)
+        last_x, last_y = math.ceil(last.x - 0.5 - 1e-9), math.ceil(last.y - 0.5 - 1e-9)
+        for row in range(math.floor(first.y + 0.5 + 1e-9), last_y + 1):
+            for column in range(math.floor(first.x + 0.5 + 1e-9), last_x + 1):
+                yield column, row
 
     def resized(self, width: float, height: float) -> PlaneView:
         """Return the view at another size, its upper left corner kept."""

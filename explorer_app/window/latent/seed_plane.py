@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -30,6 +30,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window import fonts, ink, theme
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.latent.plane_view import PlaneView
+from explorer_app.window.pointer_way import CTRL, SHIFT, PointerWay
 from explorer_app.window.walk import ARROWS
 from gpu_backend import plane_seed
 
@@ -40,6 +41,8 @@ _LOW, _HIGH = 108, 156
 _ASK_MS = 120
 _KEPT_PICTURES = 600
 _KEY_STEP = 0.1
+_RING_PX = 7.5
+"""Radius of the ring."""
 _ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
 
 
@@ -58,6 +61,8 @@ class SeedPlane(QWidget):
         sliders, so that sliding does not make them stale.
     """
 
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "truncation", "classes", "noise")
+
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     thumbnail_wanted = Signal(object, object)
@@ -67,10 +72,11 @@ class SeedPlane(QWidget):
         self._session = Session()
         self._has_model = False
         self._position = Position()
+        self._seed = -1
         self._view = PlaneView(280.0, 140.0)
         self._before: Position | None = None
         self._pressed_at: QPointF | None = None
-        self._last = QPointF()
+        self._way = PointerWay(self._follow, self)
         self._exact = Position()
         self._panning = False
         self._hover: tuple[int, int] | None = None
@@ -82,6 +88,7 @@ class SeedPlane(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all that is below it is painted for the ring
         self.setAccessibleName("Seed plane")
         self.setEnabled(False)
         self.setToolTip(
@@ -168,10 +175,16 @@ class SeedPlane(QWidget):
             self.update()
 
     def _place_ring(self, position: Position, *, recentre: bool = False) -> None:
-        self._position = position
+        before, self._position = self._position, position
+        old = self._ring_area(before)
         self._set_view(self._view.around(position) if recentre else self._view.following(position))
-        self.setAccessibleDescription(f"At seed {plane_seed(position.x, position.y)}")
-        self.update()
+        seed = plane_seed(position.x, position.y)
+        if seed != self._seed:
+            self._seed = seed
+            self.setAccessibleDescription(f"At seed {seed}")
+        if position != before:
+            self.update(old)
+            self.update(self._ring_area(position))
 
     # --- gestures ---------------------------------------------------------------------------------------------------
 
@@ -217,30 +230,31 @@ class SeedPlane(QWidget):
             self._pressed_at = event.position()
         elif event.button() == Qt.MouseButton.MiddleButton:
             self._panning = True
-        self._last = event.position()
+        self._way.begin(event.position())
         self._set_cursor()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Walk, pan, or light the cell under the pointer."""
-        moved = event.position() - self._last
-        self._last = event.position()
-        if self._pressed_at is not None:
-            slow = FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0
-            self._walk(
-                moved.x() * slow / self._view.cell_width,
-                moved.y() * slow / self._view.cell_height,
-                whole=bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier),
-            )
-        elif self._panning:
-            self._set_view(self._view.panned(moved.x(), moved.y()))
+        if self._pressed_at is not None or self._panning:
+            self._way.move(event)
+            return
         place = self._view.to_place(event.position().x(), event.position().y())
         hover = (round(place.x), round(place.y))
         if hover != self._hover:
             self._hover = hover
             self.update()
 
+    def _follow(self, dx: float, dy: float, keys: int) -> None:
+        """Walk or pan a way of the pointer, in px."""
+        if self._pressed_at is not None:
+            slow = FINE if keys & SHIFT else 1.0
+            self._walk(dx * slow / self._view.cell_width, dy * slow / self._view.cell_height, whole=bool(keys & CTRL))
+        elif self._panning:
+            self._set_view(self._view.panned(dx, dy))
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """End the drag."""
+        self._way.flush()
         if self._pressed_at is not None or self._panning:
             self.finish()
 
@@ -340,16 +354,20 @@ class SeedPlane(QWidget):
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QPainterPath()
-        frame.addRoundedRect(QRectF(self.rect()), theme.RADIUS, theme.RADIUS)
-        painter.setClipPath(frame)
+        exposed = QRectF(event.rect())
+        edge = theme.RADIUS
+        if not QRectF(self.rect()).adjusted(edge, edge, -edge, -edge).contains(exposed):
+            painter.fillRect(exposed, QColor(tokens.panel))  # around the rounded corners
+            frame = QPainterPath()
+            frame.addRoundedRect(QRectF(self.rect()), edge, edge)
+            painter.setClipPath(frame)
         painter.fillRect(self.rect(), QColor(tokens.well))
         if not self._has_model:
             painter.setPen(QColor(tokens.dim))
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Open a model to see its seeds")
             painter.end()
             return
-        for x, y in self._view.cells():
+        for x, y in self._view.cells((exposed.x(), exposed.y(), exposed.width(), exposed.height())):
             self._paint_cell(painter, x, y)
         self._paint_ring(painter)
         if self.hasFocus():
@@ -359,6 +377,12 @@ class SeedPlane(QWidget):
             inner = QRectF(self.rect()).adjusted(0.75, 0.75, -0.75, -0.75)
             painter.drawRoundedRect(inner, theme.RADIUS, theme.RADIUS)
         painter.end()
+
+    def _ring_area(self, position: Position) -> QRect:
+        """Return the pixels that the ring covers at a place."""
+        x, y = self._view.to_px(position.x, position.y)
+        reach = _RING_PX + 4.0
+        return QRectF(x - reach, y - reach, 2.0 * reach, 2.0 * reach).toAlignedRect()
 
     def _paint_cell(self, painter: QPainter, x: int, y: int) -> None:
         left, top = self._view.to_px(x - 0.5, y - 0.5)
@@ -382,9 +406,9 @@ class SeedPlane(QWidget):
         centre = QPointF(x, y)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(ink.veil(0.55), 5.0))
-        painter.drawEllipse(centre, 7.5, 7.5)
+        painter.drawEllipse(centre, _RING_PX, _RING_PX)
         painter.setPen(QPen(ink.light(), 2.5))
-        painter.drawEllipse(centre, 7.5, 7.5)
+        painter.drawEllipse(centre, _RING_PX, _RING_PX)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(ink.light())
         painter.drawEllipse(centre, 1.5, 1.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
@@ -28,6 +28,8 @@ class TransformSection(QWidget):
     edited(object, bool)
         `SetTransform`; True once a gesture.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("transform",)
 
     edited = Signal(object, bool)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
@@ -42,6 +42,8 @@ class LayersPanel(QWidget):
     gesture_cancelled()
         Escape ended a drag.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("tap",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()

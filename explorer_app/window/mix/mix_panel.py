@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QImage, QPixmap, QWheelEvent
@@ -66,6 +66,17 @@ class MixPanel(QWidget):
         A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
     """
 
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = (
+        "model",
+        "position",
+        "held",
+        "classes",
+        "truncation",
+        "noise",
+        "mix",
+        "transform",
+    )
+
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     keep_asked = Signal()
@@ -75,6 +86,8 @@ class MixPanel(QWidget):
         super().__init__(parent)
         self.setAccessibleName("Mix")
         self._session = Session()
+        self._is_shown = False
+        """Whether the sources of the session are shown, in the rows of this model."""
         self._resolutions: tuple[int, ...] = ()
         self._pictures: OrderedDict[object, QPixmap] = OrderedDict()
         self.head = GridHead()
@@ -196,11 +209,16 @@ class MixPanel(QWidget):
         self.empty.setText(
             "Open a model to mix its latents" if facts is None else "Add a source, then paint the rows it gives"
         )
+        self._is_shown = False
         self.show_session(self._session)
 
     def show_session(self, session: Session) -> None:
         """Show a session without emitting; a source that is new in it is brought into sight."""
         old, self._session = self._session.mix, session
+        self._ask_later.start()
+        if session.mix is old and self._is_shown:
+            return  # a walk: what the base looks like is shown when it rests
+        self._is_shown = True
         sources = session.mix if self._resolutions else ()
         new = -1
         if len(sources) == len(old) + 1:
@@ -211,7 +229,6 @@ class MixPanel(QWidget):
         self.presets.setEnabled(bool(sources))
         self._show_base()
         self._show_pictures()
-        self._ask_later.start()
         if new >= 0:
             self._content.activate()
             QApplication.sendEvent(self.area, QEvent(QEvent.Type.LayoutRequest))  # the area knows its range
@@ -246,6 +263,7 @@ class MixPanel(QWidget):
     def _ask_for_pictures(self) -> None:
         if not self._resolutions or not self.isVisible():
             return
+        self._show_pictures()
         keys = [self._base_key(), *(self._source_key(source) for source in self._session.mix)]
         for key in reversed(keys):  # what is asked for last is made first
             if key not in self._pictures:

@@ -11,6 +11,9 @@ from PySide6.QtGui import QInputEvent
 _LEAST_DRIFT = 1e-4
 """The system's clock of events may run so much slower than ours, in seconds a second."""
 
+_PAUSE_S = 0.004
+"""Ages are told no more often: a mouse may send a thousand events a second."""
+
 _RESET_S = 10.0
 """Nothing waits this long: the clock of events began anew."""
 
@@ -33,7 +36,7 @@ class InputAge(QObject):
         super().__init__(parent)
         self._clock = clock
         self._quickest_s: float | None = None
-        self._last_s = 0.0
+        self._last_s = float("-inf")
 
     def watch(self, window: QObject | None) -> None:
         """Watch a native window; it may be called again for the same one."""
@@ -42,7 +45,7 @@ class InputAge(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Tell the age of input events; nothing is held back."""
-        if isinstance(event, QInputEvent) and event.timestamp() > 0:
+        if isinstance(event, QInputEvent) and self._clock() - self._last_s >= _PAUSE_S and event.timestamp() > 0:
             self.input_came.emit(self.age_s(event.timestamp() / 1000.0))
         return False
 

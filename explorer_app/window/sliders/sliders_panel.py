@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QStackedWidget, QToolButton, QVBoxLayout, QWidget
@@ -35,6 +35,8 @@ class SlidersPanel(QWidget):
     gesture_cancelled()
         Escape ended a drag.
     """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("sliders",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, QPoint
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
+from tests.helpers.hands import move, press, release
 from tests.helpers.kernel_costs import timed_frame
 from tests.helpers.windows import dock
 
@@ -45,6 +46,30 @@ def test_a_picture_paints_the_canvas_and_nothing_below_it(window: MainWindow, se
     window.canvas.repaint()
     assert seen.counts["Paint", "Canvas"] == 1
     assert seen.counts["Paint", "Workspace"] == seen.counts["Paint", "MainWindow"] == 0
+
+
+def test_a_thousand_events_on_the_canvas_are_one_edit_and_tell_only_what_shows_the_place(
+    window: MainWindow, controller: FakeController, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: Counter[str] = Counter()
+    for name in ("sliders", "layers"):
+        monkeypatch.setattr(getattr(window, name), "show_session", lambda session, name=name: told.update([name]))
+    edits: list[object] = []
+    window.canvas.edited.connect(lambda edit, final: edits.append(edit))
+    middle = window.canvas.rect().center()
+    press(window.canvas, middle)
+    for step in range(1000):
+        move(window.canvas, middle + QPoint(1 + step % 50, 0))
+    assert len(edits) == 1
+    release(window.canvas, middle)
+    assert told == {}
+    assert controller.session.position.x != 0.0
+
+
+def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: Seen) -> None:
+    window.latent.plane.repaint()
+    assert seen.counts["Paint", "SeedPlane"] == 1
+    assert seen.counts["Paint", "DockBody"] == seen.counts["Paint", "LatentPanel"] == 0
 
 
 def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeController, seen: Seen) -> None:

@@ -365,6 +365,7 @@ def test_the_hint_is_told_whole_or_not_at_all(panel):
             panel.layout().activate()
             assert panel.hint.text() in ("", "drag to walk", "holding a picture", "held")
             assert panel.hint.fontMetrics().horizontalAdvance(panel.hint.text()) <= max(panel.hint.width(), 0)
+    panel.class_button.setText("Class ▾")
     panel.edits.show(Session())
     panel.resize(420, 520)
     panel.layout().activate()

@@ -1,0 +1,91 @@
+"""Which widgets are told of a session: those on show whose part of it changed. Others catch up when they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+from explorer_app.session.session import Session
+
+
+class SessionView(Protocol):
+    """A widget that shows some fields of a session and edits them."""
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]]
+    """Names of the fields of `Session` that it needs."""
+
+    edited: Any
+    """A signal of an Edit, and whether it is the last one of a gesture."""
+
+    def show_session(self, session: Session) -> None:
+        """Show a session, without emitting."""
+        ...
+
+
+class SessionViews:
+    """Hands a session to widgets.
+
+    A widget that has emitted an edit is told of the next session in any case, hidden or not: what it shows may be what
+    the hand wanted and not what became of it.
+    """
+
+    def __init__(self, views: Iterable[SessionView] = ()) -> None:
+        self._session: Session | None = None
+        self._views: list[SessionView] = []
+        self._shown: dict[SessionView, Session] = {}
+        """What each widget was told last; a widget without an entry is told in any case."""
+        self._hidden: set[SessionView] = set()
+        self._ahead: set[SessionView] = set()
+        """Those that have emitted an edit since they were told."""
+        for view in views:
+            self.add(view)
+
+    def add(self, view: SessionView) -> None:
+        """Tell a widget from now on, at once if there is a session."""
+        self._views.append(view)
+        view.edited.connect(partial(self._edited, view))
+        self._tell(view)
+
+    def show(self, session: Session) -> None:
+        """Tell the widgets that are on show, if their part of the session is another one."""
+        self._session = session
+        for view in self._views:
+            if view not in self._hidden or view in self._ahead:
+                self._tell(view)
+
+    def refresh(self, session: Session) -> None:
+        """Tell all widgets on show, and all others when they are shown: another model is open."""
+        self._shown.clear()
+        self.show(session)
+
+    def set_on_show(self, view: SessionView, on: bool) -> None:
+        """Take note of whether somebody sees a widget; one that comes into sight catches up."""
+        if on:
+            self._hidden.discard(view)
+            self._tell(view)
+        else:
+            self._hidden.add(view)
+
+    def _edited(self, view: SessionView, _edit: object, _is_final: bool) -> None:
+        self._ahead.add(view)
+
+    def _tell(self, view: SessionView) -> None:
+        session = self._session
+        if session is None:
+            return
+        before = self._shown.get(view)
+        is_behind = before is None or _differ(before, session, view.SESSION_PARTS)
+        if not is_behind and view not in self._ahead:
+            return
+        self._ahead.discard(view)
+        self._shown[view] = session
+        view.show_session(session)
+
+
+def _differ(before: Session, after: Session, parts: tuple[str, ...]) -> bool:
+    for part in parts:
+        old, new = getattr(before, part), getattr(after, part)
+        if old is not new and old != new:
+            return True
+    return False
