@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 
 from gpu_backend.bench.plots import draw_plots
-from gpu_backend.bench.report import Report, from_json, to_json
-from gpu_backend.errors import RequestError
+from gpu_backend.bench.report import Report, to_json
 from gpu_backend.result_folder import make_folder
 from gpu_backend.run_facts import plots_problem
 from gpu_backend.whole_file import write_whole
@@ -59,22 +58,3 @@ def csv_text(report: Report) -> str:
     for item in report.skipped:
         writer.writerow([item.what] + [""] * (len(_COLUMNS) - 1) + [item.reason])
     return text.getvalue()
-
-
-def read_report(path: Path) -> Report:
-    """Return the report of a JSON file.
-
-    Raises
-    ------
-    RequestError
-        If it is none.
-    """
-    try:
-        fields = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise RequestError(
-            f"The file must be JSON of a benchmark, but {path.name} cannot be read.", str(error)
-        ) from None
-    if not isinstance(fields, dict):
-        raise RequestError(f"The file must be JSON of a benchmark, but {path.name} holds something else.")
-    return from_json(fields)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpu_backend.bench import look
 from gpu_backend.bench.cases import PEERS
-from gpu_backend.bench.report import NO_GRAPH, OURS, KernelCost, Measurement, Report
+from gpu_backend.bench.report import NO_GRAPH, OURS, KernelCost, Measurement, Report, read_report
 from gpu_backend.bench.table import number, rate as words
 from gpu_backend.whole_file import write_whole
 
@@ -228,8 +228,6 @@ def _title(report: Report, what: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Draw the plots of a JSON file again, beside it."""
-    from gpu_backend.bench.files import read_report
-
     path = Path(arguments[0])
     for made in draw_plots(read_report(path), path.parent):
         sys.stdout.write(f"{made}\n")

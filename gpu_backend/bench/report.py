@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from gpu_backend.errors import RequestError
@@ -224,3 +226,22 @@ def _read(kind: Any, value: Any) -> Any:
     if origin in (types.UnionType, typing.Union):
         return None if value is None else _read(arguments[0], value)
     return value
+
+
+def read_report(path: Path) -> Report:
+    """Return the report of a JSON file.
+
+    Raises
+    ------
+    RequestError
+        If it is none.
+    """
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"The file must be JSON of a benchmark, but {path.name} cannot be read.", str(error)
+        ) from None
+    if not isinstance(fields, dict):
+        raise RequestError(f"The file must be JSON of a benchmark, but {path.name} holds something else.")
+    return from_json(fields)

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
-from gpu_backend.cuda.probe import FoundGpu
+
+@dataclass(frozen=True, slots=True)
+class FoundGpu:
+    """A GPU as the driver describes it."""
+
+    index: int
+    name: str
+    capability: tuple[int, int]
+    memory_nbytes: int
+    multiprocessors: int
+    shared_nbytes_per_block_optin: int
+    l2_nbytes: int
+    uuid: str
+    threads_per_multiprocessor: int = 2048
+    clock_khz: int = 0
+    memory_clock_khz: int = 0
+    memory_bus_bits: int = 0
 
 
 class InstalledSystem:

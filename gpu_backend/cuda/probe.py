@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from gpu_backend.cuda.installed_system import FoundGpu, InstalledSystem
 from gpu_backend.errors import DeviceError
 
 _NEEDED_CUDA = (13, 0)
@@ -80,24 +81,6 @@ class Probe:
     nvrtc: str
 
 
-@dataclass(frozen=True, slots=True)
-class FoundGpu:
-    """A GPU as the driver describes it."""
-
-    index: int
-    name: str
-    capability: tuple[int, int]
-    memory_nbytes: int
-    multiprocessors: int
-    shared_nbytes_per_block_optin: int
-    l2_nbytes: int
-    uuid: str
-    threads_per_multiprocessor: int = 2048
-    clock_khz: int = 0
-    memory_clock_khz: int = 0
-    memory_bus_bits: int = 0
-
-
 class System(Protocol):
     """What the probe asks. Nothing but NVRTC is asked once the driver did not start."""
 
@@ -138,8 +121,6 @@ def probe() -> Probe:
 
 @functools.cache
 def _probe_once() -> Probe:
-    from gpu_backend.cuda.installed_system import InstalledSystem
-
     return probe_system(InstalledSystem(), patience_s=_PATIENCE_S)
 
 

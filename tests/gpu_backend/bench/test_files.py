@@ -9,7 +9,8 @@ import pytest
 
 from gpu_backend import run_facts
 from gpu_backend.bench import files, plots
-from gpu_backend.bench.files import csv_text, read_report, write_files
+from gpu_backend.bench.files import csv_text, write_files
+from gpu_backend.bench.report import read_report
 from gpu_backend.errors import RequestError
 from tests.gpu_backend.bench.made_up import made_up_report
 

@@ -10,8 +10,7 @@ import torch
 
 from gpu_backend.bench import suite
 from gpu_backend.bench.command import main
-from gpu_backend.bench.files import read_report
-from gpu_backend.bench.report import NO_GRAPH, OURS
+from gpu_backend.bench.report import NO_GRAPH, OURS, read_report
 from gpu_backend.bench.stopwatch import SPENT, STOPPED
 from gpu_backend.bench.torch_side import arithmetic, cuda_problem
 from gpu_backend.device import DeviceFacts

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda import probe as probe_module
-from gpu_backend.cuda.probe import FoundGpu, Probe, compile_capability, probe_system
+from gpu_backend.cuda.installed_system import FoundGpu
+from gpu_backend.cuda.probe import Probe, compile_capability, probe_system
 
 _KNOWN = (75, 80, 86, 89, 90, 100, 120)
 _H200 = FoundGpu(0, "NVIDIA H200", (9, 0), 140 << 30, 132, 232448, 50 << 20, "GPU-0")
