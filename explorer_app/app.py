@@ -207,6 +207,8 @@ class App:
         self.messages = messages
         self._bridge = MessageBridge(messages)
         self._bridge.install()
+        backend = backend or Backend()
+        self._preparation = ProcessorPreparation(backend)
         try:
             self.settings = Settings(places.settings, messages)
             qt.setApplicationName("latentloom")
@@ -216,8 +218,6 @@ class App:
             fonts.use(self.settings.values.font)
             theme.apply(qt, self.settings.values.theme)
             choice = preferred_choice(self.settings, device, precision)
-            backend = backend or Backend()
-            self._preparation = ProcessorPreparation(backend)
             if may_need_processor(self.settings, choice):
                 self._preparation.preload()
             self._renders = RenderThread(backend, choice)
@@ -236,6 +236,7 @@ class App:
             start_times.mark(start_times.BUILT)
             self._collector = Collector()
         except BaseException:
+            self._preparation.close()  # a process that ends while it loads a library crashes
             self._bridge.remove()
             raise
 
@@ -244,6 +245,7 @@ class App:
         from PySide6.QtCore import QTimer
 
         self._collector.start()
+        self.controller.bring_back(*_model_and_document(file))
         self.window.show_restored()
         start_times.mark(start_times.SHOWN)
         QTimer.singleShot(0, self.window, lambda: self._begin(file))
@@ -264,8 +266,13 @@ class App:
         if self._is_closed:
             return
         self._preparation.import_now()
-        is_document = file is not None and file.suffix.lower() in _DOCUMENTS
-        self.controller.start(model=None if is_document else file, document=file if is_document else None)
+        self.controller.start(*_model_and_document(file))
+
+
+def _model_and_document(file: Path | None) -> tuple[Path | None, Path | None]:
+    """Return the file of the command line as what it is by its name: a model, or a session or picture."""
+    is_document = file is not None and file.suffix.lower() in _DOCUMENTS
+    return (None, file) if is_document else (file, None)
 
 
 def _mark_picture(frame: Frame) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from PIL import Image
 
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.cli.demo import SEEDS
+from explorer_app.controller import adapt
+from explorer_app.controller.known_model import known_from_json
+from explorer_app.controller.last_start import SHIPPED_MODEL, SHIPPED_PICTURE
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import Latent, Point, Recipe, Renderer, RenderRequest, Truncation, read_model
 from gpu_backend.model.safetensors_file import KEY
@@ -128,3 +134,16 @@ def test_the_first_directions_change_the_picture(renderer: Renderer) -> None:
     for index in range(4):
         moved = renderer.synthesize(ws + renderer.directions.reach[index] / 2 * renderer.directions.vectors[index])
         assert np.abs(moved - base).mean() > 0.02, index
+
+
+def test_what_the_first_start_shows_before_the_model_is_read_is_what_the_model_then_gives(renderer: Renderer) -> None:
+    known = known_from_json(MODEL.with_suffix(SHIPPED_MODEL).read_bytes()).at(MODEL)
+    assert known is not None, "run packaging/make_first_start.py"
+    facts, directions = renderer.facts, renderer.directions
+    assert known.facts == replace(facts, path=str(MODEL)), "run packaging/make_first_start.py"
+    assert known.directions.names == directions.names
+    session = adapt(GoToSeed(BUNDLED_SEED).apply(Session()), facts).session
+    live = renderer.render(resolve(session)).to_rgb().astype(np.float64)
+    with Image.open(MODEL.with_suffix(SHIPPED_PICTURE)) as image:
+        stored = np.asarray(image.convert("RGB"), dtype=np.float64)
+    assert np.abs(live - stored).mean() < 4.0, "run packaging/make_first_start.py"

@@ -69,6 +69,11 @@ class Autosave(QObject):
         self._timer.setInterval(SAVE_AFTER_MS)
         self._timer.timeout.connect(self.flush)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that this window alone writes into, once `load` was called; None where nothing is kept."""
+        return None if self._folder is None else self._folder.path
+
     def load(self) -> Session | None:
         """Return the last session, None if there is none or it is broken; begin to read history and kept sessions."""
         self._folder = self._claimed()

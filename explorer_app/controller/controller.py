@@ -9,9 +9,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.device_desk import may_need_processor
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.file_control import FileControl
+from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.restoring import Restoring, difference
 from explorer_app.rendering.news import (
     ExportAdvanced,
@@ -27,7 +29,7 @@ from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, MoveTo
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from explorer_app.session.storage import LabelledSessions, SessionFile
-from gpu_backend import MAX_KEPT, SEED_COUNT, RecipeBudget, RenderRequest, RequestError, spend_latent
+from gpu_backend import MAX_KEPT, SEED_COUNT, ModelFacts, RecipeBudget, RenderRequest, RequestError, spend_latent
 
 _DRIFT = "drift"
 """The source of the edits of drifting."""
@@ -61,11 +63,14 @@ class Controller(FileControl):
         self._random = random.Random()
         self._said: set[str] = set()
         self._is_closed = False
+        self._is_back = False
+        self._last_model = ModelReference()
         self._documents = Documents(
             self._editor, self._models, self._exports, self._autosave, self._worker, self._messages, self._apply
         )
         self._preview.frame_changed.connect(self._frame_arrived)
         self._models.failed.connect(self._model_failed)
+        self._models.withdrawn.connect(self._model_withdrawn)
         self._autosave.kept_merged.connect(self._take_kept)
         self._autosave.history_loaded.connect(self._take_history)
         self._drift.moved.connect(self._drifted)
@@ -78,15 +83,34 @@ class Controller(FileControl):
 
         `document` is a session or a picture to open on top of it.
         """
-        last = self._autosave.load()
-        self._editor.begin(last or Session())
+        self.bring_back(model, document)
         self._renders.start()
-        self._tell()
         self._preview.set_measuring(self._settings.values.performance_visible)
         if document is not None:
             self.open_file(document)
         if self._models.loading is None:
-            self._models.open_first(model, last.model if last is not None else ModelReference())
+            self._models.open_first(model, self._last_model)
+
+    def bring_back(self, model: Path | None = None, document: Path | None = None) -> None:
+        """Bring back the last session, the last picture, and what is known of the model before its file is read.
+
+        `start` does it too; before the window is shown, it opens with a picture and with controls that work. The second
+        call does nothing. Parameters are those of `start`.
+        """
+        if self._is_back:
+            return
+        self._is_back = True
+        last = self._autosave.load()
+        self._editor.begin(last or Session())
+        if last is not None:
+            self._last_model = last.model
+        path = self._models.first_path(model, self._last_model) if document is None else None
+        folder = self._autosave.folder
+        known, self._stored_picture = self._last_start.load(folder, path, has_session=last is not None)
+        if known is not None:
+            self._expect(known)
+        else:
+            self._tell()
 
     def close(self) -> None:
         """Save the session, stop everything that runs and wait for it to end. May be called twice."""
@@ -98,6 +122,7 @@ class Controller(FileControl):
         self._live.stop()
         self._preview.close()
         self._models.close()
+        self._last_start.flush()
         self._save_now()  # before the wait for the device, which may be long
         self._renders.close()
         self._exports.close()
@@ -271,8 +296,10 @@ class Controller(FileControl):
         self._said.discard("render")
         for warning in self.frame.warnings if self.frame else ():
             self._say_once(warning)
+        self._stored_picture = None
         self.frame_changed.emit()
         self._live.frame_shown()
+        self._last_start.frame_arrived()
 
     def _say_once(self, sentence: str) -> None:
         if sentence not in self._said:
@@ -314,7 +341,35 @@ class Controller(FileControl):
             case _:
                 self._take_engine_news(news)
 
+    def _expect(self, known: KnownModel) -> None:
+        """Go on with the model of the last start before it is open: what is asked for is answered when it is."""
+        self._models.expect(known)
+        self._preview.show_model(
+            known.facts,
+            is_gpu=not may_need_processor(self._settings, self.devices.choice),
+            has_picture=self._stored_picture is not None,
+        )
+        self.model_changed.emit()
+        self._fit_session(known.facts, None)
+
+    @Slot()
+    def _model_withdrawn(self) -> None:
+        self._stored_picture = None
+        self._preview.show_no_model()
+        self.model_changed.emit()
+
     def _model_opened(self, news: ModelOpened) -> None:
+        self._last_start.remember_model(news.facts, news.directions)
+        if self._models.is_expected(news):
+            self._models.take_opened(news)
+            self._devices.take_opened(news)
+            self._preview.show_device(self.devices.is_on_gpu)
+            for warning in news.facts.warnings:
+                self._say_once(warning)
+            restoring = self._documents.take_waiting()
+            if restoring is not None:
+                self._apply(restoring)
+            return
         before = self.facts
         self._thumbnails.clear()
         self._said.clear()
@@ -335,16 +390,20 @@ class Controller(FileControl):
             self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
             self._show()
             return
+        self._fit_session(news.facts, before)
+
+    def _fit_session(self, facts: ModelFacts, before: ModelFacts | None) -> None:
+        """Fit the session to a model, say what had to change, and show it."""
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
-        fitted = adapt(former, news.facts, before.usual_cutoff if before is not None and is_of_before else None)
-        if former.model.model_id in ("", news.facts.model_id):
+        fitted = adapt(former, facts, before.usual_cutoff if before is not None and is_of_before else None)
+        if former.model.model_id in ("", facts.model_id):
             self._editor.amend(fitted.session)
         else:
             self._editor.set_transient(fitted.session)
-            self._editor.commit(f"Open {news.facts.name}")
+            self._editor.commit(f"Open {facts.name}")
         if fitted.changes:
-            self._messages.info(f"The session was fitted to {news.facts.name}: {', '.join(fitted.changes)}.")
+            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
         self._show()
 
     @Slot()

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.progress import Loading
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
@@ -31,6 +32,8 @@ class ModelDesk(QObject):
     loading_changed = Signal()
     failed = Signal()
     """A model was refused; what is open stays."""
+    withdrawn = Signal()
+    """The model of the last start does not come."""
     recent_models_changed = Signal()
 
     def __init__(
@@ -55,6 +58,8 @@ class ModelDesk(QObject):
         self._bundled = bundled_model
         self._loading: Loading | None = None
         self._opened: ModelOpened | None = None
+        self._expected: KnownModel | None = None
+        """The model of the last start, on its way in: what is known of it counts until it is open."""
         self._followed = ""
         """Path of the model that a step of the history led to last."""
         loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
@@ -66,13 +71,20 @@ class ModelDesk(QObject):
 
     @property
     def facts(self) -> ModelFacts | None:
-        """The model that is open."""
-        return self._opened.facts if self._opened else None
+        """The model that is open, or that was open the last time and is on its way in."""
+        opened = self._opened or self._expected
+        return opened.facts if opened else None
 
     @property
     def directions(self) -> DirectionsLike | None:
         """Its directions."""
-        return self._opened.directions if self._opened else None
+        opened = self._opened or self._expected
+        return opened.directions if opened else None
+
+    @property
+    def is_expecting(self) -> bool:
+        """Whether the model is known, but not open yet."""
+        return self._opened is None and self._expected is not None
 
     @property
     def is_bundled(self) -> bool:
@@ -89,23 +101,36 @@ class ModelDesk(QObject):
         self._show(Loading(str(path), 0, 0, "Reading"))
         self._loader.start(path)
 
+    def first_path(self, path: Path | None, last: ModelReference) -> Path | None:
+        """Return which file `open_first` opens."""
+        return path or self._last_path(last) or self._bundled
+
+    def expect(self, known: KnownModel) -> None:
+        """Take what is known of the model that is opened first as if it were open."""
+        self._expected = known
+
+    def is_expected(self, news: ModelOpened) -> bool:
+        """Return whether what was opened is just what was known of it before."""
+        known = self._expected
+        if self._opened is not None or known is None or known.facts != news.facts:
+            return False
+        ours, its = known.directions, news.directions
+        return (ours.names, ours.reach, ours.rows, ours.centre) == (its.names, its.reach, its.rows, its.centre)
+
     def open_first(self, path: Path | None, last: ModelReference) -> None:
         """Open the model to start with: `path`, that of the last session, the last one, or the bundled one.
 
         A model that is not where it was gets a message.
         """
-        place, name = self._settings.values.last_model, last.name
-        if path is None and last.model_id:
-            path = self.known_path(last)
-        elif path is None and place:
-            path, name = Path(place) if Path(place).is_file() else None, Path(place).stem
-        is_lost = path is None and (last.model_id or place)
+        place = self._settings.values.last_model
+        name = last.name if last.model_id else Path(place).stem
+        is_lost = path is None and (last.model_id or place) and self._last_path(last) is None
         if is_lost and (self._bundled is None or name != self._bundled.stem):
             self._messages.warning(
                 f"The model {name or 'of the last session'} is not where it was, so another is shown; "
                 "open it from where it is now."
             )
-        self.open(path)
+        self.open(self.first_path(path, last))
 
     def known_path(self, model: ModelReference, beside: Path | None = None) -> Path | None:
         """Return where a model may be by what is known of it; its SHA-256 is certain only once it is read.
@@ -147,6 +172,7 @@ class ModelDesk(QObject):
         """Give up what is on its way in."""
         self._loader.cancel()
         self._renders.cancel_opening()
+        self._expect_no_more()
         self._show(None)
 
     def close(self) -> None:
@@ -157,7 +183,7 @@ class ModelDesk(QObject):
 
     def take_opened(self, news: ModelOpened) -> None:
         """A renderer is ready."""
-        self._opened = news
+        self._opened, self._expected = news, None
         facts = news.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
@@ -189,6 +215,7 @@ class ModelDesk(QObject):
 
     def _refuse(self, path: Path, error: BaseException) -> None:
         self._messages.exception(error)
+        self._expect_no_more()
         if not path.exists():
             self._settings.forget_model(str(path))
             self.recent_models_changed.emit()
@@ -197,6 +224,18 @@ class ModelDesk(QObject):
         else:
             self._show(None)
             self.failed.emit()
+
+    def _last_path(self, last: ModelReference) -> Path | None:
+        """Return where the model of the last session is, else the last one; None where it is not any more."""
+        if last.model_id:
+            return self.known_path(last)
+        place = self._settings.values.last_model
+        return Path(place) if place and Path(place).is_file() else None
+
+    def _expect_no_more(self) -> None:
+        if self.is_expecting:
+            self._expected = None
+            self.withdrawn.emit()
 
     def _show(self, loading: Loading | None) -> None:
         if loading != self._loading:

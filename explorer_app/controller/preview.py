@@ -72,14 +72,21 @@ class Preview(QObject):
         """The newest frame."""
         return self._frame
 
-    def show_model(self, facts: ModelFacts, *, is_gpu: bool = False) -> None:
-        """Ask for pictures of another model from now on; the last frame stays until its first."""
+    def show_model(self, facts: ModelFacts, *, is_gpu: bool = False, has_picture: bool = False) -> None:
+        """Ask for pictures of another model from now on; the last frame stays until its first.
+
+        With `has_picture` a stored picture is on the screen, which a draft would only blur.
+        """
         self._facts = facts
-        self._is_new = True
+        self._is_new = not has_picture
         self._colours.clear()
         self._asked = self._measured = None
         self._measure_next = False
         self.show_device(is_gpu)
+
+    def show_no_model(self) -> None:
+        """Ask for nothing until there is a model."""
+        self._facts = self._asked = None
 
     def show_device(self, is_gpu: bool) -> None:
         """Another device renders, with costs of its own; it renders what was asked for last without being asked."""

@@ -17,6 +17,7 @@ from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_desk import ExportDesk
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_desk import ModelDesk
 from explorer_app.controller.preview import Preview
@@ -38,6 +39,8 @@ from explorer_app.settings import RecentModel, Settings
 from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QImage
+
     from gpu_backend import Comparison, RenderOptions
 
 
@@ -96,6 +99,8 @@ class ControllerState(QObject):
         self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)
+        self._stored_picture: QImage | None = None
+        self._last_start = LastStart(bundled_model, self._worker, self._full_picture, parent=self)
         self._thumbnails = ThumbnailDesk(renders, messages, self._shown, parent=self)
         self._told_history = self._editor.history
         self._live = LiveUpdates(self._ask_live, self._tell_session, parent=self)
@@ -107,6 +112,12 @@ class ControllerState(QObject):
         self._models.recent_models_changed.connect(self.recent_models_changed)
         self._exports.changed.connect(self.export_changed)
         self._connect()
+
+    def _full_picture(self) -> Frame | None:
+        """Return the picture on the screen, if it is one to show first the next time."""
+        frame = self.frame
+        is_whole = frame is not None and not frame.is_draft and frame.tap is None and not frame.has_alpha
+        return frame if is_whole else None
 
     def _connect(self) -> None:
         """Make and connect what decides."""
@@ -124,8 +135,13 @@ class ControllerState(QObject):
         return self._preview.frame
 
     @property
+    def stored_picture(self) -> QImage | None:
+        """The picture of the last start, or of a first session, to show until the first frame; None afterwards."""
+        return self._stored_picture
+
+    @property
     def facts(self) -> ModelFacts | None:
-        """The model that is open."""
+        """The model that is open, or that was open the last time and is on its way in."""
         return self._models.facts
 
     @property

@@ -122,6 +122,14 @@ class Canvas(QWidget):
         if _caption_key(frame) != _caption_key(before):
             self.update(self.caption.rect().toAlignedRect())
 
+    def show_stored(self, image: QImage | None) -> None:
+        """Show a stored picture until the first frame; None takes it away."""
+        if self._frame is None:
+            self._image, self._small = image, None
+            if image is not None and self._size is None:
+                self._size = (image.width(), image.height())
+            self.update()
+
     def show_session(self, session: Session) -> None:
         """Take over where the person is on the plane; a glide ends if something else has moved there."""
         self._session = session
@@ -227,7 +235,7 @@ class Canvas(QWidget):
         if event.button() == Qt.MouseButton.MiddleButton or (is_left and self.is_ready_to_pan):
             self._pan_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        elif is_left and self._frame is not None:
+        elif is_left and self._image is not None:
             self._walk = Walk(self._session.position)
             self._way.begin(event.position())
             self._keys.clear()
@@ -268,7 +276,7 @@ class Canvas(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom at the pointer."""
         steps = event.angleDelta().y() / 120
-        if steps and self._frame is not None:
+        if steps and self._image is not None:
             ratio = self.devicePixelRatioF()
             stage = self._stage()
             at = event.position() * ratio - stage.topLeft()
@@ -292,7 +300,7 @@ class Canvas(QWidget):
             self.transform.leave()
         elif key == Qt.Key.Key_Escape and self._session.tap is not None:
             self._show_picture()
-        elif key in ARROWS and self._frame is not None:
+        elif key in ARROWS and self._image is not None:
             self._key_walk(event)
         else:
             super().keyPressEvent(event)

@@ -266,6 +266,7 @@ class MainWindow(QMainWindow):
         self._courier.renew()
         self.canvas.show_model(facts)
         self.canvas.show_frame(controller.frame)
+        self.canvas.show_stored(controller.stored_picture)
         self.layers.show_frame(controller.frame)
         for panel in self._session_panels:
             panel.show_model(facts, directions)
@@ -313,7 +314,10 @@ class MainWindow(QMainWindow):
     def _show_state(self) -> None:
         """Decide what lies over the canvas."""
         loading, facts, frame = self._controller.loading, self._controller.facts, self._controller.frame
-        if loading is not None:
+        stored = self._controller.stored_picture
+        if stored is not None and facts is not None and (loading is None or loading.path == facts.path):
+            self.state.show_nothing()  # the status bar says how far the model is
+        elif loading is not None:
             self._error = None
             self.state.show_loading(Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share)
         elif self._error is not None and facts is None:
@@ -355,7 +359,7 @@ class MainWindow(QMainWindow):
         there = {
             "model": controller.facts is not None,
             "transform": controller.facts is not None and controller.facts.has_transform,
-            "picture": controller.frame is not None,
+            "picture": controller.frame is not None or controller.stored_picture is not None,
             "undo": history.can_undo,
             "redo": history.can_redo,
             "exporting": controller.export is not None,

@@ -29,7 +29,8 @@ class Desk:
         self.now_s = 0.0
         self._qtbot = qtbot
         for name in ("cats", "dogs", "birds"):
-            (folder / f"{name}.pkl").write_text("a model")
+            if not self.path(name).exists():  # one that is written again is another file
+                self.path(name).write_text("a model")
         self.bundled: Path | None = self.path("cats")
         self.bundled_seed = 0
         self.settings = Settings(folder / "settings.json", messages)

@@ -152,6 +152,7 @@ class FakeController(QObject):
         self.session = Session()
         self.history = History()
         self.frame: Frame | None = None
+        self.stored_picture: Any = None
         self.facts: ModelFacts | None = None
         self.directions: FakeDirections | None = None
         self.devices = DeviceState(devices=(FakeDevice(),))

@@ -295,7 +295,7 @@ def fake_model(path: Path, *, has_transform: bool = False, **options: Any) -> Mo
     """A small network that says it came from this path; other paths give other models."""
     model = make_stylegan2(**{"resolution": 128, "channel_max": 2, **options})
     facts = replace(model.facts, path=str(path), name=path.stem, model_id=f"sha of {path.name}")
-    facts = replace(facts, has_transform=has_transform)
+    facts = replace(facts, has_transform=has_transform, nbytes=path.stat().st_size if path.is_file() else 0)
     return replace(model, facts=facts)
 
 

@@ -373,34 +373,3 @@ def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_desk: D
     again.until(lambda: len(again.controller.history.kept) == 2)
     again.close()
     assert len(load_session_file(Path(again.state / "kept.loom")).kept) == 2
-
-
-def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_desk: Desk):
-    desk = open_desk
-    desk.open("dogs")
-    change(desk)
-    wanted = desk.controller.session
-    write_picture(desk.folder / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
-    moved = desk.folder / "elsewhere"
-    moved.mkdir()
-    desk.open("birds")
-    desk.path("dogs").rename(moved / "dogs.pkl")
-    desk.controller.open_picture(desk.folder / "dog.png")
-    desk.until(lambda: said(desk, "birds shows it differently until you open dogs"))
-    desk.controller.edit(GoToSeed(3))
-    desk.controller.open_model(moved / "dogs.pkl")
-    desk.until(lambda: desk.controller.session == wanted)
-
-
-def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_desk: Desk):
-    desk = open_desk
-    desk.open("dogs")
-    wanted = desk.controller.session
-    friend = desk.folder / "from a friend"
-    friend.mkdir()
-    write_picture(friend / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
-    desk.path("dogs").rename(friend / "dogs.pkl")
-    desk.open("birds")
-    desk.controller.open_picture(friend / "dog.png")
-    desk.until(lambda: desk.controller.facts and desk.controller.facts.path == str(friend / "dogs.pkl"))
-    desk.until(lambda: desk.controller.session == wanted)

@@ -1,0 +1,151 @@
+"""A window opens with the picture and the controls of the last start, before anything is read or rendered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QColor, QImage
+
+from explorer_app.controller.known_model import KnownModel, known_from_json, known_to_json
+from explorer_app.controller.last_start import MODEL_NAME, PICTURE_NAME
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.session import Position
+from gpu_backend import LayerFacts
+from tests.helpers.desk import Desk
+from tests.helpers.fake_renderer import Library
+
+
+def known_of(desk: Desk) -> KnownModel:
+    return known_from_json((desk.state / MODEL_NAME).read_bytes())
+
+
+@pytest.fixture
+def second(desk: Desk) -> Iterator[Desk]:
+    """The second start, after a first one that ended on seed 7; nothing is opened yet."""
+    desk.start()
+    desk.controller.edit(GoToSeed(7))
+    desk.rest()
+    again = desk.reopened()
+    again.library = Library()
+    again.engine.gate.shut()
+    again.library.gate.shut()
+    yield again
+    again.close()
+
+
+def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer_made(second: Desk) -> None:
+    second.controller.bring_back()
+    assert second.controller.facts is not None
+    assert second.controller.facts.name == "cats"
+    assert second.controller.directions is not None
+    assert second.controller.directions.names == known_of(second).directions.names
+    assert second.x == 7.0
+    picture = second.controller.stored_picture
+    assert picture is not None
+    assert not picture.isNull()
+    assert second.library.read == []
+    assert second.engine.made == []
+
+
+def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(second: Desk) -> None:
+    second.controller.bring_back()
+    second.controller.edit(GoToSeed(9))
+    second.engine.gate.open()
+    second.library.gate.open()
+    second.start()
+    assert second.x == 9.0
+    assert second.labels[-1] == "Go to seed"
+    assert second.controller.stored_picture is None
+
+
+def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second: Desk) -> None:
+    second.engine.gate.open()
+    second.library.gate.open()
+    second.start()
+    QCoreApplication.processEvents()
+    full = [request for request in second.engine.requests if request.resolution is None and request.tap is None]
+    assert len([request for request in full if request == second.frames[-1].request]) == 1
+    assert second.heard.count("model") == 1
+
+
+def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bundled_model(desk: Desk) -> None:
+    desk.start()
+    desk.close()
+    known = replace(known_of(desk), mtime_ns=0)
+    desk.path("cats").with_suffix(".start.json").write_bytes(known_to_json(known))
+    image = QImage(16, 16, QImage.Format.Format_RGB32)
+    image.fill(QColor("red"))
+    image.save(str(desk.path("cats").with_suffix(".start.jpg")))
+    first = Desk(desk.folder, desk._qtbot, desk.messages)
+    first.state = desk.folder / "nothing yet"
+    first.bundled_seed = 38
+    first.controller.bring_back()
+    first.close()
+    assert first.controller.stored_picture is not None
+    assert first.controller.stored_picture.pixelColor(8, 8).red() > 200
+    assert first.controller.facts is not None
+    assert first.controller.session.position == Position(38.0, 0.0)
+
+
+def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second: Desk) -> None:
+    path = second.path("cats")
+    path.write_bytes(path.read_bytes() + b" ")
+    second.controller.bring_back()
+    assert second.controller.facts is None
+    assert second.controller.stored_picture is None
+
+
+def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(second: Desk) -> None:
+    stat = second.path("cats").stat()
+    second.path("cats").write_bytes(b"broken")
+    known = replace(known_of(second), mtime_ns=0)
+    known = replace(known, facts=replace(known.facts, nbytes=second.path("cats").stat().st_size))
+    (second.state / MODEL_NAME).write_bytes(known_to_json(known))
+    assert stat.st_size != known.facts.nbytes
+    second.library.gate.open()
+    second.controller.start()
+    assert second.controller.facts is not None
+    second.until(lambda: second.controller.loading is None)
+    assert second.controller.facts is None
+    assert second.controller.stored_picture is None
+    assert "cats.pkl is broken." in second.said()[-1]
+
+
+def test_another_file_on_the_command_line_gets_neither_facts_nor_picture_of_the_last_one(second: Desk) -> None:
+    second.controller.bring_back(second.path("dogs"))
+    assert second.controller.facts is None
+    assert second.controller.stored_picture is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"{}", b'{"version": 1}', b"\xff", b'{"version": 99}', b"[" * 100_000])
+def test_a_damaged_file_costs_nothing_but_a_moment(second: Desk, damage: bytes) -> None:
+    (second.state / MODEL_NAME).write_bytes(damage)
+    (second.state / PICTURE_NAME).write_bytes(b"no picture")
+    before = second.said()
+    second.controller.bring_back()
+    assert second.controller.facts is None
+    assert second.said() == before
+
+
+def test_what_is_known_comes_back_as_it_was_and_nothing_else_is_read(desk: Desk, tmp_path: Path) -> None:
+    desk.start()
+    desk.close()
+    known = known_of(desk)
+    known = replace(known, facts=replace(known.facts, layers=(LayerFacts("b4.conv1", 8, 4),), conv_clamp=256.0))
+    assert known_from_json(known_to_json(known)) == known
+    document = json.loads(known_to_json(known))
+    for change in (
+        {"resolution": "256"},
+        {"layers": [{"name": 1}]},
+        {"more": 1},
+        {"conv_clamp": "x"},
+        {"warnings": "x"},
+    ):
+        broken = {**document, "facts": {**document["facts"], **change}}
+        with pytest.raises(ValueError):  # noqa: PT011 - any of its words will do
+            known_from_json(json.dumps(broken).encode())
