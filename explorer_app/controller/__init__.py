@@ -14,6 +14,7 @@
     Documents       sessions and pictures from files and into files               documents.py, restoring.py
     ExportDesk      one sequence on its way out, pictures in between              export_desk.py
     Autosave        the last session comes back                                   autosave.py
+    LastStart       the last picture, and what is known of its model              last_start.py, known_model.py
 """
 
 from explorer_app.controller.adapting import adapt
