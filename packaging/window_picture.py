@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
-from explorer_app.session.edits import AddSource, Edit, GoToSeed, MoveTo, SetSlider, SetTruncation  # noqa: E402
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter, SetSlider  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Slider, Source  # noqa: E402
-from gpu_backend import Latent, Point, RowRange, Truncation  # noqa: E402
+from gpu_backend import Latent, Point, RowRange  # noqa: E402
 
 DEFAULT = ROOT / "assets" / "pictures" / "window.png"
 WIDTH_PX, HEIGHT_PX = 1600, 980
@@ -35,13 +35,13 @@ THUMBNAILS_S = 8.0
 
 def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
     """What is done one after the other in a network with so many rows of w, and whether it gets a star."""
-    yield MoveTo(Position(38.6, 0.0)), False
-    yield MoveTo(Position(38.2, 0.9)), False
+    yield SetParameter(PLACE, Position(38.6, 0.0)), False
+    yield SetParameter(PLACE, Position(38.2, 0.9)), False
     yield GoToSeed(28), True
     yield GoToSeed(41), False
     yield GoToSeed(42), True
     yield GoToSeed(38), False
-    yield SetTruncation(Truncation(0.76)), False
+    yield SetParameter("truncation.psi", 0.76), False
     yield SetSlider(Slider("world/tree density", 1.4, RowRange(4, 6), starred=True)), False
     yield SetSlider(Slider("world/sky hue", -0.6, RowRange(4, 13))), False
     yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
@@ -83,9 +83,9 @@ class Visitor:
         for step in range(WALK_STEPS):
             angle = 2.0 * math.pi * step / WALK_STEPS
             place = Position(start.x + radius * math.sin(angle), start.y + radius * (1.0 - math.cos(angle)))
-            self._controller.edit(MoveTo(place), final=False)
+            self._controller.edit(SetParameter(PLACE, place), final=False)
             self.pause(STEP_S)
-        self._controller.edit(MoveTo(start))
+        self._controller.edit(SetParameter(PLACE, start))
 
     def _is_answered(self) -> bool:
         frame = self._window.canvas.frame

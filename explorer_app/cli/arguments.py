@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
-from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
 if TYPE_CHECKING:

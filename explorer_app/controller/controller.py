@@ -25,7 +25,7 @@ from explorer_app.rendering.news import (
     ThumbnailFailed,
     ThumbnailMade,
 )
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, MoveTo
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from explorer_app.session.storage import LabelledSessions, SessionFile
@@ -265,7 +265,7 @@ class Controller(FileControl):
         if self._editor.is_moving(PLACE, besides=_DRIFT):
             return  # a hand walks
         place = Position(self.session.position.x + seeds, self.session.position.y)
-        self._editor.edit(MoveTo(place, "Drift"), False, self._clock(), _DRIFT)
+        self._editor.edit(SetParameter(PLACE, place, "Drift"), False, self._clock(), _DRIFT)
         self._show(live=True)
 
     def _adapted(self, session: Session) -> Session:

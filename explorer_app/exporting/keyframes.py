@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import LatentPath, Noise, PathKind, Recipe, RenderRequest, Transform
 
 Blend = tuple[tuple[Recipe, float], ...]

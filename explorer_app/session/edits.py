@@ -1,23 +1,25 @@
 """Edits: what a gesture asks for, as frozen values that turn one session into the next.
 
 Widgets make them and never apply them; the controller applies them and decides what becomes history. Every edit has
-`label`, the words that undo shows, and `apply`, a pure function.
+`label`, the words that undo shows, `target`, what it sets, and `apply`, a pure function. Most of them are a
+`SetParameter`; the others add, remove or replace parts of a session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from explorer_app.session.parameters import Value, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, Noise, RowRange, Tap, Transform, Truncation
+from gpu_backend import SEED_COUNT, RowRange, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
 
 PLACE = "position"
-"""Target of edits that go somewhere on the seed plane."""
+"""Path of the place on the seed plane."""
 
 
 class Edit(Protocol):
@@ -42,6 +44,83 @@ class Edit(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SetParameter:
+    """Set one parameter of the table (`explorer_app.session.parameters`).
+
+    An empty label stands for that of the table. Raises ParameterError if there is no such parameter.
+    """
+
+    path: str
+    value: Value
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the label from the table."""
+        if not self.label:
+            object.__setattr__(self, "label", parameter(self.path).label)
+
+    @property
+    def target(self) -> Hashable:
+        """The parameter's path."""
+        return self.path
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        # Going through layers is one step; back to the picture is a step of its own.
+        return parameter(self.path).is_merged and (self.path != "layer" or self.value is not None)
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the value."""
+        return parameter(self.path).write(session, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several parameters set as one: in one gesture, and as one step of undo."""
+
+    edits: tuple[SetParameter, ...]
+    label: str
+
+    @property
+    def target(self) -> Hashable:
+        """The paths that it sets."""
+        return tuple(edit.path for edit in self.edits)
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        return all(edit.is_nudge(session) for edit in self.edits)
+
+    def apply(self, session: Session) -> Session:
+        """Return the session after all of them."""
+        for edit in self.edits:
+            session = edit.apply(session)
+        return session
+
+
+def set_transform(transform: Transform) -> Together:
+    """Return the edit that moves, turns and scales the picture inside the network."""
+    names = ("x", "y", "degrees", "scale")
+    return Together(tuple(SetParameter(f"transform.{name}", getattr(transform, name)) for name in names), "Transform")
+
+
+def set_truncation(truncation: Truncation) -> Together:
+    """Return the edit that sets psi and cutoff."""
+    psi = SetParameter("truncation.psi", truncation.psi)
+    return Together((psi, SetParameter("truncation.cutoff", truncation.cutoff)), "Truncation")
+
+
+def set_strengths(strengths: Sequence[tuple[float, ...]]) -> Together:
+    """Return the edit that sets the strengths of all mix sources; `strengths` has one tuple a source, in order."""
+    edits = (SetParameter(f"mix/{index}/strengths", row) for index, row in enumerate(strengths))
+    return Together(tuple(edits), "Mix")
+
+
+def set_row_ranges(directions: Sequence[str], rows: RowRange) -> Together:
+    """Return the edit that sets the rows that several directions act on."""
+    return Together(tuple(SetParameter(f"rows/{name}", rows) for name in directions), "Layer range")
+
+
 class _Whole:
     """Base of edits of which each is a step of its own.
 
@@ -61,119 +140,22 @@ class _Whole:
         return False
 
 
-class _Nudge(_Whole):
-    """Base of edits of which several in a row are one step of undo."""
-
-    __slots__ = ()
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return whether several in a row are one step of undo."""
-        return True
-
-
-class _Place:
-    """Base of edits that set the place on the seed plane."""
-
-    __slots__ = ()
-
-    @property
-    def target(self) -> Hashable:
-        """What the edit sets."""
-        return PLACE
-
-
 @dataclass(frozen=True, slots=True)
-class MoveTo(_Place, _Nudge):
-    """Go to a place on the seed plane, letting go of a held latent."""
-
-    position: Position
-    label: str = "Walk"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session at the new place."""
-        return replace(session, position=self.position, held=())
-
-
-@dataclass(frozen=True, slots=True)
-class GoToSeed(_Place, _Whole):
+class GoToSeed(_Whole):
     """Stand on one seed."""
 
     seed: int
     label: str = "Go to seed"
 
+    @property
+    def target(self) -> Hashable:
+        """The path of the place on the plane."""
+        return PLACE
+
     def apply(self, session: Session) -> Session:
         """Return the session standing on the seed."""
         seed = self.seed % SEED_COUNT
         return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), held=())
-
-
-@dataclass(frozen=True, slots=True)
-class SetTruncation(_Nudge):
-    """Set psi and cutoff."""
-
-    truncation: Truncation
-    label: str = "Truncation"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the new truncation; a held latent gets it too."""
-        held = tuple((replace(recipe, truncation=self.truncation), weight) for recipe, weight in session.held)
-        return replace(session, truncation=self.truncation, held=held)
-
-
-@dataclass(frozen=True, slots=True)
-class SetNoise(_Whole):
-    """Set mode, seed, gain and layer gains of the noise."""
-
-    noise: Noise
-    label: str = "Noise"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the new noise."""
-        return replace(session, noise=self.noise)
-
-
-@dataclass(frozen=True, slots=True)
-class SetTransform(_Nudge):
-    """Move, turn and scale the picture inside the network."""
-
-    transform: Transform
-    label: str = "Transform"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the new transform."""
-        return replace(session, transform=self.transform)
-
-
-@dataclass(frozen=True, slots=True)
-class SetTap(_Whole):
-    """Show a layer instead of the picture, another way or another one; None for the picture again."""
-
-    tap: Tap | None
-    label: str = "Layer"
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return whether several in a row are one step of undo."""
-        return self.tap is not None  # going through layers; back to the picture is a step of its own
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the layer on show."""
-        return replace(session, tap=self.tap)
-
-
-@dataclass(frozen=True, slots=True)
-class SetClasses(_Whole):
-    """Set the class weights."""
-
-    classes: tuple[tuple[int, float], ...]
-    label: str = "Class"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the new classes; a held latent gets them too."""
-        held = tuple(
-            (replace(recipe, latent=replace(recipe.latent, classes=self.classes)), weight)
-            for recipe, weight in session.held
-        )
-        return replace(session, classes=self.classes, held=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,20 +167,16 @@ class SetSlider(_Whole):
 
     @property
     def target(self) -> Hashable:
-        """What the edit sets."""
-        return ("SetSlider", self.slider.direction)
+        """The path of the slider's amount."""
+        return f"slider/{self.slider.direction}"
 
     def is_nudge(self, session: Session) -> bool:
         """Return whether only the amount changes."""
         return replace(self.slider, amount=0.0) == replace(session.slider(self.slider.direction), amount=0.0)
 
     def apply(self, session: Session) -> Session:
-        """Return the session with the slider replaced, in its old place if it had one."""
-        default = Slider(self.slider.direction)
-        kept = [self.slider if item.direction == self.slider.direction else item for item in session.sliders]
-        if all(item.direction != self.slider.direction for item in session.sliders):
-            kept.append(self.slider)
-        return replace(session, sliders=tuple(item for item in kept if item != default))
+        """Return the session with the slider replaced."""
+        return session.with_slider(self.slider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,21 +195,6 @@ class ZeroSliders(_Whole):
                 if slider != Slider(slider.direction)
             ),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class SetRowRange(_Whole):
-    """Set the rows that a direction acts on."""
-
-    direction: str
-    rows: RowRange
-    label: str = "Layer range"
-
-    _named_by: ClassVar = ("direction",)
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the range replaced."""
-        return SetSlider(replace(session.slider(self.direction), rows=self.rows)).apply(session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,22 +221,6 @@ class RemoveSource(_Whole):
     def apply(self, session: Session) -> Session:
         """Return the session without the source."""
         return replace(session, mix=(*session.mix[: self.index], *session.mix[self.index + 1 :]))
-
-
-@dataclass(frozen=True, slots=True)
-class SetStrengths(_Whole):
-    """Set the strengths of one mix source, a number in 0..1 a row."""
-
-    index: int
-    strengths: tuple[float, ...]
-    label: str = "Mix"
-
-    _named_by: ClassVar = ("index",)
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the strengths replaced."""
-        source = replace(session.mix[self.index], strengths=self.strengths)
-        return replace(session, mix=(*session.mix[: self.index], source, *session.mix[self.index + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)

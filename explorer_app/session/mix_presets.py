@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 from explorer_app.session.row_groups import row_groups
-from explorer_app.session.session import Session
 
 PRESETS: tuple[tuple[str, str], ...] = (
     ("all", "All rows"),
@@ -55,27 +53,3 @@ def base_share(mix: Sequence[Sequence[float]], num_ws: int) -> tuple[float, ...]
         for row, strength in enumerate(strengths[:num_ws]):
             shares[row] *= 1.0 - strength
     return tuple(shares)
-
-
-@dataclass(frozen=True, slots=True)
-class SetMixStrengths:
-    """Set the strengths of all mix sources, in one step; `strengths` has one tuple a source, in order."""
-
-    strengths: tuple[tuple[float, ...], ...]
-    label: str = "Mix"
-
-    @property
-    def target(self) -> Hashable:
-        """What the edit sets."""
-        return "SetMixStrengths"
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return False: no two of them in a row are one step."""
-        return False
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with all strengths replaced; sources without a tuple keep theirs."""
-        changed = tuple(
-            replace(source, strengths=row) for source, row in zip(session.mix, self.strengths, strict=False)
-        )
-        return replace(session, mix=(*changed, *session.mix[len(changed) :]))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from explorer_app.session.session import Session, Slider
 from gpu_backend import RowRange
 
 GROUP_NAMES = ("coarse", "middle", "fine")
@@ -113,29 +112,3 @@ def range_name(rows: RowRange, row_resolutions: Sequence[int]) -> str:
         if same_rows(rows, group.rows, count):
             return group.name
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class SetRowRanges:
-    """Set the rows that several directions act on, in one step."""
-
-    directions: tuple[str, ...]
-    rows: RowRange
-    label: str = "Layer range"
-
-    @property
-    def target(self) -> Hashable:
-        """What the edit sets."""
-        return "SetRowRanges"
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return False: no two of them in a row are one step."""
-        return False
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the ranges replaced; sliders back at their default are dropped."""
-        changed = {name: replace(session.slider(name), rows=self.rows) for name in self.directions}
-        known = {item.direction for item in session.sliders}
-        sliders = [changed.get(item.direction, item) for item in session.sliders]
-        sliders += [slider for name, slider in changed.items() if name not in known]
-        return replace(session, sliders=tuple(item for item in sliders if item != Slider(item.direction)))

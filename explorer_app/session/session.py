@@ -6,9 +6,12 @@ a session into a request; the history keeps sessions; a `.loom` file and a saved
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
+
+MIN_SCALE, MAX_SCALE = 1e-3, 1e3
+"""How far a transform may scale."""
 
 SLIDER_COUNT = 24
 """How many SeFa directions the sliders panel shows, after all named ones."""
@@ -98,3 +101,10 @@ class Session:
             if slider.direction == direction:
                 return slider
         return Slider(direction)
+
+    def with_slider(self, slider: Slider) -> Session:
+        """Return the session with a slider replaced, in its old place; one at its default is not kept."""
+        sliders = [slider if item.direction == slider.direction else item for item in self.sliders]
+        if all(item.direction != slider.direction for item in self.sliders):
+            sliders.append(slider)
+        return replace(self, sliders=tuple(item for item in sliders if item != Slider(item.direction)))

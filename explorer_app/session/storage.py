@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
     MAX_ITEMS,
     MAX_KEPT,
@@ -50,9 +50,6 @@ from gpu_backend import (
 
 FORMAT = "latent-loom-session"
 VERSION = 1
-
-MIN_SCALE, MAX_SCALE = 1e-3, 1e3
-"""How far a transform may scale."""
 
 _NESTED_BUDGET = RecipeBudget(seeds=200_000, sources=100_000, directions=200_000, depth=64)
 """What the mix sources of one session may hold before they are flattened: former versions nested them."""

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.session.edits import MoveTo, SetTap
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
 from explorer_app.window.canvas_caption import CAPTION_PX, CanvasCaption
@@ -90,7 +90,7 @@ class Canvas(QWidget):
         self._clock = QElapsedTimer()
         self._clock.start()
         self._glide = Glide(self)
-        self._glide.moved.connect(lambda position: self.edited.emit(MoveTo(position), False))
+        self._glide.moved.connect(lambda position: self.edited.emit(SetParameter(PLACE, position), False))
         self.caption = CanvasCaption(self)
         self.caption.badge.clicked.connect(self._show_picture)
         self.transform = TransformFrame(self)
@@ -255,7 +255,7 @@ class Canvas(QWidget):
             position = self._walk.move(
                 dx * SEEDS_PER_PX, dy * SEEDS_PER_PX, slow=bool(keys & SHIFT), now_ms=self._clock.elapsed()
             )
-            self.edited.emit(MoveTo(position), False)
+            self.edited.emit(SetParameter(PLACE, position), False)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """End a walk, or let it glide on; end a pan."""
@@ -271,7 +271,7 @@ class Canvas(QWidget):
             if speed is not None:
                 self._glide.start(walk.position, speed)
             else:
-                self.edited.emit(MoveTo(walk.position), True)
+                self.edited.emit(SetParameter(PLACE, walk.position), True)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom at the pointer."""
@@ -338,12 +338,12 @@ class Canvas(QWidget):
         """Bring a glide to rest; where it is becomes one step of the history. May be called twice."""
         if self._glide.is_moving:
             self._glide.stop()
-            self.edited.emit(MoveTo(self._glide.position), True)
+            self.edited.emit(SetParameter(PLACE, self._glide.position), True)
 
     def _show_picture(self) -> None:
         self.setFocus()  # the badge, which may have it, goes
         self.stop_glide()
-        self.edited.emit(SetTap(None), True)
+        self.edited.emit(SetParameter("layer", None), True)
 
     def _key_walk(self, event: QKeyEvent) -> None:
         if self._walk is not None and not self._keys:
@@ -355,12 +355,12 @@ class Canvas(QWidget):
         right, down = ARROWS[Qt.Key(event.key())]
         slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         position: Position = self._walk.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
-        self.edited.emit(MoveTo(position), False)
+        self.edited.emit(SetParameter(PLACE, position), False)
 
     def _end_walk(self) -> None:
         walk, self._walk = self._walk, None
         if walk is not None:
-            self.edited.emit(MoveTo(walk.position), True)
+            self.edited.emit(SetParameter(PLACE, walk.position), True)
 
     def _show_cursor(self) -> None:
         shape = Qt.CursorShape.OpenHandCursor if self.is_ready_to_pan else Qt.CursorShape.ArrowCursor

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 from explorer_app.controller import Controller
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import SetTruncation, ZeroSliders
+from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window import theme
@@ -121,7 +121,7 @@ class Commands(QObject):
 
     def reset_truncation(self) -> None:
         """Bring truncation back to where a new session starts."""
-        self._controller.edit(SetTruncation(Session().truncation), True)
+        self._controller.edit(set_truncation(Session().truncation), True)
 
     def random_seed(self) -> None:
         """Jump to a random seed."""

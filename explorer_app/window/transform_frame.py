@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.session.edits import SetTransform
+from explorer_app.session.edits import set_transform
 from explorer_app.session.session import Session
 from explorer_app.window import ink, theme
 from explorer_app.window.controls.action_button import ActionButton
@@ -68,7 +68,7 @@ class TransformFrame(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetTransform`; True once a gesture.
+        `set_transform`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     began()
@@ -194,7 +194,7 @@ class TransformFrame(QWidget):
             drag.follow(place, FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0)
             snaps = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
             self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, drag.reached), snaps=snaps)
-            self.edited.emit(SetTransform(self._transform), False)
+            self.edited.emit(set_transform(self._transform), False)
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
@@ -206,7 +206,7 @@ class TransformFrame(QWidget):
         self._drag = None
         self.update()
         if drag.has_moved:
-            self.edited.emit(SetTransform(self._transform), True)
+            self.edited.emit(set_transform(self._transform), True)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Reset the part whose handle it is."""
@@ -215,7 +215,7 @@ class TransformFrame(QWidget):
             self.mousePressEvent(event)
         elif (reset := without(self._transform, part)) != self._transform:
             self.began.emit()
-            self.edited.emit(SetTransform(reset), True)
+            self.edited.emit(set_transform(reset), True)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom."""

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import Transform
 
 Part = Literal["place", "angle", "scale"]

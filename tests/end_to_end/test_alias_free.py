@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QPoint
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import SetTransform
+from explorer_app.session.edits import set_transform
 from gpu_backend import Transform, write_safetensors
 from tests.helpers import hands
 from tests.helpers.person import Person
@@ -38,7 +38,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     assert np.abs(walked.to_rgb().astype(int) - first.to_rgb()).max() > 2
 
     # Turned, taken back, and turned again.
-    person.controller.edit(SetTransform(Transform(0.1, 0.0, 40.0, 1.5)))
+    person.controller.edit(set_transform(Transform(0.1, 0.0, 40.0, 1.5)))
     turned = person.look()
     assert np.abs(turned.to_rgb().astype(int) - walked.to_rgb()).max() > 2
     person.press_keys("Ctrl+Z")
@@ -67,7 +67,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.ask_for_export(folder, "dusk", "3", 2)
     person.until(lambda: f"Exported 3 frames to {folder}." in person.said())
     person.press_keys("R")
-    person.controller.edit(SetTransform(Transform()))
+    person.controller.edit(set_transform(Transform()))
     person.look()
     hands.drop(person.window, str(folder / "dusk_00000.png"))
     person.until(lambda: person.session.held)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import SetTruncation
+from explorer_app.session.edits import set_truncation
 from gpu_backend import Model, Renderer, Truncation
 from tests.helpers import hands
 from tests.helpers.network_file import write_nvidia_pickle
@@ -49,7 +49,7 @@ def test_a_visit_to_a_network_that_looks_classes_up(sit_down: Callable[..., Pers
     assert np.abs(chosen.to_rgb().astype(int) - first.to_rgb()).max() > 2
 
     # At psi 0 every place is that class's mean; another class has another one.
-    person.controller.edit(SetTruncation(Truncation(0.0)))
+    person.controller.edit(set_truncation(Truncation(0.0)))
     still = person.look()
     assert np.abs(still.to_rgb().astype(int) - mean_picture(model, 3)).max() <= 1
     middle = person.canvas.rect().center()

@@ -10,7 +10,7 @@ from explorer_app.controller import Controller, preferred_choice
 from explorer_app.messages import Level, MessageLog
 from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.edits import MoveTo
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from gpu_backend import Frame
@@ -99,9 +99,9 @@ class Desk:
     def walk(self, *xs: float, release: bool = True) -> None:
         """Drag along the plane."""
         for x in xs[:-1] if release else xs:
-            self.controller.edit(MoveTo(Position(x, 0.0)), False)
+            self.controller.edit(SetParameter(PLACE, Position(x, 0.0)), False)
         if release:
-            self.controller.edit(MoveTo(Position(xs[-1], 0.0)), True)
+            self.controller.edit(SetParameter(PLACE, Position(xs[-1], 0.0)), True)
 
     @property
     def x(self) -> float:

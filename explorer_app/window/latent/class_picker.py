@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.class_names import class_words
-from explorer_app.session.edits import SetClasses
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window import theme
 from explorer_app.window.controls.popup import Popup
@@ -200,7 +200,7 @@ class ClassPicker(Popup):
     Signals
     -------
     edited(object, bool)
-        `SetClasses`; True once a gesture.
+        `SetParameter` for the classes; True once a gesture.
     gesture_cancelled()
         Escape ended a drag on a weight.
     """
@@ -300,12 +300,12 @@ class ClassPicker(Popup):
             return
         if classes != self._classes and (classes or self._has_none):
             self._show(classes)
-            self.edited.emit(SetClasses(classes), True)
+            self.edited.emit(SetParameter("classes", classes), True)
 
     def _weigh(self, number: int, weight: float, final: bool) -> None:
         self._classes = tuple((known, weight if known == number else old) for known, old in self._classes)
         self.model.show_weights(self._classes)
-        self.edited.emit(SetClasses(self._classes, label="Class weight"), final)
+        self.edited.emit(SetParameter("classes", self._classes, "Class weight"), final)
 
     def _show(self, classes: Classes) -> None:
         same = [number for number, _ in classes] == [number for number, _ in self._classes]

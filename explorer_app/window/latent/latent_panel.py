@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import Edit, GoToSeed, MoveTo, SetTruncation
+from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
@@ -31,7 +31,7 @@ from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
 from explorer_app.window.latent.transform_section import TransformSection
 from explorer_app.window.session_views import SessionViews
-from gpu_backend import SEED_COUNT, Truncation, plane_seed
+from gpu_backend import SEED_COUNT, plane_seed
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
@@ -56,7 +56,7 @@ class LatentPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `MoveTo`, `GoToSeed`, `SetTruncation`, `SetTransform`, `SetNoise` or `SetClasses`; True once a gesture.
+        `SetParameter`, `Together` or `GoToSeed`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     random_asked()
@@ -293,33 +293,35 @@ class LatentPanel(QWidget):
 
     def _snap(self) -> None:
         x, y = self._session.position.x, self._session.position.y
-        self._edit(MoveTo(Position(float(math.floor(x + 0.5)), float(math.floor(y + 0.5))), label="Snap"), True)
+        self._edit(SetParameter(PLACE, Position(float(math.floor(x + 0.5)), float(math.floor(y + 0.5))), "Snap"), True)
 
     def _go_to_seed(self, number: float, final: bool) -> None:
         seed = int(number)
         x, y = (math.floor(part + 0.5) for part in (self._session.position.x, self._session.position.y))
         away = seed - plane_seed(float(x), float(y))
         if abs(away) <= _NEAR:
-            self._edit(MoveTo(Position(float(x + away), float(y)), label="Go to seed"), final)
+            self._edit(SetParameter(PLACE, Position(float(x + away), float(y)), "Go to seed"), final)
         else:
             self._edit(GoToSeed(seed), final)
 
     def _move(self, x: float | None, y: float | None, final: bool) -> None:
         here = self._session.position
         self._edit(
-            MoveTo(
+            SetParameter(
+                PLACE,
                 Position(
                     here.x if x is None else math.floor(here.x + 0.5) + x,
                     here.y if y is None else math.floor(here.y + 0.5) + y,
-                )
+                ),
             ),
             final,
         )
 
     def _truncate(self, psi: float | None, rows: int | None, final: bool) -> None:
-        old = self._session.truncation
-        cutoff = old.cutoff if rows is None else (None if rows >= self._num_ws else rows)
-        self._edit(SetTruncation(Truncation(old.psi if psi is None else psi, cutoff)), final)
+        if psi is not None:
+            self._edit(SetParameter("truncation.psi", psi), final)
+        if rows is not None:
+            self._edit(SetParameter("truncation.cutoff", None if rows >= self._num_ws else rows), final)
 
     def _pick_class(self) -> None:
         self.picker.open_at(below(self.class_button))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetNoise
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window import icons, theme
 from explorer_app.window.controls.number_field import NumberField
@@ -41,7 +40,7 @@ class NoiseSection(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetNoise`; True once a gesture.
+        `SetParameter`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     turning(bool), opened()
@@ -80,9 +79,9 @@ class NoiseSection(QWidget):
         self._rows_layout.setContentsMargins(0, 0, 0, 0)
         self._rows_layout.setSpacing(0)
         self._build()
-        self.mode.chosen.connect(lambda mode: self._set(replace(self._noise, mode=mode), True))
-        self.gain.entered.connect(lambda gain, final: self._set(replace(self._noise, gain=gain), final))
-        self.seed.entered.connect(lambda seed, final: self._set(replace(self._noise, seed=int(seed)), final))
+        self.mode.chosen.connect(lambda mode: self._set("mode", mode, True))
+        self.gain.entered.connect(lambda gain, final: self._set("gain", gain, final))
+        self.seed.entered.connect(lambda seed, final: self._set("seed", int(seed), final))
         self.disclosure.toggled.connect(self._disclose)
         self._disclose(False)
         self.show_session(Session())
@@ -172,16 +171,16 @@ class NoiseSection(QWidget):
             row.show_amount(noise.layer_gains[index] if index < len(noise.layer_gains) else 1.0)
 
     def _set_layer(self, index: int, gain: float, final: bool) -> None:
-        gains = list(self._noise.layer_gains[: len(self._layers)])
-        gains += [1.0] * (len(self._layers) - len(gains))
-        gains[index] = gain
-        self._set(replace(self._noise, layer_gains=() if set(gains) == {1.0} else tuple(gains)), final)
+        self._emit(SetParameter(f"noise.layer/{index}", gain), final)
 
-    def _set(self, noise: Noise, final: bool) -> None:
-        self._noise = noise
-        self.edited.emit(SetNoise(noise), final)
+    def _set(self, name: str, value: str | float, final: bool) -> None:
+        self._emit(SetParameter(f"noise.{name}", value), final)
+
+    def _emit(self, edit: SetParameter, final: bool) -> None:
+        self._noise = edit.apply(Session(noise=self._noise)).noise
+        self.edited.emit(edit, final)
         if final:
-            self._show(noise)
+            self._show(self._noise)
 
     def _disclose(self, opened: bool) -> None:
         self.turning.emit(opened)

@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.session.edits import MoveTo
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window import fonts, ink, theme
 from explorer_app.window.controls.value_slider import FINE
@@ -52,7 +52,7 @@ class SeedPlane(QWidget):
     Signals
     -------
     edited(object, bool)
-        `MoveTo`; True once a gesture.
+        `SetParameter` for the place; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     thumbnail_wanted(object, object)
@@ -200,7 +200,7 @@ class SeedPlane(QWidget):
             target = Position(float(round(target.x)), float(round(target.y)))
         if target != self._position:
             self._place_ring(target)
-            self.edited.emit(MoveTo(target), False)
+            self.edited.emit(SetParameter(PLACE, target), False)
 
     def finish(self) -> None:
         """End a gesture as the pointer's release does."""
@@ -208,7 +208,7 @@ class SeedPlane(QWidget):
         self._pressed_at = None
         self._panning = False
         if before is not None and before != self._position:
-            self.edited.emit(MoveTo(self._position), True)
+            self.edited.emit(SetParameter(PLACE, self._position), True)
         self._set_cursor()
 
     def cancel(self) -> bool:
@@ -266,7 +266,7 @@ class SeedPlane(QWidget):
         place = self._view.to_place(event.position().x(), event.position().y())
         target = Position(float(round(place.x)), float(round(place.y)))
         self._place_ring(target)
-        self.edited.emit(MoveTo(target, label="Go to seed"), True)
+        self.edited.emit(SetParameter(PLACE, target, "Go to seed"), True)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Zoom at the pointer; with Shift or sideways, scroll."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetTransform
-from explorer_app.session.session import Session
-from explorer_app.session.storage import MAX_SCALE, MIN_SCALE
+from explorer_app.session.edits import SetParameter, set_transform
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session
 from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_row import RowLabel
@@ -26,7 +24,7 @@ class TransformSection(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetTransform`; True once a gesture.
+        `SetParameter` or `set_transform`; True once a gesture.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("transform",)
@@ -35,7 +33,6 @@ class TransformSection(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._transform = Transform()
         self.place_x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture to the right")
         self.place_y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture down")
         self.angle = self._field("angle", -180.0, 180.0, 0.0, "+180.0", "Degrees counterclockwise")
@@ -43,10 +40,10 @@ class TransformSection(QWidget):
         self.reset = QPushButton("Reset")
         self.reset.setAccessibleName("Reset transform")
         self.reset.setToolTip("Put the picture back where it was: not moved, not turned, scale 1.")
-        self.reset.clicked.connect(lambda _on: self._set(Transform(), True))
+        self.reset.clicked.connect(lambda _on: self.edited.emit(set_transform(Transform()), True))
         for field, part in ((self.place_x, "x"), (self.place_y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
             field.entered.connect(
-                lambda value, final, part=part: self._set(replace(self._transform, **{part: value}), final)
+                lambda value, final, part=part: self.edited.emit(SetParameter(f"transform.{part}", value), final)
             )
         self._build()
         self.show_session(Session())
@@ -106,13 +103,9 @@ class TransformSection(QWidget):
 
     def show_session(self, session: Session) -> None:
         """Show the session's transform."""
-        transform = self._transform = session.transform
+        transform = session.transform
         self.place_x.show_number(transform.x)
         self.place_y.show_number(transform.y)
         self.angle.show_number(transform.degrees)
         self.scale.show_number(transform.scale)
         self.reset.setEnabled(transform != Transform())
-
-    def _set(self, transform: Transform, final: bool) -> None:
-        self._transform = transform
-        self.edited.emit(SetTransform(transform), final)

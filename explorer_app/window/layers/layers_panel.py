@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetTap
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap, fit_tap
 from explorer_app.window import fonts, theme
@@ -38,7 +38,7 @@ class LayersPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetTap`; True once a gesture.
+        `SetParameter` for the layer; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -144,7 +144,7 @@ class LayersPanel(QWidget):
     def toggle(self, on: bool) -> None:
         """Ask for the layer that was shown last, or for the picture."""
         if self._facts is not None:
-            self.edited.emit(SetTap((self._last or first_tap(self._facts)) if on else None), True)
+            self.edited.emit(SetParameter("layer", (self._last or first_tap(self._facts)) if on else None), True)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class LayersPanel(QWidget):
         tap = None
         if layer is not None and self._facts is not None:
             tap = fit_tap(replace(self._last or Tap(layer), layer=layer), self._facts)
-        self.edited.emit(SetTap(tap), True)
+        self.edited.emit(SetParameter("layer", tap), True)
 
     def _draw_figures(self) -> None:
         self.figures.show_frame(self._frame)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetTap
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.taps import MAX_GAIN_DB
 from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
@@ -36,7 +36,7 @@ class TapControls(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetTap`; True once a gesture.
+        `SetParameter` for the layer; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -179,4 +179,4 @@ class TapControls(QWidget):
 
     def _set(self, tap: Tap, final: bool) -> None:
         self._tap = tap
-        self.edited.emit(SetTap(tap), final)
+        self.edited.emit(SetParameter("layer", tap), final)

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetSource, SetStrengths
-from explorer_app.session.mix_presets import PRESETS, SetMixStrengths, base_share, preset_strengths
+from explorer_app.session.edits import AddSource, RemoveSource, SetParameter, SetSource, set_strengths
+from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
 from explorer_app.window import icons, theme
@@ -56,7 +56,7 @@ class MixPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `AddSource`, `RemoveSource`, `SetSource`, `SetStrengths` (a preset) or `SetMixStrengths` (painted: a drag may
+        `AddSource`, `RemoveSource`, `SetSource`, `SetParameter` (a preset) or `Together` (painted: a drag may
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
@@ -283,7 +283,7 @@ class MixPanel(QWidget):
 
     def _painted(self, strengths: Strengths, final: bool) -> None:
         self._show_base()
-        self.edited.emit(SetMixStrengths(strengths), final)
+        self.edited.emit(set_strengths(strengths), final)
 
     def _cancelled(self) -> None:
         self._show_base()
@@ -304,7 +304,7 @@ class MixPanel(QWidget):
     def _set_preset(self, index: int, name: str) -> None:
         strengths = preset_strengths(name, self._resolutions)
         if index < len(self._session.mix) and self._session.mix[index].strengths != strengths:
-            self.edited.emit(SetStrengths(index, strengths), True)
+            self.edited.emit(SetParameter(f"mix/{index}/strengths", strengths), True)
 
     def _new_menu(self, title: str) -> QMenu:
         menu = QMenu(self)

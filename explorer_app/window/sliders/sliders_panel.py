@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetRowRange, ZeroSliders
-from explorer_app.session.row_groups import SetRowRanges, range_text, same_rows
+from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
+from explorer_app.session.row_groups import range_text, same_rows
 from explorer_app.session.session import Session
 from explorer_app.window import icons, theme
 from explorer_app.window.controls.slider_row import below
@@ -31,7 +31,7 @@ class SlidersPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetSlider`, `SetRowRange`, `SetRowRanges` or `ZeroSliders`; True once a gesture.
+        `SetSlider`, `SetParameter`, `Together` or `ZeroSliders`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -189,7 +189,7 @@ class SlidersPanel(QWidget):
         if self._chosen_for is not None:
             is_for_some = self._chosen_for.own_rows != RowRange()
             rows = self._written(rows) if is_for_some else rows
-            self.edited.emit(SetRowRange(self._chosen_for.shown.direction, rows), True)
+            self.edited.emit(SetParameter(f"rows/{self._chosen_for.shown.direction}", rows), True)
             return
         names = self._names()
         if self._page == 1:
@@ -197,7 +197,7 @@ class SlidersPanel(QWidget):
         elif any(row.own_rows != RowRange() for row in self.directions.rows):
             rows = self._written(rows)
         if names:
-            self.edited.emit(SetRowRanges(names, rows), True)
+            self.edited.emit(set_row_ranges(names, rows), True)
         self._show_rows()
 
     def _written(self, rows: RowRange) -> RowRange:

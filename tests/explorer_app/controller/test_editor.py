@@ -8,23 +8,23 @@ import pytest
 
 from explorer_app.controller.editor import Editor
 from explorer_app.session.edits import (
+    PLACE,
     AddSource,
     Edit,
     GoToSeed,
-    MoveTo,
     RemoveSource,
-    SetNoise,
+    SetParameter,
     SetSlider,
-    SetStrengths,
-    SetTransform,
-    SetTruncation,
+    set_transform,
+    set_truncation,
 )
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
+from tests.helpers.edits import set_noise
 
 
 def walk(value: float) -> Edit:
-    return MoveTo(Position(value, 0.0))
+    return SetParameter(PLACE, Position(value, 0.0))
 
 
 def slide(value: float, name: str = "sefa/0") -> Edit:
@@ -58,9 +58,9 @@ def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps():
     editor = Editor()
     edits: list[Callable[[float], Edit]] = [
         walk,
-        lambda value: SetTruncation(Truncation(value)),
-        lambda value: SetNoise(Noise(gain=value)),
-        lambda value: SetTransform(Transform(degrees=value)),
+        lambda value: set_truncation(Truncation(value)),
+        lambda value: set_noise(Noise(gain=value)),
+        lambda value: set_transform(Transform(degrees=value)),
         *(lambda value, name=f"sefa/{number}": slide(value, name) for number in range(6)),
     ]
     for event in range(600):
@@ -115,7 +115,7 @@ def test_going_to_a_seed_ends_a_walk_by_another_source_as_a_step():
 
 def test_removing_a_source_ends_gestures_that_count_sources():
     editor = Editor(Session(mix=tuple(Source(Latent(), (0.0,), str(number)) for number in range(2))))
-    editor.edit(SetStrengths(1, (0.5,)), False, 0.0, "mix")
+    editor.edit(SetParameter("mix/1/strengths", (0.5,)), False, 0.0, "mix")
     editor.edit(RemoveSource(0), True, 0.1, "mix")
     assert [source.strengths for source in editor.session.mix] == [(0.5,)]
     editor.undo()

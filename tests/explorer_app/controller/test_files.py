@@ -8,7 +8,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, GoToSeed, SetClasses, SetSlider, SetTruncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_truncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
@@ -20,7 +20,7 @@ from tests.helpers.fake_engine import fake_frame
 def change(desk: Desk) -> None:
     """Set a little of everything."""
     desk.controller.edit(GoToSeed(1207))
-    desk.controller.edit(SetTruncation(Truncation(0.4, 6)))
+    desk.controller.edit(set_truncation(Truncation(0.4, 6)))
     desk.controller.edit(SetSlider(Slider("sefa/1", 2.5, label="sun")))
     desk.controller.edit(AddSource(Source(Latent(), (0.25,) * 12, "seed 0")))
     desk.rest()
@@ -113,12 +113,12 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_desk: Desk):
     write_picture(desk.folder / "frame.png", fake_frame(request), model_name="cats")
     desk.controller.open_picture(desk.folder / "frame.png")
     desk.until(lambda: resolve(desk.controller.session) == request)
-    desk.controller.edit(SetTruncation(Truncation(0.1)))
+    desk.controller.edit(set_truncation(Truncation(0.1)))
     desk.rest()
     assert [recipe.truncation for recipe, _ in desk.engine.requests[-1].blend] == [Truncation(0.1)] * 2
     desk.controller.keep_current()
     assert desk.controller.session.mix[0].latent == Latent()
-    desk.controller.edit(SetClasses(()))
+    desk.controller.edit(SetParameter("classes", ()))
     desk.walk(4.0)
     assert desk.controller.session.held == ()
 

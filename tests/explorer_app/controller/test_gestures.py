@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer_app.session.edits import AddSource, GoToSeed, SetNoise, SetSlider, SetTap, SetTransform, SetTruncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_transform, set_truncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Tap, Transform, Truncation
 from tests.helpers.desk import Desk
+from tests.helpers.edits import set_noise
 
 
 def slide(desk: Desk, amount: float, direction: str = "sefa/0", final: bool = True) -> None:
@@ -111,8 +112,8 @@ def test_renaming_and_starring_a_slider_are_steps_of_their_own(open_desk: Desk):
 def test_everything_that_a_person_sets_can_be_taken_back(open_desk: Desk):
     desk, before = open_desk, open_desk.controller.session
     desk.controller.edit(GoToSeed(1207))
-    desk.controller.edit(SetTruncation(Truncation(0.3, 2)))
-    desk.controller.edit(SetNoise(Noise("random", 4)))
+    desk.controller.edit(set_truncation(Truncation(0.3, 2)))
+    desk.controller.edit(set_noise(Noise("random", 4)))
     desk.controller.edit(AddSource(Source(Latent(), (1.0,) * 12, "seed 0")))
     desk.controller.random_seed()
     desk.controller.keep_current()
@@ -130,8 +131,8 @@ def test_a_drag_of_the_transform_is_one_step(desk: Desk):
     desk.library.options["cats"] = {"has_transform": True}
     desk.start()
     for degrees in (1.0, 2.0, 3.0):
-        desk.controller.edit(SetTransform(Transform(degrees=degrees)), False)
-    desk.controller.edit(SetTransform(Transform(degrees=4.0)))
+        desk.controller.edit(set_transform(Transform(degrees=degrees)), False)
+    desk.controller.edit(set_transform(Transform(degrees=4.0)))
     assert desk.labels == ["Start", "Transform"]
     desk.rest()
     assert desk.frames[-1].request.transform == Transform(degrees=4.0).matrix
@@ -145,9 +146,9 @@ def test_a_drag_of_the_transform_is_one_step(desk: Desk):
 def test_layers_that_are_gone_through_quickly_are_one_step_and_the_picture_again_is_another(open_desk: Desk):
     desk = open_desk
     for layer in ("b4.conv1", "b8.conv0", "b8.conv1"):
-        desk.controller.edit(SetTap(Tap(layer)))
+        desk.controller.edit(SetParameter("layer", Tap(layer)))
         desk.now_s += 0.2
-    desk.controller.edit(SetTap(None))
+    desk.controller.edit(SetParameter("layer", None))
     assert desk.labels == ["Start", "Layer", "Layer"]
     desk.rest()
     desk.controller.undo()

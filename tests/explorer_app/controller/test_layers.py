@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer_app.exporting.picture import read_picture
-from explorer_app.session.edits import GoToSeed, SetTap
+from explorer_app.session.edits import GoToSeed, SetParameter
 from gpu_backend import Tap
 from tests.helpers.desk import Desk
 
@@ -15,7 +15,7 @@ LAYER = Tap("b8.conv1", (1,), 6.0)
 def test_a_hand_that_moves_gets_the_layer_and_no_drafts(desk: Desk):
     desk.engine.full_ms = 5e3
     desk.start()
-    desk.controller.edit(SetTap(LAYER))
+    desk.controller.edit(SetParameter("layer", LAYER))
     desk.rest()
     desk.walk(0.5, release=False)
     desk.rest()
@@ -33,10 +33,10 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(desk: Desk):
     desk.rest()
     desk.engine.full_ms = 1.0
     for channel in range(6):
-        desk.controller.edit(SetTap(replace(LAYER, channels=(channel % 2,))))
+        desk.controller.edit(SetParameter("layer", replace(LAYER, channels=(channel % 2,))))
         desk.rest()
     desk.engine.full_ms = 5e3
-    desk.controller.edit(SetTap(None))
+    desk.controller.edit(SetParameter("layer", None))
     desk.rest()
     desk.walk(0.7, release=False)
     desk.until(lambda: desk.frames[-1].is_draft)
@@ -47,7 +47,7 @@ def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_
     open_desk: Desk,
 ):
     desk = open_desk
-    desk.controller.edit(SetTap(LAYER))
+    desk.controller.edit(SetParameter("layer", LAYER))
     desk.rest()
     assert desk.frames[-1].tap.values is None
     desk.controller.set_reading_values(True)
@@ -74,7 +74,7 @@ def test_a_picture_has_no_numbers_to_read(open_desk: Desk):
 
 def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(open_desk: Desk):
     desk = open_desk
-    desk.controller.edit(SetTap(LAYER))
+    desk.controller.edit(SetParameter("layer", LAYER))
     desk.rest()
     desk.controller.request_thumbnail("here", desk.controller.session)
     desk.controller.request_thumbnail("there", GoToSeed(7).apply(desk.controller.session))
@@ -85,7 +85,7 @@ def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(ope
 def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open_desk: Desk):
     desk = open_desk
     desk.controller.set_reading_values(True)
-    desk.controller.edit(SetTap(LAYER))
+    desk.controller.edit(SetParameter("layer", LAYER))
     desk.until(lambda: desk.frames[-1].tap is not None)
     count = len(desk.engine.requests)
     path = desk.folder / "layer.png"
@@ -93,7 +93,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
     desk.until(lambda: "Saved layer.png." in desk.said())
     assert len(desk.engine.requests) == count
     assert read_picture(path).request.tap == LAYER
-    desk.controller.edit(SetTap(None))
+    desk.controller.edit(SetParameter("layer", None))
     desk.controller.open_picture(path)
     desk.until(lambda: desk.controller.session.tap == LAYER)
 
@@ -101,7 +101,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
 def test_a_layer_that_the_next_model_lacks_gives_way_to_its_picture(open_desk: Desk):
     desk = open_desk
     desk.library.options["dogs"] = {"resolution": 16}
-    desk.controller.edit(SetTap(Tap("b128.conv1")))
+    desk.controller.edit(SetParameter("layer", Tap("b128.conv1")))
     desk.rest()
     desk.open("dogs")
     desk.until(lambda: desk.controller.session.model.name == "dogs")

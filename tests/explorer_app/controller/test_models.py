@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, SetClasses, SetTruncation
+from explorer_app.session.edits import AddSource, SetParameter, set_truncation
 from explorer_app.session.session import Position, Source
 from gpu_backend import DeviceError, Latent, Truncation
 from tests.helpers.desk import Desk
@@ -172,7 +172,7 @@ def test_a_recent_model_that_has_gone_is_forgotten(open_desk: Desk):
 def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_desk: Desk):
     desk = open_desk
     desk.library.options["dogs"] = {"resolution": 32}
-    desk.controller.edit(SetTruncation(Truncation(0.5, 11)))
+    desk.controller.edit(set_truncation(Truncation(0.5, 11)))
     desk.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     desk.open("dogs")
     desk.rest()
@@ -340,7 +340,7 @@ def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_desk: Des
     desk.library.options["birds"] = {"c_dim": 2}
     desk.open("dogs")
     assert desk.controller.session.classes == ((0, 1.0),)
-    desk.controller.edit(SetClasses(((4, 1.0),)))
+    desk.controller.edit(SetParameter("classes", ((4, 1.0),)))
     desk.open("birds")
     assert desk.controller.session.classes == ((0, 1.0),)
     assert "the class was reset" in desk.said()[-1]

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.preview import MEASURE_MS, REST_MS
 from explorer_app.messages import Level
-from explorer_app.session.edits import GoToSeed, SetTruncation
+from explorer_app.session.edits import GoToSeed, set_truncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
@@ -322,7 +322,7 @@ def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_th
     desk.until(lambda: desk.x > 0)
     reached = desk.x
     for psi, final in ((0.5, False), (0.4, False), (0.3, True)):
-        desk.controller.edit(SetTruncation(Truncation(psi)), final)
+        desk.controller.edit(set_truncation(Truncation(psi)), final)
     assert desk.labels == ["Start", "Drift", "Truncation"]
     desk.controller.undo()
     assert desk.controller.session.truncation == Session().truncation

@@ -1,24 +1,21 @@
 from dataclasses import replace
 
 from explorer_app.session.edits import (
+    PLACE,
     AddSource,
     GoToSeed,
-    MoveTo,
     RemoveSource,
-    SetClasses,
-    SetNoise,
-    SetRowRange,
+    SetParameter,
     SetSlider,
     SetSource,
-    SetStrengths,
-    SetTap,
-    SetTransform,
-    SetTruncation,
     ZeroSliders,
+    set_transform,
+    set_truncation,
 )
 from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point
+from tests.helpers.edits import set_noise
 
 PLAIN = Session(model=ModelReference("/m", "m", "id"))
 HELD = replace(PLAIN, held=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75)))
@@ -29,7 +26,7 @@ def source(seed: int) -> Source:
 
 
 def test_walking_and_seeds_let_go_of_a_held_latent():
-    assert MoveTo(Position(1.5, 2.0)).apply(HELD) == replace(PLAIN, position=Position(1.5, 2.0))
+    assert SetParameter(PLACE, Position(1.5, 2.0)).apply(HELD) == replace(PLAIN, position=Position(1.5, 2.0))
     assert GoToSeed(1207).apply(HELD) == replace(PLAIN, position=Position(7.0, 12.0))
 
 
@@ -38,7 +35,7 @@ def test_a_seed_past_the_end_begins_again():
 
 
 def test_truncation_and_classes_reach_a_held_latent_too():
-    session = SetClasses(((2, 1.0),)).apply(SetTruncation(Truncation(0.2)).apply(HELD))
+    session = SetParameter("classes", ((2, 1.0),)).apply(set_truncation(Truncation(0.2)).apply(HELD))
     assert [recipe.truncation.psi for recipe, _ in resolve(session).blend] == [0.2, 0.2]
     assert [recipe.latent.classes for recipe, _ in resolve(session).blend] == [((2, 1.0),)] * 2
 
@@ -55,14 +52,14 @@ def test_zeroing_keeps_names_stars_and_ranges():
 
 
 def test_a_range_goes_to_its_direction_alone():
-    session = SetRowRange("sefa/3", RowRange(1, 2)).apply(PLAIN)
+    session = SetParameter("rows/sefa/3", RowRange(1, 2)).apply(PLAIN)
     assert session.slider("sefa/3").rows == RowRange(1, 2)
     assert session.slider("sefa/2") == Slider("sefa/2")
 
 
 def test_sources_are_added_changed_and_taken_away():
     session = AddSource(source(2)).apply(AddSource(source(1)).apply(PLAIN))
-    session = SetStrengths(0, (1.0,)).apply(session)
+    session = SetParameter("mix/0/strengths", (1.0,)).apply(session)
     session = SetSource(1, source(3)).apply(session)
     assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]
     assert [item.label for item in RemoveSource(0).apply(session).mix] == ["seed 3"]
@@ -70,7 +67,7 @@ def test_sources_are_added_changed_and_taken_away():
 
 
 def test_a_session_resolves_to_its_plane_point_with_everything_on_top():
-    session = SetNoise(Noise("random", 3)).apply(MoveTo(Position(0.25, 0.5)).apply(PLAIN))
+    session = set_noise(Noise("random", 3)).apply(SetParameter(PLACE, Position(0.25, 0.5)).apply(PLAIN))
     request = resolve(session, resolution=64, measure_steps=True)
     assert (request.model_id, request.noise, request.resolution, request.measure_steps) == (
         "id",
@@ -84,16 +81,16 @@ def test_a_session_resolves_to_its_plane_point_with_everything_on_top():
 
 def test_a_transform_reaches_the_request_and_none_leaves_the_network_its_own():
     turned = Transform(0.1, -0.2, 30.0, 1.5)
-    assert resolve(SetTransform(turned).apply(PLAIN)).transform == turned.matrix
-    assert resolve(SetTransform(Transform()).apply(SetTransform(turned).apply(PLAIN))).transform is None
+    assert resolve(set_transform(turned).apply(PLAIN)).transform == turned.matrix
+    assert resolve(set_transform(Transform()).apply(set_transform(turned).apply(PLAIN))).transform is None
     assert resolve(PLAIN).transform is None
 
 
 def test_a_layer_on_show_is_asked_for_at_its_own_resolution():
     tap = Tap("b8.conv1", (2, 0, 1), 6.0, is_normalized=False)
-    session = SetTap(tap).apply(PLAIN)
+    session = SetParameter("layer", tap).apply(PLAIN)
     assert resolve(session, resolution=64) == replace(resolve(PLAIN), tap=tap)
-    assert SetTap(None).apply(session) == PLAIN
+    assert SetParameter("layer", None).apply(session) == PLAIN
 
 
 def test_requests_that_differ_in_what_is_looked_at_beside_the_picture_ask_for_the_same():

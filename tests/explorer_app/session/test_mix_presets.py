@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from explorer_app.session.mix_presets import PRESETS, SetMixStrengths, base_share, preset_strengths
+from explorer_app.session.edits import set_strengths
+from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
 from explorer_app.session.session import Session, Source
 from gpu_backend import Latent
 from tests.helpers.panels import row_resolutions
@@ -46,6 +47,6 @@ def test_what_is_left_of_the_base_is_what_no_source_took():
 
 def test_strengths_of_all_sources_change_in_one_step():
     session = Session(mix=(Source(Latent(), (0.0,), "a"), Source(Latent(), (0.0,), "b")))
-    changed = SetMixStrengths(((1.0,),)).apply(session)
+    changed = set_strengths(((1.0,),)).apply(session)
     assert [source.strengths for source in changed.mix] == [(1.0,), (0.0,)]
     assert [source.label for source in changed.mix] == ["a", "b"]

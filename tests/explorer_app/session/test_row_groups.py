@@ -2,14 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from explorer_app.session.row_groups import (
-    SetRowRanges,
-    range_name,
-    range_text,
-    resolution_spans,
-    row_groups,
-    same_rows,
-)
+from explorer_app.session.edits import set_row_ranges
+from explorer_app.session.row_groups import range_name, range_text, resolution_spans, row_groups, same_rows
 from explorer_app.session.session import Session, Slider
 from gpu_backend import RowRange
 from tests.helpers.panels import row_resolutions
@@ -73,8 +67,8 @@ def test_an_open_end_is_the_last_row():
 
 def test_ranges_of_several_directions_change_in_one_step_and_defaults_are_dropped():
     session = Session(sliders=(Slider("sefa/1", 2.0), Slider("sefa/0", rows=RowRange(0, 3))))
-    narrowed = SetRowRanges(("sefa/0", "sefa/1", "sefa/2"), RowRange(5, 8)).apply(session)
+    narrowed = set_row_ranges(("sefa/0", "sefa/1", "sefa/2"), RowRange(5, 8)).apply(session)
     assert [narrowed.slider(f"sefa/{index}").rows for index in range(3)] == [RowRange(5, 8)] * 3
     assert narrowed.slider("sefa/1").amount == 2.0
-    widened = SetRowRanges(("sefa/0", "sefa/1", "sefa/2"), RowRange()).apply(narrowed)
+    widened = set_row_ranges(("sefa/0", "sefa/1", "sefa/2"), RowRange()).apply(narrowed)
     assert widened.sliders == (Slider("sefa/1", 2.0),)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import Edit, MoveTo
+from explorer_app.session.edits import Edit, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
 from explorer_app.window.canvas import Canvas
@@ -40,8 +40,9 @@ class Ears:
     @property
     def last(self) -> Position:
         edit = self.edits[-1][0]
-        assert isinstance(edit, MoveTo)
-        return edit.position
+        assert isinstance(edit, SetParameter)
+        assert isinstance(edit.value, Position)
+        return edit.value
 
     @property
     def finals(self) -> int:

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import MoveTo, SetSlider, SetTruncation, ZeroSliders
+from explorer_app.session.edits import PLACE, SetParameter, SetSlider, ZeroSliders, set_truncation
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.settings import RecentModel, Settings
 from explorer_app.window import commands
@@ -35,7 +35,7 @@ from tests.helpers.windows import asked, dialog_of, dock
 )
 def test_shortcuts_ask_the_controller(window: MainWindow, controller: FakeController, key: str, what: str) -> None:
     for x in (1.0, 2.0, 3.0):
-        controller.edit(MoveTo(Position(x, 0)))
+        controller.edit(SetParameter(PLACE, Position(x, 0)))
     controller.undo()
     controller.asked.clear()
     QTest.keySequence(window.canvas, key)
@@ -66,7 +66,7 @@ def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, control
 
 def test_sliders_and_truncation_are_reset_by_their_actions(window: MainWindow, controller: FakeController) -> None:
     controller.edit(SetSlider(Slider("sefa/0", 2.0)))
-    controller.edit(SetTruncation(Truncation(0.1, 3)))
+    controller.edit(set_truncation(Truncation(0.1, 3)))
     window.actions_by_key["zero-sliders"].trigger()
     window.actions_by_key["reset-truncation"].trigger()
     assert asked(controller, "edit")[-2] == ("edit", ZeroSliders(), True)
@@ -78,7 +78,7 @@ def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
     window: MainWindow, controller: FakeController
 ) -> None:
     assert not window.actions_by_key["undo"].isEnabled()
-    controller.edit(MoveTo(Position(1, 0)))
+    controller.edit(SetParameter(PLACE, Position(1, 0)))
     assert window.actions_by_key["undo"].isEnabled()
     assert window.actions_by_key["undo"].text() == "&Undo walk"
     controller.undo()
@@ -89,7 +89,7 @@ def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
 def test_the_buttons_beside_the_history_obey_their_actions(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
-    controller.edit(MoveTo(Position(1, 0)))
+    controller.edit(SetParameter(PLACE, Position(1, 0)))
     buttons = {
         button.accessibleName(): button for button in dock(window, "history").header.findChildren(QAbstractButton)
     }

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import MoveTo, SetTruncation, ZeroSliders
+from explorer_app.session.edits import PLACE, SetParameter, ZeroSliders, set_truncation
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from explorer_app.window import theme
@@ -84,7 +84,7 @@ def test_a_glide_comes_to_rest_before_anything_else_happens(
     x: float | None,
 ) -> None:
     for place in (1.0, 5.0):
-        controller.edit(MoveTo(Position(place, 0.0)))
+        controller.edit(SetParameter(PLACE, Position(place, 0.0)))
     controller.undo()
     window.canvas.glides = True
     middle = window.canvas.rect().center()
@@ -112,7 +112,7 @@ def test_a_glide_goes_on_while_a_slider_is_moved(window: MainWindow, controller:
 def test_every_panel_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
     for panel in (window.latent, window.sliders, window.mix):
         controller.asked.clear()
-        edit = SetTruncation(Truncation(0.5))
+        edit = set_truncation(Truncation(0.5))
         panel.edited.emit(edit, True)
         assert asked(controller, "edit") == [("edit", edit, True)]
         panel.gesture_cancelled.emit()
@@ -124,7 +124,7 @@ def test_three_thousand_gestures_leave_the_last_one_on_the_screen(
 ) -> None:
     controller.painted.clear()
     for number in range(3000):
-        controller.session = MoveTo(Position(number / 100, 0)).apply(controller.session)
+        controller.session = SetParameter(PLACE, Position(number / 100, 0)).apply(controller.session)
         if number % 50 == 0:
             controller.render(resolution=16)
     last = controller.render()

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import MoveTo
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.main_window import MainWindow
@@ -150,5 +150,5 @@ def test_small_pictures_arrive_where_they_were_asked_for(make: Make, qtbot: QtBo
     shown: list[object] = []
     history = window.history.show_thumbnail
     window.history.show_thumbnail = lambda key, image: (shown.append(key), history(key, image))[1]  # type: ignore[method-assign]
-    controller.edit(MoveTo(Position(4, 4)))
+    controller.edit(SetParameter(PLACE, Position(4, 4)))
     qtbot.waitUntil(lambda: bool(shown))

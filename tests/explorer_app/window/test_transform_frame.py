@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.controller.editor import Editor
-from explorer_app.session.edits import MoveTo, SetTransform
+from explorer_app.session.edits import PLACE, SetParameter, Together, set_transform
 from explorer_app.window import ink, theme
 from explorer_app.window.canvas import Canvas
 from explorer_app.window.main_window import MainWindow
@@ -47,8 +47,8 @@ class Hand:
         return self.controller.session.transform
 
     @property
-    def steps(self) -> list[SetTransform]:
-        return [call[1] for call in asked(self.controller, "edit") if call[2] and isinstance(call[1], SetTransform)]
+    def steps(self) -> list[Together]:
+        return [call[1] for call in asked(self.controller, "edit") if call[2] and isinstance(call[1], Together)]
 
     def place(self, name: str) -> QPoint:
         handles = self.frame.handles()
@@ -104,8 +104,8 @@ def test_dragging_inside_moves_and_is_one_undo_step(hand: Hand) -> None:
 def test_two_drags_at_once_after_each_other_are_two_steps_of_the_real_history() -> None:
     editor = Editor()
     for x in (0.1, 0.2):
-        editor.edit(SetTransform(Transform(x=x / 2)), False, 0.0)
-        editor.edit(SetTransform(Transform(x=x)), True, 0.1)
+        editor.edit(set_transform(Transform(x=x / 2)), False, 0.0)
+        editor.edit(set_transform(Transform(x=x)), True, 0.1)
     editor.undo()
     assert editor.session.transform == Transform(x=0.1)
     editor.undo()
@@ -155,7 +155,7 @@ def double_click(widget: TransformFrame, at: QPoint) -> None:
 
 
 def test_a_double_click_on_a_handle_resets_its_part(hand: Hand) -> None:
-    hand.controller.edit(SetTransform(Transform(0.1, 0.05, 20.0, 0.5)))
+    hand.controller.edit(set_transform(Transform(0.1, 0.05, 20.0, 0.5)))
     double_click(hand.frame, hand.place("knob"))
     assert hand.transform == Transform(0.1, 0.05, 0.0, 0.5)
     double_click(hand.frame, hand.place("corner"))
@@ -192,19 +192,21 @@ def test_wheel_and_pan_still_reach_the_canvas_and_nothing_walks(hand: Hand) -> N
     zoomed = hand.canvas.view
     drag(hand.frame, [hand.inside(), hand.inside() + QPoint(20, 10)], button=MIDDLE)
     assert hand.canvas.view.dx != zoomed.dx
-    assert not [call for call in asked(hand.controller, "edit") if isinstance(call[1], MoveTo)]
+    assert not [
+        call for call in asked(hand.controller, "edit") if isinstance(call[1], SetParameter) and call[1].path == PLACE
+    ]
     assert hand.transform == Transform()
 
 
 def test_the_frame_follows_the_session(hand: Hand) -> None:
-    hand.controller.edit(SetTransform(Transform(scale=0.5)))
+    hand.controller.edit(set_transform(Transform(scale=0.5)))
     width = hand.canvas.picture_rect().width()
     corners = hand.frame.handles().corners
     assert corners[1][0] - corners[0][0] == pytest.approx(width / 2)
 
 
 def test_handles_of_a_picture_that_is_scaled_up_stay_in_sight(hand: Hand) -> None:
-    hand.controller.edit(SetTransform(Transform(0.4, -0.3, 20.0, 3.0)))
+    hand.controller.edit(set_transform(Transform(0.4, -0.3, 20.0, 3.0)))
     handles = hand.frame.handles()
     for place in (*handles.corners, handles.knob, handles.middle):
         assert hand.frame.rect().contains(QPointF(*place).toPoint())
@@ -218,7 +220,7 @@ def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, mode: theme.Mode,
     theme.apply(app, mode)
     pixels = np.full((256, 256, 4), shade, np.uint8)
     hand.canvas.show_frame(Frame(RenderRequest("m"), pixels, FrameTimings(1, 0, 1)))
-    hand.frame.show_session(SetTransform(Transform(scale=0.6)).apply(hand.controller.session))
+    hand.frame.show_session(set_transform(Transform(scale=0.6)).apply(hand.controller.session))
     picture = hand.canvas.grab().toImage()
     corner = QPointF(*hand.frame.handles().corners[0]).toPoint()
     assert picture.pixelColor(corner) == ink.light()

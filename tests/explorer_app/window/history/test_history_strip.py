@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QColor, QImage
 
-from explorer_app.session.edits import MoveTo
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session
 from explorer_app.window.history.history_list import mark_rect, star_rect
@@ -266,7 +266,7 @@ def test_an_empty_history_is_shown_calmly(strip):
 
 def test_in_the_window_a_star_keeps_a_step_and_its_picture_goes_back_to_it(window, controller):
     for x in (1.0, 2.0, 3.0):
-        controller.edit(MoveTo(Position(x, 0.0)))
+        controller.edit(SetParameter(PLACE, Position(x, 0.0)))
     strip = window.history
     entry = controller.history.entries[1]
     click(strip.steps, star_rect(item(strip.steps, 1)).center())

@@ -154,5 +154,5 @@ def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel, qtbot
     click_row(picker, 3, CTRL)
     assert panel.edits.steps == []
     click_row(picker, 1)
-    assert [edit.classes for edit in panel.edits.steps] == [((1, 1.0),)]
+    assert [edit.value for edit in panel.edits.steps] == [((1, 1.0),)]
     picker.hide()

@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import SetTransform
 from explorer_app.session.session import Session
 from explorer_app.window.latent.latent_panel import LatentPanel
 from gpu_backend import Transform
@@ -50,7 +49,7 @@ def test_each_field_sets_its_part_and_keeps_the_others(panel: Any, qtbot: QtBot)
     row = panel.transform
     for field, text in ((row.place_x, "0.25"), (row.place_y, "-0,5"), (row.angle, "30"), (row.scale, "1.5")):
         write(qtbot, field, text)
-    assert panel.edits.steps[-1] == SetTransform(Transform(0.25, -0.5, 30.0, 1.5))
+    assert panel.edits.session.transform == Transform(0.25, -0.5, 30.0, 1.5)
     assert len(panel.edits.steps) == 4
 
 
@@ -69,7 +68,7 @@ def test_it_shows_the_session(panel: Any) -> None:
 def test_a_part_that_is_typed_leaves_the_others_as_exact_as_they_were(panel: Any, qtbot: QtBot) -> None:
     panel.edits.show(Session(transform=Transform(0.12345, 0.0, 12.3456, 1.23456)))
     write(qtbot, panel.transform.place_y, "0.5")
-    assert panel.edits.steps == [SetTransform(Transform(0.12345, 0.5, 12.3456, 1.23456))]
+    assert panel.edits.session.transform == Transform(0.12345, 0.5, 12.3456, 1.23456)
 
 
 def test_a_double_click_resets_a_part_and_the_button_all(panel: Any, qtbot: QtBot) -> None:

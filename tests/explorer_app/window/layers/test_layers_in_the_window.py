@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import MoveTo, SetTap
+from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.commands import picture_name
 from explorer_app.window.main_window import MainWindow
@@ -62,7 +62,7 @@ def test_a_layer_that_is_chosen_is_shown_with_its_name_and_the_way_back(
 
 
 def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetTap(LAYER))
+    controller.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
     caption = window.canvas.caption
     assert caption.rect().toAlignedRect().contains(caption.badge.geometry())
@@ -70,8 +70,8 @@ def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, cont
 
 
 def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(MoveTo(Position(1.0, 0.0)))
-    controller.edit(SetTap(LAYER))
+    controller.edit(SetParameter(PLACE, Position(1.0, 0.0)))
+    controller.edit(SetParameter("layer", LAYER))
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
     assert controller.session.tap is None
     count = len(controller.asked)
@@ -80,7 +80,7 @@ def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: 
 
 
 def test_a_key_goes_to_and_fro_between_picture_and_layer(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetTap(LAYER))
+    controller.edit(SetParameter("layer", LAYER))
     QTest.keySequence(window.canvas, "L")
     assert controller.session.tap is None
     QTest.keySequence(window.canvas, "L")
@@ -92,7 +92,7 @@ def test_handles_leave_the_badge_within_reach(make: Make) -> None:
     controller.show_model(facts(family="StyleGAN3", has_transform=True, noise_layers=()))
     window = make(controller)
     window.actions_by_key["transform"].trigger()
-    controller.edit(SetTap(LAYER))
+    controller.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
     badge = window.canvas.caption.badge
     assert window.canvas.childAt(badge.geometry().center()) is badge
@@ -107,7 +107,7 @@ def test_a_small_layer_fills_the_place_of_the_picture_in_sharp_squares(
     window: MainWindow, controller: FakeController
 ) -> None:
     place = window.canvas.picture_rect()
-    controller.edit(SetTap(LAYER))
+    controller.edit(SetParameter("layer", LAYER))
     assert window.canvas.picture_rect() == place
     assert controller.frame is not None
     image = window.canvas.grab(place.toAlignedRect().adjusted(1, 1, -1, -1)).toImage()

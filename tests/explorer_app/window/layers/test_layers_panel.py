@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import SetTap
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window import theme
 from explorer_app.window.layers.layers_panel import LayersPanel
@@ -300,4 +300,4 @@ def test_every_control_says_what_it_is(panel):
         assert widget.toolTip()
     assert "0 to 511" in controls.channel.slider.toolTip()
     assert "−40.0 to +40.0" in controls.gain.slider.toolTip()
-    assert isinstance(SetTap(None).label, str)
+    assert isinstance(SetParameter("layer", None).label, str)

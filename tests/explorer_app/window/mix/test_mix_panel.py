@@ -5,7 +5,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetSource, SetStrengths
+from explorer_app.session.edits import AddSource, RemoveSource, SetParameter, SetSource
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.window.mix.mix_panel import MixPanel
@@ -76,13 +76,13 @@ def test_escape_in_a_painting_brings_everything_back(panel, qtbot):
 def test_a_right_click_on_a_source_offers_groups(panel, words, expected):
     menu = open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0)))
     choose(menu, words)
-    assert panel.edits.steps == [SetStrengths(0, expected)]
+    assert panel.edits.steps == [SetParameter("mix/0/strengths", expected)]
 
 
 def test_a_source_can_be_emptied_and_removed_by_its_menu(panel):
     choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "None")
     choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0))), "Remove")
-    assert panel.edits.steps == [SetStrengths(1, (0.0,) * 14), RemoveSource(0)]
+    assert panel.edits.steps == [SetParameter("mix/1/strengths", (0.0,) * 14), RemoveSource(0)]
     assert [item.label for item in panel.edits.session.mix] == ["seed 2"]
 
 
@@ -144,7 +144,7 @@ def test_presets_go_to_the_source_that_was_touched_last(panel, qtbot):
     qtbot.keyClick(panel.grid, Qt.Key.Key_Down)
     (button,) = panel.header_widgets()
     choose(open_menu(panel, lambda: qtbot.mouseClick(button, Qt.MouseButton.LeftButton)), "Half of everything")
-    assert panel.edits.steps == [SetStrengths(1, (0.5,) * 14)]
+    assert panel.edits.steps == [SetParameter("mix/1/strengths", (0.5,) * 14)]
 
 
 def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPointF, Qt
 
-from explorer_app.session.edits import SetRowRange
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import RowRange
@@ -66,7 +66,7 @@ def test_rows_that_a_person_chose_stay(panel, qtbot):
     qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.picker.named.segments["all"], Qt.MouseButton.LeftButton)
     panel.picker.hide()
-    assert panel.edits.steps == [SetRowRange("world/sun height", RowRange(0, 13))]
+    assert panel.edits.steps == [SetParameter("rows/world/sun height", RowRange(0, 13))]
     assert panel.directions.rows[0].shown.rows == RowRange(0, 13)
 
 

@@ -5,8 +5,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QEnterEvent
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import SetRowRange, ZeroSliders
-from explorer_app.session.row_groups import SetRowRanges
+from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
 from explorer_app.session.session import SLIDER_COUNT, Session, Slider
 from explorer_app.window.sliders.axis_list import axis_parts, x_of
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
@@ -173,7 +172,7 @@ def test_a_direction_gets_its_own_rows(panel, qtbot):
     qtbot.mouseClick(panel.directions.rows[3].rows, Qt.MouseButton.LeftButton)
     assert panel.picker.isVisible()
     qtbot.mouseClick(panel.picker.named.segments["middle"], Qt.MouseButton.LeftButton)
-    assert panel.edits.steps == [SetRowRange("sefa/3", RowRange(5, 8))]
+    assert panel.edits.steps == [SetParameter("rows/sefa/3", RowRange(5, 8))]
     assert (panel.picker.first.value(), panel.picker.last.value()) == (5, 8)
     panel.picker.hide()
 
@@ -185,14 +184,14 @@ def test_rows_from_and_to_are_typed_and_never_cross(panel, qtbot):
         field.selectAll()
         qtbot.keyClicks(field, text)
         qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert [edit.rows for edit in panel.edits.steps] == [RowRange(0, 6), RowRange(9, 9)]
+    assert [edit.value for edit in panel.edits.steps] == [RowRange(0, 6), RowRange(9, 9)]
     panel.picker.hide()
 
 
 def test_the_last_row_is_written_as_an_open_end(panel, qtbot):
     qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.picker.named.segments["fine"], Qt.MouseButton.LeftButton)
-    assert panel.edits.steps == [SetRowRange("sefa/0", RowRange(9, None))]
+    assert panel.edits.steps == [SetParameter("rows/sefa/0", RowRange(9, None))]
     panel.picker.hide()
 
 
@@ -202,9 +201,9 @@ def test_the_rows_in_the_header_are_those_of_all_directions(panel, qtbot):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.picker.named.segments["coarse"], Qt.MouseButton.LeftButton)
     panel.picker.hide()
-    assert panel.edits.steps == [SetRowRanges(panel.directions.names, RowRange(0, 4))]
+    assert panel.edits.steps == [set_row_ranges(panel.directions.names, RowRange(0, 4))]
     assert button.text() == "rows 0–4 ▾"
-    panel.edits.show(SetRowRange("sefa/5", RowRange(2, 3)).apply(panel.edits.session))
+    panel.edits.show(SetParameter("rows/sefa/5", RowRange(2, 3)).apply(panel.edits.session))
     assert button.text() == "mixed rows ▾"
 
 

@@ -1,0 +1,414 @@
+"""The table of parameters: every quantity that a hand, a timeline or a controller can move, named once.
+
+A parameter has a path (``truncation.psi``, ``slider/world/sun height``, ``mix/0/strength/3``), a kind, a range, a
+default, and knows how it is read from a session and put into one. Everything that deals with quantities in general
+reads this table: the edit `SetParameter`, undo (which nudges are one step), storage, fitting to another model,
+modulation, and what comes later (timeline tracks, controllers, axes of grids).
+
+A path that is dotted names a field of `Session` or of a value in it, so such a row needs no code of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from operator import attrgetter
+from typing import Any, Literal
+
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session
+from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
+from gpu_backend import MAX_ITEMS, SEED_COUNT, LoomError, ModelFacts, RowRange
+
+Kind = Literal["number", "angle", "integer", "choice", "point", "weights", "strengths", "rows", "layer"]
+"""What a parameter's values are.
+
+================  ==================================================  =========================================
+kind              value                                               between two values
+================  ==================================================  =========================================
+number            float                                               linear, or geometric if `is_geometric`
+angle             float, degrees                                      the shorter way round
+integer           int, or None for "all" where that is the default    linear, rounded
+choice            str                                                 the first until the end
+point             Position                                            linear
+weights           ((index, weight), …)                                linear for each index
+strengths         one float in 0..1 a row of w                        linear in each row
+rows              RowRange                                            the first until the end
+layer             Tap, None for the picture                           the first until the end
+================  ==================================================  =========================================
+"""
+
+Value = Any
+"""A value of a parameter; its `Kind` says which type it has."""
+
+_SMOOTH: tuple[Kind, ...] = ("number", "angle", "point")
+
+
+class ParameterError(LoomError):
+    """There is no such parameter, or a value is none that it can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One row of the table.
+
+    Attributes
+    ----------
+    label
+        Words for undo and for people: "Truncation".
+    default
+        Its value in a new session.
+    low, high
+        Range of a number, angle or integer; `clamped` keeps to it.
+    is_geometric
+        Equal steps are equal factors, as for a scale.
+    is_merged
+        Several changes by key in a row are one step of undo.
+    text
+        How a number is shown: a format with one field.
+    read, write
+        Value of a session; session with another value.
+    is_available
+        Whether a model has it.
+    fit
+        The value that comes nearest and that a model can have.
+    lost
+        Phrase for people where another model has it not, or not that far: "the transform was reset".
+    """
+
+    path: str
+    label: str
+    kind: Kind
+    default: Value
+    read: Callable[[Session], Value]
+    write: Callable[[Session, Value], Session]
+    low: float = -math.inf
+    high: float = math.inf
+    is_geometric: bool = False
+    is_merged: bool = True
+    text: str = "{:.2f}"
+    is_available: Callable[[ModelFacts], bool] = lambda facts: True
+    fit: Callable[[Value, ModelFacts], Value] = lambda value, facts: value
+    lost: str = ""
+
+    def clamped(self, value: Value) -> Value:
+        """Return the value within the parameter's range; whole for an integer.
+
+        Raises
+        ------
+        ParameterError
+            If a number is not finite.
+        """
+        if self.kind not in ("number", "angle", "integer") or value is None:
+            return value
+        if not math.isfinite(value):
+            raise ParameterError(f"{self.label} must be a finite number, but {value} came.")
+        inside = min(max(value, self.low), self.high)
+        return round(inside) if self.kind == "integer" else float(inside)
+
+    def between(self, first: Value, second: Value, share: float) -> Value:
+        """Return the value at `share` of the way, 0..1, from one value to another; `Kind` says how it goes."""
+        if share <= 0.0 or first == second:
+            return first
+        if share >= 1.0:
+            return second
+        match self.kind:
+            case "number" if self.is_geometric and first > 0 and second > 0:
+                return first * (second / first) ** share
+            case "number":
+                return first + share * (second - first)
+            case "angle":
+                return first + share * ((second - first + 180.0) % 360.0 - 180.0)
+            case "integer" if first is not None and second is not None:
+                return round(first + share * (second - first))
+            case "point":
+                return Position(first.x + share * (second.x - first.x), first.y + share * (second.y - first.y))
+            case "weights":
+                a, b = dict(first), dict(second)
+                mixed = {key: (1.0 - share) * a.get(key, 0.0) + share * b.get(key, 0.0) for key in {**a, **b}}
+                return tuple((key, weight) for key, weight in sorted(mixed.items()) if weight)
+            case "strengths" if len(first) == len(second):
+                return tuple(a + share * (b - a) for a, b in zip(first, second, strict=True))
+            case _:
+                return first
+
+    def shown(self, value: Value) -> str:
+        """Return a value as a person reads it."""
+        match self.kind:
+            case "number" | "angle":
+                return self.text.format(value)
+            case "point":
+                return f"{value.x:.2f}, {value.y:.2f}"
+            case "weights":
+                return ", ".join(f"{key}: {weight:.2f}" for key, weight in value) or "none"
+            case "strengths":
+                return " ".join(f"{strength:.2f}" for strength in value)
+            case "rows":
+                return f"{value.first}–{'end' if value.last is None else value.last}"
+            case "layer":
+                return "picture" if value is None else str(value.layer)
+            case _:
+                return "all" if value is None else str(value)
+
+
+@lru_cache(maxsize=4096)
+def parameter(path: str) -> Parameter:
+    """Return the parameter of a path.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+    row = _rows().get(path)
+    if row is not None:
+        return row
+    for pattern, make in _FAMILIES:
+        match = re.fullmatch(pattern, path, re.DOTALL)
+        if match is not None:
+            return make(path, *match.groups())
+    raise ParameterError(f"There is no parameter {path[:80]!r}.")
+
+
+def fixed_parameters() -> tuple[Parameter, ...]:
+    """Return the parameters that every session has, in the order of the table."""
+    return tuple(_rows().values())
+
+
+def parameters_of(session: Session, facts: ModelFacts) -> Iterator[Parameter]:
+    """Return every parameter that a session has with a model: the fixed ones, layers of noise, sliders, the mix."""
+    yield from (row for row in fixed_parameters() if row.is_available(facts))
+    yield from (parameter(f"noise.layer/{index}") for index in range(len(facts.noise_layers)))
+    yield from (parameter(f"slider/{slider.direction}") for slider in session.sliders)
+    yield from (parameter(f"mix/{index}/strengths") for index in range(len(session.mix)))
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _rows() -> dict[str, Parameter]:
+    default = Session()
+    rows = (
+        Parameter("position", "Walk", "point", default.position, read=attrgetter("position"), write=_write_position),
+        Parameter(
+            "classes",
+            "Class",
+            "weights",
+            default.classes,
+            read=attrgetter("classes"),
+            write=_write_classes,
+            is_merged=False,
+            is_available=lambda facts: facts.c_dim > 0,
+        ),
+        _field("truncation.psi", "Truncation", "number", low=-2.0, high=2.0, write=_write_psi),
+        _field(
+            "truncation.cutoff",
+            "Cutoff",
+            "integer",
+            low=0,
+            high=MAX_ITEMS,
+            write=_write_cutoff,
+            fit=lambda value, facts: None if value is None else min(value, facts.num_ws),
+            lost="the cutoff was lowered",
+        ),
+        _field("noise.mode", "Noise", "choice", is_merged=False),
+        _field("noise.seed", "Noise seed", "integer", low=0, high=SEED_COUNT - 1, is_merged=False),
+        _field("noise.gain", "Noise", "number", low=0.0, high=10.0, is_merged=False),
+        *(
+            _field(
+                f"transform.{name}",
+                "Transform",
+                kind,
+                low=low,
+                high=high,
+                is_geometric=name == "scale",
+                text="{:.1f}°" if kind == "angle" else "{:.3f}",
+                is_available=lambda facts: facts.has_transform,
+                lost="the transform, which it does not take, was reset",
+            )
+            for name, kind, low, high in _TRANSFORM
+        ),
+        Parameter(
+            "layer",
+            "Layer",
+            "layer",
+            None,
+            read=attrgetter("tap"),
+            write=lambda session, value: replace(session, tap=value),
+            fit=lambda value, facts: None if value is None else fit_tap(value, facts),
+        ),
+        Parameter(
+            "layer.gain",
+            "Layer gain",
+            "number",
+            0.0,
+            read=lambda session: session.tap.gain_db if session.tap is not None else 0.0,
+            write=lambda session, value: (
+                session if session.tap is None else replace(session, tap=replace(session.tap, gain_db=value))
+            ),
+            low=-MAX_GAIN_DB,
+            high=MAX_GAIN_DB,
+            text="{:+.1f} dB",
+        ),
+    )
+    return {row.path: row for row in rows}
+
+
+_TRANSFORM: tuple[tuple[str, Kind, float, float], ...] = (
+    ("x", "number", -math.inf, math.inf),
+    ("y", "number", -math.inf, math.inf),
+    ("degrees", "angle", -math.inf, math.inf),
+    ("scale", "number", MIN_SCALE, MAX_SCALE),
+)
+
+
+def _field(path: str, label: str, kind: Kind, **options: Any) -> Parameter:
+    """Return the parameter of a field of the session, named by its dotted path."""
+    read = attrgetter(path)
+    write = options.pop("write", None) or _writer(path)
+    return Parameter(path, label, kind, read(Session()), read=read, write=write, **options)
+
+
+def _writer(path: str) -> Callable[[Session, Value], Session]:
+    names = path.split(".")
+
+    def write(target: Any, value: Value, depth: int = 0) -> Any:
+        name = names[depth]
+        last = depth == len(names) - 1
+        return replace(target, **{name: value if last else write(getattr(target, name), value, depth + 1)})
+
+    return write
+
+
+def _write_position(session: Session, value: Position) -> Session:
+    """Go to a place on the seed plane, letting go of a held latent."""
+    return replace(session, position=value, held=())
+
+
+def _write_classes(session: Session, value: tuple[tuple[int, float], ...]) -> Session:
+    """Set the class weights, of a held latent too."""
+    held = tuple(
+        (replace(recipe, latent=replace(recipe.latent, classes=value)), weight) for recipe, weight in session.held
+    )
+    return replace(session, classes=value, held=held)
+
+
+def _write_psi(session: Session, value: float) -> Session:
+    return _write_truncation(session, "psi", value)
+
+
+def _write_cutoff(session: Session, value: int | None) -> Session:
+    return _write_truncation(session, "cutoff", value)
+
+
+def _write_truncation(session: Session, name: str, value: Value) -> Session:
+    """Set a field of the truncation, of a held latent too."""
+    held = tuple(
+        (replace(recipe, truncation=replace(recipe.truncation, **{name: value})), weight)
+        for recipe, weight in session.held
+    )
+    return replace(session, truncation=replace(session.truncation, **{name: value}), held=held)
+
+
+# -- families -----------------------------------------------------------------------------------------------------
+
+
+def _noise_layer(path: str, index: str) -> Parameter:
+    layer = int(index)
+
+    def read(session: Session) -> float:
+        gains = session.noise.layer_gains
+        return gains[layer] if layer < len(gains) else 1.0
+
+    def write(session: Session, value: float) -> Session:
+        gains = list(session.noise.layer_gains)
+        gains += [1.0] * (layer + 1 - len(gains))
+        gains[layer] = value
+        while gains and gains[-1] == 1.0:
+            gains.pop()
+        return replace(session, noise=replace(session.noise, layer_gains=tuple(gains)))
+
+    return Parameter(
+        path,
+        "Layer's noise",
+        "number",
+        1.0,
+        read,
+        write,
+        low=0.0,
+        high=10.0,
+        is_merged=False,
+        is_available=lambda facts: layer < len(facts.noise_layers),
+    )
+
+
+def _slider(path: str, direction: str) -> Parameter:
+    return Parameter(
+        path,
+        "Slider",
+        "number",
+        0.0,
+        read=lambda session: session.slider(direction).amount,
+        write=lambda session, value: session.with_slider(replace(session.slider(direction), amount=value)),
+    )
+
+
+def _slider_rows(path: str, direction: str) -> Parameter:
+    return Parameter(
+        path,
+        "Layer range",
+        "rows",
+        RowRange(),
+        read=lambda session: session.slider(direction).rows,
+        write=lambda session, value: session.with_slider(replace(session.slider(direction), rows=value)),
+        is_merged=False,
+    )
+
+
+def _strengths(path: str, index: str) -> Parameter:
+    source = int(index)
+
+    def write(session: Session, value: tuple[float, ...]) -> Session:
+        if source >= len(session.mix):
+            return session
+        changed = replace(session.mix[source], strengths=value)
+        return replace(session, mix=(*session.mix[:source], changed, *session.mix[source + 1 :]))
+
+    return Parameter(
+        path,
+        "Mix",
+        "strengths",
+        (),
+        read=lambda session: session.mix[source].strengths if source < len(session.mix) else (),
+        write=write,
+        is_merged=False,
+        fit=lambda value, facts: (*value[: facts.num_ws], *(0.0,) * (facts.num_ws - len(value))),
+    )
+
+
+def _strength(path: str, index: str, row_text: str) -> Parameter:
+    whole, row = _strengths(path, index), int(row_text)
+
+    def read(session: Session) -> float:
+        strengths = whole.read(session)
+        return float(strengths[row]) if row < len(strengths) else 0.0
+
+    def write(session: Session, value: float) -> Session:
+        strengths = list(whole.read(session))
+        strengths += [0.0] * (row + 1 - len(strengths))
+        strengths[row] = value
+        return whole.write(session, tuple(strengths))
+
+    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False)
+
+
+_FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
+    (r"noise\.layer/(\d{1,4})", _noise_layer),
+    (r"rows/(.{1,4096})", _slider_rows),
+    (r"slider/(.{1,4096})", _slider),
+    (r"mix/(\d{1,4})/strengths", _strengths),
+    (r"mix/(\d{1,4})/strength/(\d{1,4})", _strength),
+)

@@ -1,0 +1,128 @@
+"""The table of parameters: reading, writing, ranges, what lies between two values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from explorer_app.session.edits import SetParameter, Together
+from explorer_app.session.parameters import ParameterError, fixed_parameters, parameter, parameters_of
+from explorer_app.session.session import Position, Session, Slider, Source
+from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
+from tests.helpers.fake_controller import facts
+
+VALUES = {
+    "position": Position(3.0, 4.0),
+    "classes": ((2, 1.0),),
+    "truncation.psi": 0.25,
+    "truncation.cutoff": 3,
+    "noise.mode": "random",
+    "noise.seed": 9,
+    "noise.gain": 0.5,
+    "noise.layer/2": 0.25,
+    "transform.x": 0.5,
+    "transform.y": -0.5,
+    "transform.degrees": 30.0,
+    "transform.scale": 2.0,
+    "layer": Tap("b8.conv0"),
+    "slider/world/sun height": 1.5,
+    "rows/sefa/3": RowRange(1, 2),
+    "mix/1/strengths": (0.25, 0.5),
+    "mix/0/strength/1": 0.75,
+}
+SESSION = Session(mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((5, 1.0),))), (1.0, 1.0), "b")))
+
+
+@pytest.mark.parametrize("path", sorted(VALUES))
+def test_a_value_is_read_as_it_was_written_and_nothing_else_changes(path: str):
+    row, value = parameter(path), VALUES[path]
+    changed = row.write(SESSION, value)
+    assert row.read(changed) == value
+    assert row.read(SESSION) != value
+    assert row.write(changed, row.read(SESSION)) == SESSION
+    assert row.label
+    assert row.shown(value)
+
+
+def test_every_fixed_parameter_has_the_default_of_a_new_session_and_a_test():
+    for row in fixed_parameters():
+        assert row.read(Session()) == row.default
+        assert row.path in VALUES or row.path == "layer.gain"
+
+
+def test_the_gain_of_a_layer_needs_a_layer():
+    gain = parameter("layer.gain")
+    assert gain.write(Session(), 6.0) == Session()
+    shown = Session(tap=Tap("b8.conv0"))
+    assert gain.read(gain.write(shown, 6.0)) == 6.0
+
+
+def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking():
+    held = Session(held=((Recipe(Latent(), Truncation(1.0)), 1.0),))
+    edit = Together((SetParameter("truncation.psi", 0.5), SetParameter("classes", ((1, 1.0),))), "Both")
+    recipe, _ = edit.apply(held).held[0]
+    assert (recipe.truncation.psi, recipe.latent.classes) == (0.5, ((1, 1.0),))
+    assert SetParameter("position", Position(1.0, 0.0)).apply(held).held == ()
+
+
+@pytest.mark.parametrize("path", ["", "nothing", "truncation", "mix/x/strengths", "slider/", "noise.layer/99999"])
+def test_a_path_that_names_nothing_is_refused(path: str):
+    with pytest.raises(ParameterError, match="There is no parameter"):
+        SetParameter(path, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "clamped"),
+    [
+        ("truncation.psi", 9.0, 2.0),
+        ("noise.gain", -1.0, 0.0),
+        ("noise.seed", 2.6, 3),
+        ("truncation.cutoff", None, None),
+        ("transform.scale", 0.0, 0.001),
+        ("noise.mode", "const", "const"),
+    ],
+)
+def test_a_value_is_kept_within_its_range(path: str, value: Any, clamped: Any):
+    assert parameter(path).clamped(value) == clamped
+
+
+def test_a_number_that_is_not_finite_is_refused():
+    with pytest.raises(ParameterError, match="finite"):
+        parameter("truncation.psi").clamped(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "second", "middle"),
+    [
+        ("truncation.psi", 0.0, 1.0, 0.5),
+        ("transform.degrees", 170.0, -170.0, 180.0),
+        ("transform.scale", 0.5, 2.0, 1.0),
+        ("noise.seed", 1, 4, 2),
+        ("noise.mode", "none", "const", "none"),
+        ("position", Position(0.0, 2.0), Position(1.0, 0.0), Position(0.5, 1.0)),
+        ("classes", ((1, 1.0),), ((2, 1.0),), ((1, 0.5), (2, 0.5))),
+        ("mix/0/strengths", (0.0, 1.0), (1.0, 1.0), (0.5, 1.0)),
+        ("truncation.cutoff", None, 4, None),
+    ],
+)
+def test_half_way_between_two_values(path: str, first: Any, second: Any, middle: Any):
+    row = parameter(path)
+    assert row.between(first, second, 0.5) == middle
+    assert row.between(first, second, 0.0) == first
+    assert row.between(first, second, 1.0) == second
+
+
+def test_parameters_of_a_session_are_those_that_its_model_has():
+    session = Session(sliders=(Slider("sefa/0", 1.0),), mix=SESSION.mix)
+    paths = {row.path for row in parameters_of(session, facts())}
+    assert {"position", "truncation.psi", "noise.layer/0", "slider/sefa/0", "mix/1/strengths"} <= paths
+    assert "transform.x" not in paths
+    assert "classes" not in paths
+
+
+def test_two_hands_on_one_group_of_fields_do_not_touch_each_others():
+    session = Session(noise=Noise("random", 4), transform=Transform(degrees=10.0))
+    session = SetParameter("noise.gain", 0.5).apply(SetParameter("transform.x", 0.25).apply(session))
+    assert session.noise == Noise("random", 4, 0.5)
+    assert session.transform == Transform(0.25, 0.0, 10.0)
