@@ -27,7 +27,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
-from explorer_app.window.canvas_caption import CAPTION_PX, CanvasCaption
+from explorer_app.window.canvas_caption import CanvasCaption
 from explorer_app.window.canvas_view import CanvasView, is_smooth
 from explorer_app.window.frame_image import frame_image, shrunk
 from explorer_app.window.pointer_way import LEFT, SHIFT, PointerWay
@@ -195,7 +195,7 @@ class Canvas(QWidget):
     def picture_area(self) -> QRectF:
         """Return where a fitted picture may lie, in the canvas's own coordinates."""
         edge = theme.px(_EDGE_PX)
-        return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -theme.px(CAPTION_PX))
+        return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -self.caption.height)
 
     def _stage(self) -> QRectF:
         """Return `picture_area` in device px."""

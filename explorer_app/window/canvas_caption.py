@@ -26,17 +26,30 @@ class CanvasCaption:
 
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
-        self.badge = TapBadge(canvas)
+        self._is_shown = True
         self._tap: Tap | None = None
+        self.badge = TapBadge(canvas)
 
     def show_tap(self, tap: Tap | None) -> None:
         """Show which layer is shown; None for the picture."""
         if tap == self._tap:
             return
         self._tap = tap
-        self.badge.show_tap(tap)
+        self.badge.show_tap(tap if self._is_shown else None)
         self.place()
         self._canvas.update(self.rect().toAlignedRect())
+
+    @property
+    def height(self) -> int:
+        """Height in px that the line takes at the bottom of the canvas; 0 while it is not shown."""
+        return theme.px(CAPTION_PX) if self._is_shown else 0
+
+    def set_shown(self, shown: bool) -> None:
+        """Show the line, or leave its room to what is below the canvas."""
+        self._is_shown = shown
+        self.badge.show_tap(self._tap if shown else None)
+        self.place()
+        self._canvas.update()
 
     def rect(self) -> QRectF:
         """Return where the line lies, in the canvas's own coordinates."""
@@ -52,6 +65,8 @@ class CanvasCaption:
 
     def paint(self, painter: QPainter) -> None:
         """Paint the line."""
+        if not self._is_shown:
+            return
         tokens, canvas = theme.current(), self._canvas
         painter.setFont(fonts.caption())
         painter.setPen(QColor(tokens.dim))

@@ -26,7 +26,6 @@ from explorer_app.window import actions, theme
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
 from explorer_app.window.canvas import Canvas
-from explorer_app.window.canvas_caption import CAPTION_PX
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.controls.action_button import ActionButton
@@ -38,7 +37,7 @@ from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.layouts import WORKSPACES
 from explorer_app.window.menu_bar import fill_menu_bar
-from explorer_app.window.messages.message_view import MessageView
+from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.mix.mix_panel import MixPanel
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.model_panel import ModelPanel
@@ -129,7 +128,7 @@ class MainWindow(QMainWindow):
             [self.actions_by_key[key] for key in ("save-picture", "keep", "star", "random", "fit", "one-to-one")]
         )
         self.state = CanvasState(self.canvas)
-        self.message_view = MessageView(self._messages, self.canvas, theme.px(CAPTION_PX))
+        self.message_strip = MessageStrip(self._messages)
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)
@@ -137,7 +136,13 @@ class MainWindow(QMainWindow):
 
     def _make_docks(self) -> None:
         area = QWidget(self)
-        self.workspace = Workspace(self.canvas, self.canvas, area)
+        centre = QWidget(area)
+        around_canvas = QVBoxLayout(centre)
+        around_canvas.setContentsMargins(0, 0, 0, 0)
+        around_canvas.setSpacing(0)
+        around_canvas.addWidget(self.canvas, 1)
+        around_canvas.addWidget(self.message_strip)
+        self.workspace = Workspace(centre, self.canvas, area)
         self._around = QVBoxLayout(area)
         self._around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
         self._around.addWidget(self.workspace)
@@ -218,8 +223,10 @@ class MainWindow(QMainWindow):
         self.device_menu.precision_chosen.connect(controller.choose_precision)
         self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
-        self.canvas.resized.connect(self.message_view.place)
-        self.message_view.message_shown.connect(self._message_shown)
+        self.message_strip.filled.connect(lambda filled: self.canvas.caption.set_shown(not filled))
+        self.message_strip.progress.cancel_requested.connect(controller.cancel_loading)
+        self.message_strip.message_shown.connect(self._message_shown)
+        self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
         self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
         for dock in self.docks.values():
             if isinstance(dock.panel, SessionPanel):
@@ -281,7 +288,7 @@ class MainWindow(QMainWindow):
         devices = self._controller.devices
         self.model.show_devices(devices)
         self.top_bar.show_devices(devices)
-        self.message_view.close_needless()
+        self.message_strip.close_needless()
         self._show_loading()
 
     @Slot()
@@ -312,14 +319,22 @@ class MainWindow(QMainWindow):
         self._show_state()
 
     def _show_state(self) -> None:
-        """Decide what lies over the canvas."""
+        """Decide what lies over the canvas while it has no picture, and what stands below the one that it has."""
         loading, facts, frame = self._controller.loading, self._controller.facts, self._controller.frame
         stored = self._controller.stored_picture
-        if stored is not None and facts is not None and (loading is None or loading.path == facts.path):
+        is_stored = stored is not None and facts is not None and (loading is None or loading.path == facts.path)
+        if loading is None or frame is None or is_stored:
+            self.message_strip.hide_progress()
+        if is_stored:
             self.state.show_nothing()  # the status bar says how far the model is
         elif loading is not None:
             self._error = None
-            self.state.show_loading(Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share)
+            news = Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share
+            if frame is not None:
+                self.message_strip.show_progress(*news)
+                self.state.show_nothing()
+            else:
+                self.state.show_loading(*news)
         elif self._error is not None and facts is None:
             self.state.show_error("The model could not be opened", self._error.sentence)
         elif facts is None:
@@ -342,7 +357,6 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _message_shown(self, message: Message) -> None:
-        self.status_bar.show_last(message.sentence)
         if message.level == Level.ERROR and self._controller.facts is None:
             self._error = message
             self._show_state()
@@ -395,6 +409,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def _show_workspace(self, name: str) -> None:
         self.actions_by_key[f"workspace-{name}"].setChecked(True)
+        self.performance.set_compact(name != "measure")
 
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or bring back the window as it was."""
@@ -449,7 +464,7 @@ class MainWindow(QMainWindow):
         with contextlib.suppress(RuntimeError):
             self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)
         self._speed_timer.stop()
-        self.message_view.close()
+        self.message_strip.stop()
         self.hide()  # the renderer may have a step to end, and nobody wants to watch that
         self._controller.close()
         self._settings.save()

@@ -1,6 +1,8 @@
-"""The status bar: the last thing that happened at the left, what is under way at the right."""
+"""The status bar: what is under way, and in what state the engine is; what is over is forgotten."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
@@ -30,7 +32,7 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self.setAccessibleName("Status")
         self.message = ElidedLabel("", self)
-        self.message.setAccessibleName("Last message")
+        self.message.setAccessibleName("Under way")
         self.export = QWidget(self)
         self.export_text = QLabel(self.export)
         self.export_bar = QProgressBar(self.export)
@@ -63,10 +65,10 @@ class StatusBar(QStatusBar):
         self.setMinimumHeight(theme.px(26))
         self.show_export(None)
 
-    def show_last(self, sentence: str) -> None:
-        """Repeat the newest message."""
-        self.message.setText(sentence)
-        self.message.setToolTip(sentence)
+    def show_now(self, text: str, tip: str = "") -> None:
+        """Say what is going on; empty when it is over."""
+        self.message.setText(text)
+        self.message.setToolTip(tip)
 
     def show_engine(self, text: str, tip: str = "") -> None:
         """Say in what state the engine is: "CPU ready"."""
@@ -74,12 +76,13 @@ class StatusBar(QStatusBar):
         self.engine.setToolTip(tip)
 
     def show_loading(self, loading: Loading | None, devices: DeviceState) -> None:
-        """Say how far a model is read, how many kernels are compiled, or that the engine is ready."""
+        """Say how far a model is read, and in what state the engine is."""
+        self.show_engine(device_words.engine_text(devices), devices.reason)
         if loading is None:
-            self.show_engine(device_words.engine_text(devices), devices.reason)
+            self.show_now("")
         else:
             share = f" {100 * loading.share:.0f} %" if loading.total > 0 else "…"
-            self.show_engine(f"{loading.stage}{share}", loading.path)
+            self.show_now(f"{Path(loading.path).name}: {loading.stage.lower()}{share}", loading.path)
 
     def show_export(self, progress: ExportProgress | None) -> None:
         """Show how far an export is, with the time left and a cancel; nothing while there is none."""

@@ -138,7 +138,7 @@ class TopBar(QWidget):
             left += tab.width() + space
 
     def _name_width(self, chip: QToolButton, name: str) -> int:
-        width = self.fontMetrics().horizontalAdvance(f"{name} ▾") + theme.px(20)
+        width = self.fontMetrics().horizontalAdvance(f"{name} ▾") + theme.px(24)
         return min(width, theme.px(_WIDEST_NAME))
 
     def _write(self, chip: QToolButton, name: str, width: int) -> None:

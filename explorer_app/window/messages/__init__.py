@@ -1,1 +1,1 @@
-"""Toasts: where messages reach the person."""
+"""The strip of messages below the canvas."""

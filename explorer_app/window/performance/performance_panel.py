@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.renderer_like import MemoryLike
@@ -27,12 +26,20 @@ if TYPE_CHECKING:
 _BEAT_MS = 500
 """Figures that change more often are hard to read, and each time the window is painted anew."""
 
-_LOW_PX = 330
-"""Below this height the plot of frame times gives way to the table."""
+_LOW_PX = 380
+"""Below this height the plot of frame times and the way to Measure give way to the table."""
+
+_ROOFLINE_PX = 520
+"""From this height on there is room for the roofline."""
+
+_FULL_PLOT_PX = 600
+"""Below this height the plot of frame times gives way to the roofline."""
 
 
 class PerformancePanel(QWidget):
     """Shows statistics, each part at a rate that eyes can follow; nothing is drawn while it is hidden.
+
+    Compact, as in Explore, it has no roofline and leads to Measure.
 
     Signals
     -------
@@ -40,21 +47,23 @@ class PerformancePanel(QWidget):
         The person wants frames rendered with other `RenderOptions`.
     compare_asked()
         The person wants all ways of rendering measured and compared.
+    measure_requested()
+        The person wants all figures of the kernels.
     columns_chosen(str)
         The person chose columns of the table; `show_columns` brings them back.
     """
 
     options_changed = Signal(object)
     compare_asked = Signal()
+    measure_requested = Signal()
     columns_chosen = Signal(str)
-    page_titles: Sequence[str] = ("Performance", "Roofline")
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("performance")
         self._statistics: FrameStatistics | None = None
         self._roofline: Roofline | None = None
-        self._page = 0
+        self._is_compact = True
         self._has_graph = False
         self._options = RenderOptions()
         self._keeps_steps = False
@@ -68,6 +77,10 @@ class PerformancePanel(QWidget):
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.empty, "dim")
+        self.measure = QPushButton("All figures in Measure", self)
+        self.measure.setToolTip("Show every figure of every kernel, and the roofline (Ctrl+2).")
+        self.measure.clicked.connect(self.measure_requested)
+        theme.set_role(self.measure, "flat")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(6))
         layout.setSpacing(theme.px(6))
@@ -76,6 +89,7 @@ class PerformancePanel(QWidget):
         layout.addWidget(self.kernels)
         layout.addWidget(self.table, 3)
         layout.addWidget(self.empty, 3)
+        layout.addWidget(self.measure, 0, Qt.AlignmentFlag.AlignRight)
         self.fast_path.options_changed.connect(self.options_changed)
         self.fast_path.compare_asked.connect(self.compare_asked)
         self.table.columns_chosen.connect(self.columns_chosen)
@@ -85,16 +99,17 @@ class PerformancePanel(QWidget):
         self._beat.setInterval(_BEAT_MS)
         self._beat.timeout.connect(self._show_all)
         self.fast_path.show_graph(False)
-        self.show_page(0)
+        self._show_steps()
 
     @cached_property
     def roofline(self) -> RooflinePlot:
-        """The roofline, made when its page is shown first: importing pyqtgraph takes a third of a second."""
+        """The roofline, made when it is shown first: importing pyqtgraph takes a third of a second."""
         from explorer_app.window.performance.roofline_plot import RooflinePlot
 
         roofline = RooflinePlot(self)
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
+        roofline.setMinimumHeight(theme.px(160))
         layout.insertWidget(layout.indexOf(self.kernels), roofline, 4)
         self.table.step_chosen.connect(roofline.show_chosen)
         roofline.step_chosen.connect(self.table.choose)
@@ -102,11 +117,10 @@ class PerformancePanel(QWidget):
 
     # -- what is shown ----------------------------------------------------------------------------------------------
 
-    def show_page(self, index: int) -> None:
-        """Turn to the figures or to the roofline; the table is below both."""
-        self._page = index
-        for widget in (self.overview, self.fast_path):
-            widget.setVisible(index == 0)
+    def set_compact(self, compact: bool) -> None:
+        """Show the costliest kernels alone, or the roofline too."""
+        self._is_compact = compact
+        self._make_room()
         self._show_steps()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
@@ -167,14 +181,19 @@ class PerformancePanel(QWidget):
         self._beat.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where it is low, the table matters more than the plot."""
+        """Where it is low, table and roofline matter more than the plot."""
         super().resizeEvent(event)
-        self.overview.plot.setVisible(self.height() >= theme.px(_LOW_PX))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        low = _LOW_PX if self._is_compact else _FULL_PLOT_PX
+        self.overview.plot.setVisible(self.height() >= theme.px(low))
+        self.measure.setVisible(self._is_compact and self.height() >= theme.px(_LOW_PX))
 
     @Slot()
     def _show_all(self) -> None:
         self._show_figures()
-        if self._statistics is not None and self._page == 0:
+        if self._statistics is not None:
             self.overview.show_plot(self._statistics)
         self._show_steps()
 
@@ -190,7 +209,7 @@ class PerformancePanel(QWidget):
             steps = self.table.steps.steps
         self.table.show_steps(steps, self._roofline)
         self.kernels.show_steps(steps, statistics.timing_source if statistics is not None else "cpu")
-        if self._page == 1:
+        if not self._is_compact and self.height() >= theme.px(_ROOFLINE_PX):
             self.roofline.setVisible(bool(steps))
             self.roofline.show_steps(steps, self._roofline)
             self.roofline.show_chosen(self.table.chosen)

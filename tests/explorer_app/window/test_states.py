@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
@@ -37,18 +38,36 @@ def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
     assert asked(controller, "open_model") == [("open_model", None)]
 
 
-def test_loading_shows_how_far_it_is_and_can_be_cancelled(
-    window: MainWindow, controller: FakeController, qtbot: QtBot
-) -> None:
+def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller)
     controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
     assert window.state.isVisible()
     assert window.state.title.text() == "big.pkl"
     assert window.state.sentence.text() == "Reading 43 %"
     assert window.state.bar.value() == 430
-    assert window.canvas.frame is controller.frame, "the last picture stays until the next"
+    assert window.status_bar.message.text() == "big.pkl: reading 43 %"
     qtbot.mouseClick(window.state.cancel_button, Qt.MouseButton.LeftButton)
     assert asked(controller, "cancel_loading")
+    assert window.status_bar.message.text() == "", "what is over is forgotten"
+
+
+def test_while_there_is_a_picture_loading_is_told_below_it(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    before = window.canvas.picture_rect()
+    controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
+    QApplication.processEvents()
+    line = window.message_strip.progress
+    assert line.isVisible()
     assert window.state.isHidden()
+    assert line.text.text() == "big.pkl: reading 43 %"
+    assert line.bar.value() == 430
+    assert window.canvas.frame is controller.frame, "the last picture stays until the next"
+    assert window.canvas.picture_rect() == before, "and where it is"
+    qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
+    assert asked(controller, "cancel_loading")
+    assert window.message_strip.isHidden()
 
 
 def test_a_model_that_cannot_be_opened_says_why_over_the_canvas(make: Make, messages: MessageLog, qtbot: QtBot) -> None:
@@ -69,15 +88,14 @@ def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
 ) -> None:
     window = make(FakeController(with_model=False))
     messages.warning("Nothing is open.")
-    qtbot.waitUntil(lambda: len(window.message_view.toasts) == 1)
-    toast, card = window.message_view.toasts[0], window.state
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
+    card = window.state
     for width, height in ((1500, 900), (1100, 700)):
         window.resize(width, height)
         QApplication.processEvents()
         canvas = window.canvas.rect()
         assert abs(card.geometry().center().x() - canvas.center().x()) <= 1
         assert abs(card.geometry().center().y() - canvas.center().y()) <= 1
-        assert 0 < canvas.right() - toast.geometry().right() < 20
 
 
 def test_between_the_model_and_its_first_picture_it_says_so(make: Make) -> None:
@@ -139,9 +157,22 @@ def test_figures_above_keep_their_width(window: MainWindow, controller: FakeCont
     assert (window.top_bar.fps.width(), window.top_bar.time.width()) == before
 
 
-def test_the_last_message_stays_in_the_status_bar(window: MainWindow, messages: MessageLog, qtbot: QtBot) -> None:
+@pytest.mark.parametrize("zoom", ["fit", "one-to-one"])
+def test_a_message_covers_and_moves_no_picture(
+    window: MainWindow, messages: MessageLog, qtbot: QtBot, zoom: str
+) -> None:
+    window.actions_by_key[zoom].trigger()
+    before = window.canvas.picture_rect()
     messages.info("Saved seed0001.png.")
-    qtbot.waitUntil(lambda: window.status_bar.message.text() == "Saved seed0001.png.")
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
+    QApplication.processEvents()
+    assert window.canvas.picture_rect() == before
+    strip = window.message_strip
+    assert (
+        strip.mapTo(window, strip.rect().topLeft()).y()
+        >= window.canvas.mapTo(window, window.canvas.rect().bottomLeft()).y()
+    )
+    assert window.status_bar.message.text() == "", "it says what goes on, not what went on"
 
 
 def test_small_pictures_arrive_where_they_were_asked_for(make: Make, qtbot: QtBot) -> None:

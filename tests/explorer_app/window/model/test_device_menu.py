@@ -135,11 +135,11 @@ def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed
     again = Action("Try the GPU again", lambda: None, lambda: controller.devices.can_try_again)
     messages.warning("The GPU stopped answering.", action=again)
     messages.warning("Something else.", action=Action("Do it", lambda: None))
-    qtbot.waitUntil(lambda: len(window.message_view.toasts) == 2)
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 2)
     controller.show_devices(replace(controller.devices, memory=None))
-    assert len(window.message_view.toasts) == 2
+    assert len(window.message_strip.lines) == 2
     controller.show_devices(BOTH)
-    assert [toast.message.sentence for toast in window.message_view.toasts] == ["Something else."]
+    assert [line.message.sentence for line in window.message_strip.lines] == ["Something else."]
 
 
 def test_the_footprint_is_told_in_one_line() -> None:
@@ -185,10 +185,10 @@ def test_a_message_that_one_can_act_on_stays_until_one_does(
 ) -> None:
     done: list[str] = []
     messages.warning("The GPU stopped answering.", "", Action("Try the GPU again", lambda: done.append("again")))
-    qtbot.waitUntil(lambda: bool(window.message_view.toasts))
-    (toast,) = window.message_view.toasts
-    assert toast.action_button.text() == "Try the GPU again"
-    assert not toast._timer.isActive()
-    toast.action_button.click()
+    qtbot.waitUntil(lambda: bool(window.message_strip.lines))
+    (line,) = window.message_strip.lines
+    assert line.action_button.text() == "Try the GPU again"
+    assert not line._timer.isActive()
+    line.action_button.click()
     assert done == ["again"]
-    assert window.message_view.toasts == ()
+    assert window.message_strip.lines == ()

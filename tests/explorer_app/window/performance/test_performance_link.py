@@ -17,6 +17,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.main_window import MainWindow
 from explorer_app.window.performance.performance_link import COLUMNS_CHOICE
+from explorer_app.window.performance.step_columns import KEYS
 from gpu_backend import Comparison, MemoryFacts, RenderOptions
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.kernel_costs import ROOFLINE, gpu_steps, timed_frame
@@ -79,11 +80,34 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     assert "1 / 255" in panel.difference.text()
 
 
-def test_the_tab_in_the_header_turns_to_the_roofline(window: MainWindow, controller: FakeController) -> None:
+def test_the_compact_panel_leads_to_measure_which_shows_the_roofline(make: Make, controller: FakeController) -> None:
+    window = make(controller, 1600, 980)
     on_gpu(controller)
-    dock = next(dock for dock in window.workspace.docks if dock.objectName() == "performance-dock")
-    dock.header.tabs[1].click()
+    window.performance.measure.click()
+    for _ in range(3):
+        QApplication.processEvents()
+    assert window.workspace.name == "measure"
     assert window.performance.roofline.isVisible()
+    assert window.performance.measure.isHidden()
+
+
+@pytest.mark.usefixtures("each_font")
+@pytest.mark.parametrize(("width", "height"), [(1600, 980), (1280, 720)])
+def test_time_and_occupancy_of_each_kernel_are_seen_in_the_default_layout(
+    make: Make, controller: FakeController, width: int, height: int
+) -> None:
+    window = make(controller, width, height)
+    on_gpu(controller)
+    for _ in range(3):
+        QApplication.processEvents()
+    window.performance._show_all()
+    table = window.performance.table
+    assert table.isVisible()
+    for key in ("time", "share", "occupancy", "roofline"):
+        column = KEYS.index(key)
+        assert not table.isColumnHidden(column), key
+        assert table.columnViewportPosition(column) + table.columnWidth(column) <= table.viewport().width(), key
+    assert table.rowHeight(0) * 3 <= table.viewport().height()
 
 
 def test_chosen_columns_are_there_again_the_next_time(

@@ -156,24 +156,46 @@ def test_an_update_of_forty_five_kernels_takes_a_small_part_of_a_second(
     assert min(took_s) < 0.03  # twice a second; a few ms on a machine that has nothing else to do
 
 
-# -- the roofline's page --------------------------------------------------------------------------------------------
+# -- compact and full -----------------------------------------------------------------------------------------------
 
 
-def test_the_roofline_has_a_page_of_its_own_over_the_same_table(gpu_panel: PerformancePanel) -> None:
-    assert gpu_panel.page_titles == ("Performance", "Roofline")
-    gpu_panel.show_page(1)
+def test_the_full_panel_has_the_roofline_between_figures_and_table(gpu_panel: PerformancePanel) -> None:
+    assert "roofline" not in gpu_panel.__dict__, "it is made when it is shown first"
+    gpu_panel.set_compact(False)
     assert gpu_panel.roofline.isVisible()
-    assert not gpu_panel.overview.isVisible()
-    assert gpu_panel.table.isVisible()
-    assert gpu_panel.roofline.points == [0, 1, 2, 3, 4, 5]
-    gpu_panel.show_page(0)
     assert gpu_panel.overview.isVisible()
+    assert gpu_panel.table.isVisible()
+    assert gpu_panel.measure.isHidden()
+    assert gpu_panel.roofline.points == [0, 1, 2, 3, 4, 5]
+    gpu_panel.set_compact(True)
+    assert gpu_panel.roofline.isHidden()
+
+
+def test_the_compact_panel_leads_to_measure(gpu_panel: PerformancePanel, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(gpu_panel.measure_requested, timeout=1000):
+        gpu_panel.measure.click()
+
+
+@pytest.mark.usefixtures("each_font")
+@pytest.mark.parametrize("width", [300, 428])
+def test_time_and_occupancy_are_among_the_columns_of_a_side_panel(gpu_panel: PerformancePanel, width: int) -> None:
+    gpu_panel.resize(width, 600)
+    QApplication.processEvents()
+    shown = [key for number, key in enumerate(KEYS) if not gpu_panel.table.isColumnHidden(number)]
+    assert {"layer", "time", "share", "occupancy", "roofline"} <= set(shown)
+    if width == 428:
+        assert len(shown) > 5, "more columns appear as there is room"
+    table = gpu_panel.table
+    for number, key in enumerate(KEYS):
+        if key in shown and key != "layer":
+            ends = table.columnViewportPosition(number) + table.columnWidth(number)
+            assert ends <= table.viewport().width(), key
 
 
 def test_a_click_on_a_point_selects_its_row_and_a_row_marks_its_point(
     gpu_panel: PerformancePanel, qtbot: QtBot
 ) -> None:
-    gpu_panel.show_page(1)
+    gpu_panel.set_compact(False)
     QApplication.processEvents()
     press(gpu_panel.roofline, QPointF(*gpu_panel.roofline.place_of(1)))
     assert gpu_panel.table.chosen == 1

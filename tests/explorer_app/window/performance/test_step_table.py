@@ -193,7 +193,7 @@ def test_cells_are_painted_anew_in_another_theme(gpu_table: StepTable, qapp: obj
 def test_where_there_is_little_room_columns_give_way(gpu_table: StepTable) -> None:
     assert shown(gpu_table) == list(KEYS)
     gpu_table.resize(326, 200)
-    assert shown(gpu_table) == ["layer", "kernel", "time", "share", "roofline"]
+    assert shown(gpu_table) == ["layer", "time", "share", "occupancy", "roofline"]
     assert not gpu_table.horizontalScrollBar().isVisible()
 
 
@@ -215,15 +215,15 @@ def test_columns_are_picked_by_a_right_click_on_the_header(gpu_table: StepTable,
     menu = gpu_table.findChild(QMenu)
     assert isinstance(menu, QMenu)
     ticked = [action.text() for action in menu.actions() if action.isChecked()]
-    assert ticked == ["As many as fit", "Kernel", "Time", "Share", "Roofline"]
+    assert ticked == ["As many as fit", "Time", "Share", "Occupancy", "Roofline"]
     pick(menu, "Registers")
-    assert chosen == ["layer,kernel,time,share,registers,roofline"]
+    assert chosen == ["layer,time,share,occupancy,registers,roofline"]
     assert shown(gpu_table) == chosen[0].split(",")
-    pick(gpu_table.column_menu(), "Kernel")
-    assert "kernel" not in shown(gpu_table)
+    pick(gpu_table.column_menu(), "Share")
+    assert "share" not in shown(gpu_table)
     pick(gpu_table.column_menu(), "As many as fit")
     assert chosen[-1] == ""
-    assert shown(gpu_table) == ["layer", "kernel", "time", "share", "roofline"]
+    assert shown(gpu_table) == ["layer", "time", "share", "occupancy", "roofline"]
 
 
 def test_chosen_columns_that_do_not_fit_are_scrolled_to(gpu_table: StepTable) -> None:

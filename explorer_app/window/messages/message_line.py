@@ -19,6 +19,9 @@ from explorer_app.messages import Level, Message
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
 
+LINE_PX = 34
+"""Height of a message of one line; as high as the canvas's caption, which makes room for the first."""
+
 _LOOKS = {
     Level.INFO: ("info", "good", "Message"),
     Level.WARNING: ("warning", "warn", "Warning"),
@@ -27,15 +30,14 @@ _LOOKS = {
 """Level -> icon, token, what a screen reader says first."""
 
 
-class Toast(QFrame):
-    """A message over the canvas.
+class MessageLine(QFrame):
+    """A message below the canvas: one line, or as many as its sentence needs.
 
     It goes by itself after a while, which does not pass while the pointer or the keyboard is on it; an error, and what
     a person can do something about, stays until it is closed.
     """
 
     closed = Signal()
-    resized = Signal()
 
     def __init__(self, message: Message, shown_ms: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -52,7 +54,6 @@ class Toast(QFrame):
 
         mark = QLabel(self)
         mark.setPixmap(icon(look, self._token).pixmap(theme.px(18), theme.px(18)))
-        mark.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.sentence = QLabel(message.sentence, self)
         self.sentence.setWordWrap(True)
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
@@ -86,23 +87,17 @@ class Toast(QFrame):
         self.details.hide()
 
         top = QHBoxLayout()
-        top.setSpacing(theme.px(8))
-        top.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        top.setSpacing(theme.px(6))
+        top.addWidget(mark)
         top.addWidget(self.sentence, 1)
-        top.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(theme.px(4))
-        buttons.addSpacing(theme.px(22))
-        buttons.addWidget(self.action_button)
-        buttons.addWidget(self.details_button)
-        buttons.addWidget(self.copy_button)
-        buttons.addStretch(1)
+        for widget in (self.action_button, self.details_button, self.copy_button, self.close_button):
+            top.addWidget(widget)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.px(12), theme.px(10), theme.px(8), theme.px(8))
-        layout.setSpacing(theme.px(4))
+        layout.setContentsMargins(theme.px(14), theme.px(6), theme.px(4), theme.px(3))
+        layout.setSpacing(theme.px(2))
         layout.addLayout(top)
-        layout.addLayout(buttons)
         layout.addWidget(self.details)
+        self.setMinimumHeight(theme.px(LINE_PX))
         self.copy_button.setVisible(message.level > Level.INFO or bool(message.details))
         self._let_go()
 
@@ -115,7 +110,6 @@ class Toast(QFrame):
         self._count += 1
         self.sentence.setText(f"{self.message.sentence}  (×{self._count})")
         self._let_go()
-        self.resized.emit()
 
     def _let_go(self) -> None:
         stays = self.message.level >= Level.ERROR or self.message.action is not None
@@ -130,7 +124,6 @@ class Toast(QFrame):
     def _show_details(self, shown: bool) -> None:
         self.details.setVisible(shown)
         self._timer.stop()
-        self.resized.emit()
 
     def _copy(self) -> None:
         text = self.message.sentence
@@ -154,14 +147,14 @@ class Toast(QFrame):
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the card and, at its left, the colour of its level."""
+        """Paint a panel and, at its left, the colour of its level."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QPen(QColor(tokens.edge), 1))
-        painter.setBrush(QColor(tokens.head))
-        painter.drawRoundedRect(area, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        area = QRectF(self.rect()).adjusted(0.5, theme.px(3) + 0.5, -0.5, -0.5)
+        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
+        painter.setBrush(QColor(tokens.panel))
+        painter.drawRoundedRect(area, theme.RADIUS, theme.RADIUS)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(getattr(tokens, self._token)))
-        painter.drawRoundedRect(QRectF(area.left() + 3, area.top() + 8, 3, area.height() - 16), 1.5, 1.5)
+        painter.drawRoundedRect(QRectF(area.left() + 4, area.top() + 6, 3, area.height() - 12), 1.5, 1.5)

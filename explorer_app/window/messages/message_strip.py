@@ -1,0 +1,133 @@
+"""The strip of messages below the canvas: at most three lines, six seconds each; errors stay until seen."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.window.messages.message_line import MessageLine
+from explorer_app.window.messages.progress_line import ProgressLine
+
+MAX_LINES = 3
+SHOWN_MS = 6000
+
+
+class MessageStrip(QWidget):
+    """Shows what a message log is told; hidden while there is nothing.
+
+    Messages may be posted on any thread; the strip takes them on its own. When the three places are taken, a fourth
+    message pushes the oldest one out that is no error; errors wait for a place.
+
+    Signals
+    -------
+    message_shown(object)
+        A Message arrived.
+    filled(bool)
+        There is something to read, or nothing any more.
+    """
+
+    message_shown = Signal(object)
+    filled = Signal(bool)
+
+    _arrived = Signal()
+
+    def __init__(self, messages: MessageLog, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Messages")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self._incoming: deque[Message] = deque()
+        self._waiting: deque[Message] = deque()
+        self._lines: list[MessageLine] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self.progress = ProgressLine(self)
+        self._layout.addWidget(self.progress)
+        self.hide()
+        self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self._unsubscribe = messages.subscribe(self._post)
+
+    @property
+    def lines(self) -> tuple[MessageLine, ...]:
+        """What is on the screen, oldest first."""
+        return tuple(self._lines)
+
+    def stop(self) -> None:
+        """Stop listening and take the lines away. May be called twice."""
+        self._unsubscribe()
+        self._incoming.clear()
+        self._waiting.clear()
+        for line in self.lines:
+            self._remove(line)
+
+    def show_progress(self, name: str, sentence: str, share: float) -> None:
+        """Show how far a file is read, above the messages."""
+        self.progress.show_progress(name, sentence, share)
+        self.progress.show()
+        self._tell()
+
+    def hide_progress(self) -> None:
+        """Nothing is being read."""
+        self.progress.hide()
+        self._tell()
+
+    def close_needless(self) -> None:
+        """Take away what asks for something that is done meanwhile."""
+        for line in self.lines:
+            action = line.message.action
+            if action is not None and not action.is_needed():
+                self._close_line(line)
+
+    def _post(self, message: Message) -> None:
+        """Take a message in on the thread that posts it, and hop."""
+        if message.level > Level.NOTE:
+            self._incoming.append(message)
+            self._arrived.emit()
+
+    @Slot()
+    def _take(self) -> None:
+        while self._incoming:
+            message = self._incoming.popleft()
+            self.message_shown.emit(message)
+            same = next((line for line in self._lines if line.says(message)), None)
+            if same is not None:
+                same.repeat()
+            else:
+                self._waiting.append(message)
+                self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting:
+            if len(self._lines) == MAX_LINES:
+                quiet = next((line for line in self._lines if line.message.level < Level.ERROR), None)
+                if quiet is None:
+                    break
+                self._remove(quiet)
+            line = MessageLine(self._waiting.popleft(), SHOWN_MS, self)
+            line.closed.connect(partial(self._close_line, line))
+            self._lines.append(line)
+            self._layout.addWidget(line)
+            line.show()
+        self._tell()
+
+    def _close_line(self, line: MessageLine) -> None:
+        self._remove(line)
+        self._fill()
+
+    def _remove(self, line: MessageLine) -> None:
+        if line in self._lines:
+            self._lines.remove(line)
+            self._layout.removeWidget(line)
+            line.hide()
+            line.deleteLater()
+            self._tell()
+
+    def _tell(self) -> None:
+        is_filled = bool(self._lines) or not self.progress.isHidden()
+        if is_filled == self.isHidden():
+            self.filled.emit(is_filled)  # first: what makes room does so in the same layout
+            self.setVisible(is_filled)

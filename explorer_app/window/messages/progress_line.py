@@ -1,0 +1,62 @@
+"""How far a model is read, as a line below the picture that is still there, with a cancel."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
+
+from explorer_app.window import theme
+from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.messages.message_line import LINE_PX
+
+
+class ProgressLine(QFrame):
+    """A name, what is done with it, how far that is.
+
+    Signals
+    -------
+    cancel_requested()
+        The person wants to stop it.
+    """
+
+    cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.text = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setFixedWidth(theme.px(160))
+        self.bar.setAccessibleName("Loading")
+        self.cancel = QPushButton("Cancel", self)
+        self.cancel.setToolTip("Stop reading this file and keep what is open.")
+        self.cancel.clicked.connect(self.cancel_requested)
+        theme.set_role(self.cancel, "flat")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(theme.px(14), theme.px(3), theme.px(4), 0)
+        row.setSpacing(theme.px(8))
+        row.addWidget(self.text, 1)
+        row.addWidget(self.bar)
+        row.addWidget(self.cancel)
+        self.setFixedHeight(theme.px(LINE_PX))
+        self.hide()
+
+    def show_progress(self, name: str, sentence: str, share: float) -> None:
+        """Say what is done with a file, and how far that is in 0..1; 0 while that is unknown."""
+        text = f"{name}: {sentence[:1].lower()}{sentence[1:]}"
+        self.text.setText(text)
+        self.setAccessibleName(text)
+        self.bar.setRange(0, 1000 if share > 0 else 0)
+        if share > 0:
+            self.bar.setValue(round(1000 * min(1.0, share)))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint a panel."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
+        painter.setBrush(QColor(tokens.panel))
+        area = QRectF(self.rect()).adjusted(0.5, theme.px(3) + 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, theme.RADIUS, theme.RADIUS)

@@ -1,0 +1,184 @@
+"""Messages below the canvas."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QEnterEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from explorer_app.messages import MessageLog
+from explorer_app.window.messages.message_line import MessageLine
+from explorer_app.window.messages.message_strip import SHOWN_MS, MessageStrip
+from gpu_backend import ModelFileError, read_model
+
+
+@pytest.fixture
+def host(qtbot: QtBot) -> QWidget:
+    host = QWidget()
+    qtbot.addWidget(host)
+    host.resize(700, 600)
+    host.show()
+    return host
+
+
+@pytest.fixture
+def strip(host: QWidget, messages: MessageLog) -> Iterator[MessageStrip]:
+    strip = MessageStrip(messages, host)
+    layout = QVBoxLayout(host)
+    layout.addStretch(1)
+    layout.addWidget(strip)
+    yield strip
+    strip.stop()
+
+
+def sentences(strip: MessageStrip) -> list[str]:
+    return [line.message.sentence for line in strip.lines]
+
+
+def shorten(line: MessageLine) -> None:
+    """Let the rest of its time be over at once."""
+    if line._timer.isActive():
+        line._timer.start(0)
+
+
+def test_the_strip_takes_room_only_while_there_is_something_to_read(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    assert strip.isHidden()
+    messages.info("Saved a.png.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1 and strip.isVisible())
+    shorten(strip.lines[0])
+    qtbot.waitUntil(strip.isHidden)
+
+
+def test_what_was_said_before_there_was_a_window_is_shown(host: QWidget, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.info("Said early.")
+    strip = MessageStrip(messages, host)
+    qtbot.waitUntil(lambda: sentences(strip) == ["Said early."])
+    strip.stop()
+
+
+def test_a_message_from_another_thread_arrives_on_the_windows_own(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    teller = threading.Thread(target=messages.warning, args=("From elsewhere.",))
+    teller.start()
+    teller.join()
+    assert strip.lines == ()
+    qtbot.waitUntil(lambda: sentences(strip) == ["From elsewhere."])
+
+
+def test_a_message_goes_after_six_seconds(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.info("Soon gone.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    assert strip.lines[0]._timer.interval() == SHOWN_MS == 6000
+    shorten(strip.lines[0])
+    qtbot.waitUntil(lambda: not strip.lines)
+
+
+def test_an_error_stays_until_it_is_closed(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.error("It did not work.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    line = strip.lines[0]
+    assert not line._timer.isActive()
+    qtbot.mouseClick(line.close_button, Qt.MouseButton.LeftButton)
+    assert strip.lines == ()
+
+
+def test_time_does_not_pass_while_somebody_reads(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.info("Being read.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    line = strip.lines[0]
+    at = QPointF(5, 5)
+    QApplication.sendEvent(line, QEnterEvent(at, at, at))
+    assert not line._timer.isActive()
+
+
+def test_at_most_three_are_shown_and_the_oldest_makes_room(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    for number in range(5):
+        messages.info(f"Number {number}.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Number 2.", "Number 3.", "Number 4."])
+    tops = [line.y() for line in strip.lines]
+    assert tops == sorted(tops)
+    assert not any(a.geometry().intersects(b.geometry()) for a in strip.lines for b in strip.lines if a is not b)
+
+
+def test_errors_are_not_pushed_out_but_wait_for_a_place(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    for number in range(4):
+        messages.error(f"Error {number}.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 3)
+    assert sentences(strip) == ["Error 0.", "Error 1.", "Error 2."]
+    qtbot.mouseClick(strip.lines[1].close_button, Qt.MouseButton.LeftButton)
+    assert sentences(strip) == ["Error 0.", "Error 2.", "Error 3."]
+
+
+def test_the_same_message_again_is_counted_not_stacked(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    for _ in range(3):
+        messages.warning("The disk is slow.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1 and "×3" in strip.lines[0].sentence.text())
+
+
+def test_details_open_stay_and_are_copied(
+    host: QWidget, strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    messages.warning("Two layers are slow.", "b128.conv0\nb256.conv0")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    line = strip.lines[0]
+    low = line.height()
+    qtbot.mouseClick(line.details_button, Qt.MouseButton.LeftButton)
+    assert line.details.isVisible()
+    assert line.details.toPlainText() == "b128.conv0\nb256.conv0"
+    assert line.height() > low
+    assert strip.rect().contains(line.geometry())
+    assert not line._timer.isActive()
+    qtbot.mouseClick(line.copy_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "Two layers are slow.\n\nb128.conv0\nb256.conv0"
+
+
+def test_escape_closes_a_message(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.error("It did not work.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    QTest.keyClick(strip.lines[0], Qt.Key.Key_Escape)
+    assert strip.lines == ()
+
+
+def test_notes_are_not_shown(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.note("For a report.")
+    messages.info("For the person.")
+    qtbot.waitUntil(lambda: bool(strip.lines))
+    assert sentences(strip) == ["For the person."]
+
+
+def test_after_closing_nothing_is_shown_any_more(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    strip.stop()
+    strip.stop()
+    messages.info("Too late.")
+    qtbot.wait(20)
+    assert strip.lines == ()
+
+
+def test_a_refused_model_tells_its_particulars_on_demand(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot, tmp_path: Path
+) -> None:
+    (tmp_path / "photo.pkl").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "photo.pkl")
+    messages.exception(caught.value)
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    line = strip.lines[0]
+    QTest.mouseClick(line.details_button, Qt.MouseButton.LeftButton)
+    assert line.details.isVisible()
+    assert str(tmp_path / "photo.pkl") in line.details.toPlainText()
+    assert "8 bytes" in line.details.toPlainText()
+    assert "a PNG picture" in line.details.toPlainText()
