@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from gpu_backend.torch_import import torch_needed
@@ -16,6 +17,8 @@ def run_training(request: TrainRequest, say: Callable[[str], None], progress: Ca
     LoomError
         If options, data, device, checkpoint or folder are not as they should be, or a number became none.
     """
+    if "torch" not in sys.modules:  # takes seconds on a slow machine
+        say("Loading PyTorch.")
     with torch_needed("Training"):
         from gpu_backend.training.loop import train
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ from gpu_backend.training.log import TrainLog
 from gpu_backend.training.options import TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots
 from gpu_backend.training.processes import Processes, joined
-from gpu_backend.training.progress import TrainProgress
+from gpu_backend.training.progress import TrainProgress, duration
 from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.sheet import grid_side, sample_sheet, sheet_of, write_sheet
 from gpu_backend.training.snapshot import write_snapshot
@@ -43,6 +44,12 @@ from gpu_backend.training.step import Training
 from gpu_backend.training.stop import stop_signals
 
 _CHECK_STEPS = 16
+
+_SHEET_PART = 4
+"""Pictures of the sheet of real ones that are drawn at a time."""
+
+_FIRST_WORD_S, _QUIET_S = 10.0, 60.0
+"""Seconds after which how far it is and the time left are told between two reports: at first, and from then on."""
 
 Say = Callable[[str], None]
 Open = Callable[[str, int, torch.device], PictureSource]
@@ -104,6 +111,7 @@ class _Loop:
         self._log = TrainLog(out / "log.csv", training.step) if self.processes.is_first else None
         self._began = self._reported = time.perf_counter()
         self._reported_at = training.pictures_seen
+        self._speaks_at = self._began + _FIRST_WORD_S
         self._saved_at = -1
         self._snapshot: Path | None = None
         self._told_no_plots = False
@@ -111,8 +119,7 @@ class _Loop:
     def run(self, source: PictureSource) -> TrainOutcome:
         training, processes = self.training, self.processes
         if processes.is_first and not (self.out / "real.png").exists():
-            count = grid_side(source.resolution) ** 2
-            write_sheet(self.out / "real.png", sheet_of(next(source.batches(count, self.options.seed, 0))))
+            write_sheet(self.out / "real.png", sheet_of(self._real_pictures(source, grid_side(source.resolution) ** 2)))
         prefetch = Prefetch(
             source,
             training.share,
@@ -139,6 +146,26 @@ class _Loop:
                 ) from error
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
 
+    def _real_pictures(self, source: PictureSource, count: int) -> Tensor:
+        """Return the first pictures; where they come slowly, tell how slowly, and what that means for the training."""
+        parts: list[Tensor] = []
+        began = told = time.perf_counter()
+        size = count if source.is_on_device else min(count, _SHEET_PART)
+        for part in source.batches(size, self.options.seed, 0):
+            parts.append(part)
+            seen, now = len(parts) * size, time.perf_counter()
+            if seen >= count:
+                break
+            if now - told > _FIRST_WORD_S / 4 and told == began:
+                rate = seen / (now - began) * self.processes.count
+                left = max(0.0, self.options.kimg * 1000 - self.training.pictures_seen) / rate
+                self._say(f"Pictures come at {rate:.1f} a second, so at least {duration(left)} are left.")
+                told = now
+            elif now - told > _FIRST_WORD_S:
+                self._say(f"Drawing real.png: {seen} of {count} pictures.")
+                told = now
+        return torch.cat(parts)[:count]
+
     @property
     def _is_unfinished(self) -> bool:
         return self.training.pictures_seen < self.options.kimg * 1000
@@ -151,6 +178,8 @@ class _Loop:
             training.figures.check()
         if self._is_due(self.options.log_kimg):
             self._report()
+        elif self.processes.is_first and time.perf_counter() > self._speaks_at:
+            self._tell(*self._pace())
         if self._is_due(self.options.snapshot_kimg):
             self._save()
 
@@ -162,8 +191,7 @@ class _Loop:
     def _report(self) -> None:
         training, options = self.training, self.options
         means = training.figures.means()
-        now = time.perf_counter()
-        rate = (training.pictures_seen - self._reported_at) / max(now - self._reported, 1e-9)
+        now, rate = self._pace()
         self._reported, self._reported_at = now, training.pictures_seen
         if self._log is None:
             return
@@ -189,18 +217,26 @@ class _Loop:
         if training.device.type == "cuda":
             columns["memory_gib"] = torch.cuda.max_memory_allocated(training.device) / 2**30
         self._log.add(columns)
-        left = max(0.0, options.kimg * 1000 - training.pictures_seen) / rate
-        nan = float("nan")
+        self._tell(now, rate, loss_g=columns.get("loss_g", math.nan), loss_d=columns.get("loss_d", math.nan))
+
+    def _pace(self) -> tuple[float, float]:
+        """Return the time now, and the pictures a second since the last report."""
+        now = time.perf_counter()
+        return now, (self.training.pictures_seen - self._reported_at) / max(now - self._reported, 1e-9)
+
+    def _tell(self, now: float, rate: float, loss_g: float = math.nan, loss_d: float = math.nan) -> None:
+        training, options = self.training, self.options
+        self._speaks_at = now + _QUIET_S
         self._progress(
             TrainProgress(
                 step=training.step,
                 kimg=training.pictures_seen / 1000,
                 total_kimg=options.kimg,
                 images_per_s=rate,
-                left_s=left,
-                loss_g=columns.get("loss_g", nan),
-                loss_d=columns.get("loss_d", nan),
-                augment_p=chance,
+                left_s=max(0.0, options.kimg * 1000 - training.pictures_seen) / rate,
+                loss_g=loss_g,
+                loss_d=loss_d,
+                augment_p=float(training.chance.p),
             )
         )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class TrainProgress:
-    """One report. Losses are means since the report before; `augment_p` is 0 without augmentation."""
+    """One report. Losses are means since the one before, NaN between reports; `augment_p` is 0 without augmentation."""
 
     step: int
     kimg: float
@@ -21,9 +22,10 @@ class TrainProgress:
     def text(self) -> str:
         """Return it on one line."""
         p = f", augmentation {self.augment_p:.3f}" if self.augment_p else ""
+        losses = f"; loss G {self.loss_g:.3f}, D {self.loss_d:.3f}{p}" if math.isfinite(self.loss_d) else ""
         return (
             f"{self.kimg:,.1f} of {self.total_kimg:,.1f} kimg, {self.images_per_s:,.1f} images/s, "
-            f"{duration(self.left_s)} left; loss G {self.loss_g:.3f}, D {self.loss_d:.3f}{p}"
+            f"{duration(self.left_s)} left{losses}"
         )
 
 

@@ -30,6 +30,7 @@ from gpu_backend.training.directions.factor_search import (
 from gpu_backend.training.directions.options import DirectionOptions
 from gpu_backend.training.directions.probe import Probe, ReadFactors
 from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
+from gpu_backend.whole_file import write_whole
 
 Say = Callable[[str], None]
 _Item = TypeVar("_Item")
@@ -53,7 +54,7 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
     model = read_model(options.model)
     path = options.out or direction_path(options.model)
     facts = model.facts
-    kept = _kept(path, model) if options.add else None
+    kept = _kept(path, model, options)
     if options.method == "sefa":
         found = sefa_by_rows(model, options.count)
     else:
@@ -62,8 +63,13 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
             found = _found(renderer, options, note, status)
         finally:
             renderer.close()
-    write_directions(found if kept is None else _joined(kept, found), path, facts.model_id)
-    note(f"{path} holds {len(found)} directions of {facts.name} from method {options.method}.")
+    joined = found if kept is None else _joined(kept, found)
+    if path.exists() and (kept is None or len(joined) < len(kept) + len(found)):
+        old = path.with_name(f"{path.name}.old")
+        write_whole(old, path.read_bytes())
+        note(f"The directions that are replaced stay in {old}.")
+    write_directions(joined, path, facts.model_id)
+    note(f"{path} holds {len(joined)} directions of {facts.name}, {len(found)} of them from method {options.method}.")
     return table(found)
 
 
@@ -160,10 +166,20 @@ def _able(
     return tuple(names[place] for place in able), lambda pictures: read(pictures)[:, able]
 
 
-def _kept(path: Path, model: Model) -> NamedDirections | None:
-    """Return what a file holds already; None if there is none."""
-    if not path.exists():
+def _kept(path: Path, model: Model, options: DirectionOptions) -> NamedDirections | None:
+    """Return what a file holds that is to be kept; None if nothing.
+
+    Raises
+    ------
+    RequestError
+        If the file is there and neither ``--add`` nor ``--replace`` came.
+    """
+    if not path.exists() or options.replace:
         return None
+    if not options.add:
+        raise RequestError(
+            f"{path} is there already; keep its other sets with --add, replace it with --replace, or choose --out."
+        )
     return read_directions(path, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
 
 

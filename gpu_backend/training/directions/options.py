@@ -23,6 +23,7 @@ class DirectionOptions:
     method: Method
     out: Path | None = None
     add: bool = False
+    replace: bool = False
     features: Path | None = None
     labels: Path | None = None
     factors: tuple[str, ...] = ()
@@ -87,6 +88,7 @@ def add_direction_options(parser: argparse.ArgumentParser) -> None:
     add("--device", default=usual.device, metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto)")
     add("--out", type=Path, metavar="FILE", help="the file to write (default: beside the model, where it is found)")
     add("--add", action="store_true", help="keep the other sets of directions that the file holds already")
+    add("--replace", action="store_true", help="replace all directions that the file holds already")
 
 
 def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
@@ -118,6 +120,8 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
     numbers = (found.psi, found.least_skill, found.least_spearman, found.least_selectivity)
     if not all(math.isfinite(number) for number in numbers):
         raise RequestError("--psi and the --least options are finite numbers, but others came.")
+    if found.add and found.replace:
+        raise RequestError("Either --add keeps the other sets of the file or --replace replaces them, not both.")
     if found.latents < 10 or found.probes > found.latents:
         raise RequestError("There should be at least 10 latents, and no more probes than latents.")
     return DirectionOptions(
@@ -125,6 +129,7 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         method=method,
         out=found.out,
         add=found.add,
+        replace=found.replace,
         features=found.features,
         labels=found.labels,
         factors=tuple(part.strip() for part in found.factors.split(",") if part.strip()),

@@ -42,10 +42,28 @@ def test_components_of_w_lie_beside_the_model_and_are_found_there(command: Comma
 def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, model: Path) -> None:
     command("directions", model, "--method", "sefa", "--count", 2)
     command("directions", model, "--method", "pca", "--count", 3, "--add")
-    assert command("directions", model, "--method", "pca", "--count", 1, "--add").status == 0
+    old = direction_path(model).with_name(f"{direction_path(model).name}.old")
+    assert not old.exists(), "nothing was replaced yet"
+    before = direction_path(model).read_bytes()
+    outcome = command("directions", model, "--method", "pca", "--count", 1, "--add")
+    assert outcome.status == 0
+    assert f"The directions that are replaced stay in {old}." in outcome.err
+    assert old.read_bytes() == before
     assert read_model(model).facts.named_directions == ("coarse/0", "coarse/1", "pca/0")
-    command("directions", model, "--method", "pca", "--count", 1)
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told_so(command: Command, model: Path) -> None:
+    command("directions", model, "--method", "sefa", "--count", 2)
+    before = direction_path(model).read_bytes()
+    words = ("directions", model, "--method", "pca", "--count", 1)
+    sentence = command(*words).sentence
+    assert "is there already" in sentence
+    assert "--add" in sentence
+    assert direction_path(model).read_bytes() == before
+    assert "not both" in command(*words, "--add", "--replace").sentence
+    assert command(*words, "--replace").status == 0
     assert read_model(model).facts.named_directions == ("pca/0",)
+    assert direction_path(model).with_name(f"{direction_path(model).name}.old").read_bytes() == before
 
 
 def test_what_moves_its_factor_less_evenly_than_asked_is_left_out_and_named(
@@ -57,7 +75,7 @@ def test_what_moves_its_factor_less_evenly_than_asked_is_left_out_and_named(
     assert everything is not None
     evenness = [measures["spearman"] for measures in everything.measures]
     assert len(set(evenness)) == 2, "else no bound lies between them"
-    outcome = command(*words, "--least-spearman", sum(evenness) / 2)
+    outcome = command(*words, "--replace", "--least-spearman", sum(evenness) / 2)
     assert outcome.status == 0, outcome.err
     kept = read_model(model).directions
     assert kept is not None

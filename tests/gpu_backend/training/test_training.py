@@ -203,3 +203,29 @@ def test_options_out_of_range_are_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(RequestError):
             run(tmp_path, 0.1, **given)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slow_machine_is_told_soon_how_long_it_will_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    class Clock:
+        @staticmethod
+        def perf_counter() -> float:
+            return now[0]
+
+    def slow(number: int) -> None:
+        now[0] += 8.0  # a batch of four pictures takes eight seconds
+
+    class SlowSource(FakeSource):
+        is_on_device = False
+
+    monkeypatch.setattr(loop, "time", Clock)
+    said: list[str] = []
+    told: list[TrainProgress] = []
+    request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.016, "log_kimg": 4.0}, None, "cpu")
+    train(request, said.append, told.append, lambda _, side, __: SlowSource(side, slow))
+    assert "Pictures come at 0.5 a second, so at least 32 s are left." in said
+    assert any(line.startswith("Drawing real.png: ") for line in said)
+    assert told[0].step < 4, "there is a word before the first report"
+    assert told[0].left_s > 0
+    assert "loss" not in told[0].text()
