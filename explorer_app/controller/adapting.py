@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from explorer_app.session.parameters import fixed_parameters
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider, Source
-from explorer_app.session.taps import fit_tap
-from gpu_backend import Latent, ModelFacts, Recipe, RowRange, Transform, Truncation
+from gpu_backend import Latent, ModelFacts, Recipe, RowRange, Truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
         held=tuple((_fit_recipe(recipe, facts), weight) for recipe, weight in session.held),
         classes=_fit_classes(session.classes, facts, is_other),
-        truncation=_fit_truncation(_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff), facts),
+        truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
         sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
         mix=tuple(_fit_source(source, facts) for source in session.mix),
-        transform=session.transform if facts.has_transform else Transform(),
-        tap=None if session.tap is None else fit_tap(session.tap, facts),
     )
+    for row in fixed_parameters():
+        if row.path != "classes":  # fitted above: what no class means depends on the model before
+            value = row.fit(row.read(fitted), facts) if row.is_available(facts) else row.default
+            fitted = row.write(fitted, value) if value != row.read(fitted) else fitted
     was_something = bool(session.model.model_id)
     is_lowered = session.truncation.cutoff is not None and session.truncation.cutoff > facts.num_ws
     changes = (

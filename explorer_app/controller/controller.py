@@ -26,6 +26,7 @@ from explorer_app.rendering.news import (
     ThumbnailMade,
 )
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter
+from explorer_app.session.evaluate import Modulation
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from explorer_app.session.storage import LabelledSessions, SessionFile
@@ -150,6 +151,11 @@ class Controller(FileControl):
         """Bring back what was before the newest gesture of a source, None for any; nothing happens without one."""
         if self._editor.cancel(source):
             self._show(live=self._editor.is_gesturing())
+
+    def set_modulation(self, modulation: Modulation) -> None:
+        """Have controllers, sound or a timeline move the session from now on, without steps of undo."""
+        self._modulation = modulation
+        self._show(live=bool(modulation.modulators))
 
     @Slot()
     def undo(self) -> None:
@@ -276,7 +282,7 @@ class Controller(FileControl):
         if live or self._drift.is_on:
             self._live.changed()
         else:
-            self._preview.ask(self.session, live=False)
+            self._preview.ask(self.effective, live=False)
             self._tell()
         self._autosave.remember(self.session, self._editor.history)
 

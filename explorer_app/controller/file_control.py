@@ -53,7 +53,8 @@ class FileControl(EngineControl):
         if self.facts is None:
             self._messages.warning("There is no picture to save: open a model first.")
             return
-        self._exports.save_picture(Path(path), resolve(self.session), self.session, self.frame)
+        effective = self.effective
+        self._exports.save_picture(Path(path), resolve(effective), effective, self.frame)
 
     def open_picture(self, path: Path | str) -> None:
         """Restore what a saved picture remembers; opens its model if that is known to be at hand, says so if not."""

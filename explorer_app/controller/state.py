@@ -31,6 +31,7 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.evaluate import NO_MODULATION, evaluate
 from explorer_app.session.history import History
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.resolve import resolve, unobserved
@@ -86,6 +87,7 @@ class ControllerState(QObject):
         self._clock = clock
         self._bundled_seed = bundled_seed
         self._editor = Editor()
+        self._modulation = NO_MODULATION
         self._preview = Preview(renders, clock, parent=self)
         self._worker = FileWorker(messages, parent=self)
         places = ModelPlaces(None if state_folder is None else state_folder / "models.json")
@@ -128,6 +130,11 @@ class ControllerState(QObject):
     def session(self) -> Session:
         """Everything that the person has set, as it is now."""
         return self._editor.session
+
+    @property
+    def effective(self) -> Session:
+        """The session that is rendered: what modulation makes of the person's now."""
+        return evaluate(self.session, self._modulation, self._clock())
 
     @property
     def frame(self) -> Frame | None:
@@ -248,7 +255,7 @@ class ControllerState(QObject):
 
     def _ask_live(self) -> None:
         """Ask for the picture of a session that goes on changing."""
-        self._preview.ask(self.session, live=True)
+        self._preview.ask(self.effective, live=True)
 
     def _tell_session(self) -> None:
         self.session_changed.emit()

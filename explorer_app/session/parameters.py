@@ -74,8 +74,6 @@ class Parameter:
         Whether a model has it.
     fit
         The value that comes nearest and that a model can have.
-    lost
-        Phrase for people where another model has it not, or not that far: "the transform was reset".
     """
 
     path: str
@@ -91,7 +89,6 @@ class Parameter:
     text: str = "{:.2f}"
     is_available: Callable[[ModelFacts], bool] = lambda facts: True
     fit: Callable[[Value, ModelFacts], Value] = lambda value, facts: value
-    lost: str = ""
 
     def clamped(self, value: Value) -> Value:
         """Return the value within the parameter's range; whole for an integer.
@@ -212,7 +209,6 @@ def _rows() -> dict[str, Parameter]:
             high=MAX_ITEMS,
             write=_write_cutoff,
             fit=lambda value, facts: None if value is None else min(value, facts.num_ws),
-            lost="the cutoff was lowered",
         ),
         _field("noise.mode", "Noise", "choice", is_merged=False),
         _field("noise.seed", "Noise seed", "integer", low=0, high=SEED_COUNT - 1, is_merged=False),
@@ -227,7 +223,6 @@ def _rows() -> dict[str, Parameter]:
                 is_geometric=name == "scale",
                 text="{:.1f}°" if kind == "angle" else "{:.3f}",
                 is_available=lambda facts: facts.has_transform,
-                lost="the transform, which it does not take, was reset",
             )
             for name, kind, low, high in _TRANSFORM
         ),

@@ -10,8 +10,9 @@ from pytestqt.qtbot import QtBot
 from explorer_app.controller.preview import MEASURE_MS, REST_MS
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed, set_truncation
+from explorer_app.session.evaluate import Modulation, Modulator
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Session
+from explorer_app.session.session import Position, Session
 from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
 from tests.helpers.desk import Desk
 
@@ -383,3 +384,21 @@ def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_desk:
     desk.until(lambda: any("drag.json is saved" in message.sentence for message in desk.messages.messages))
     names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
     assert any(name.startswith("frame ") for name in names)
+
+
+def test_modulation_moves_the_picture_and_neither_the_session_nor_the_history(open_desk: Desk):
+    desk = open_desk
+    before = desk.controller.session
+
+    class Ramp:
+        def at(self, t: float) -> Position:
+            return Position(t, 0.0)
+
+    desk.now_s = 5.0
+    desk.controller.set_modulation(Modulation((Modulator("position", Ramp()),)))
+    desk.until(lambda: desk.frames[-1].request.blend == resolve(desk.controller.effective).blend)
+    assert desk.controller.effective.position.x == 5.0
+    assert desk.controller.session == before
+    assert desk.labels == ["Start"]
+    desk.controller.set_modulation(Modulation())
+    desk.rest()

@@ -1,0 +1,77 @@
+"""What modulation makes of a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from explorer_app.session.evaluate import Modulation, Modulator, evaluate
+from explorer_app.session.parameters import ParameterError
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Position, Session, Slider, Source
+from gpu_backend import Latent, Noise, Recipe
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A curve that goes up by `speed` a second."""
+
+    speed: float
+
+    def at(self, t: float) -> float:
+        return self.speed * t
+
+
+@dataclass(frozen=True)
+class Fixed:
+    value: Any
+
+    def at(self, t: float) -> Any:
+        return self.value
+
+
+def moved(session: Session, *modulators: Modulator, t: float = 0.0) -> Session:
+    return evaluate(session, Modulation(modulators), t)
+
+
+def test_without_modulation_the_session_is_in_effect():
+    session = Session(position=Position(3.0, 0.0))
+    assert evaluate(session, t=7.0) is session
+
+
+def test_a_curve_moves_a_slider_over_time_and_the_session_stays_as_it_is():
+    session = Session(sliders=(Slider("sefa/0", 1.0),))
+    drift = Modulator("slider/sefa/0", Ramp(0.5), "add")
+    assert [moved(session, drift, t=t).slider("sefa/0").amount for t in (0.0, 1.0, 4.0, 1.0)] == [1.0, 1.5, 3.0, 1.5]
+    assert session.slider("sefa/0").amount == 1.0
+    assert resolve(moved(session, drift, t=2.0)).blend[0][0].latent.directions[0].amount == 2.0
+
+
+def test_values_are_kept_within_their_range():
+    assert moved(Session(), Modulator("noise.gain", Fixed(-5.0))).noise == Noise(gain=0.0)
+    assert moved(Session(), Modulator("truncation.psi", Ramp(1.0), "add"), t=99.0).truncation.psi == 2.0
+    mixed = Session(mix=(Source(Latent(), (0.5, 1.0), "a"),))
+    assert moved(mixed, Modulator("mix/0/strengths", Fixed((0.25, 0.5)), "add")).mix[0].strengths == (0.75, 1.0)
+
+
+def test_a_walk_lets_go_of_a_held_latent():
+    held = Session(held=((Recipe(), 1.0),), position=Position(1.0, 1.0))
+    walked = moved(held, Modulator("position", Fixed(Position(0.5, 0.0)), "add"))
+    assert (walked.position, walked.held) == (Position(1.5, 1.0), ())
+
+
+def test_later_modulators_see_what_earlier_ones_made():
+    session = moved(Session(), Modulator("truncation.psi", Fixed(0.25)), Modulator("truncation.psi", Fixed(0.5), "add"))
+    assert session.truncation.psi == 0.75
+
+
+def test_what_cannot_be_added_stays():
+    assert moved(Session(), Modulator("noise.mode", Fixed("none"), "add")) == Session()
+    assert moved(Session(), Modulator("noise.mode", Fixed("none"))).noise.mode == "none"
+
+
+def test_a_path_without_a_parameter_is_refused():
+    with pytest.raises(ParameterError):
+        moved(Session(), Modulator("nothing", Fixed(1.0)))
