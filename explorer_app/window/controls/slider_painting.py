@@ -13,6 +13,8 @@ HANDLE = 6.0
 """Radius of the handle in px."""
 
 _TRACK = 4.0
+_TICK = 9.0
+"""Half the height of the mark of the neutral value: taller than the handle, so that it shows under it too."""
 
 
 def paint_slider(
@@ -38,7 +40,7 @@ def paint_slider(
     tick = QColor(tokens.dim if enabled else tokens.edge)
     for mark in marks:
         painter.fillRect(QRectF(round(mark) - 0.5, middle + 4, 1, 3), tick)
-    painter.fillRect(QRectF(round(neutral) - 0.5, middle - 5, 1, 10), accent if abs(at - neutral) > 1 else tick)
+    painter.fillRect(QRectF(round(neutral) - 0.5, middle - _TICK, 1, 2 * _TICK), tick)
     painter.setBrush(accent)
     painter.drawRect(QRectF(min(at, neutral), middle - _TRACK / 2, abs(at - neutral), _TRACK))
     if focused:

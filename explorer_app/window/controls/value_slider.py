@@ -30,7 +30,10 @@ _WHOLE_NUMBERS = 2**30
 
 
 class ValueSlider(QSlider):
-    """A horizontal slider over real numbers.
+    """A horizontal slider over real numbers, with its neutral value in the middle of the track.
+
+    A neutral value between the ends splits the track in two equal halves, each linear: all sliders of one width have
+    their neutral values below each other, whatever their ends are. A neutral value at an end leaves the track linear.
 
     Drag the handle or press anywhere on the track; Shift goes ten times finer, Ctrl snaps; arrow keys step by `snap`,
     with Shift by `step`; Page Up and Page Down by ten snaps; Home and End go to the ends; Backspace or a double-click
@@ -66,7 +69,8 @@ class ValueSlider(QSlider):
         self._marks = tuple(marks)
         self._amount = self._reset
         self._before: float | None = None
-        self._exact = 0.0
+        self._share = 0.0
+        """Where the hand is on the track; beyond 0..1 when it left the track."""
         self._last_x = 0.0
         self._dragging = False
         self._has_moved = False
@@ -164,9 +168,9 @@ class ValueSlider(QSlider):
         self._dragging = True
         self._has_moved = False
         self._last_x = x
-        self._exact = min(max(self._amount, self._low), self._high)
+        self._share = self._share_of(self._clamp(self._amount))
         if abs(x - self._x_of(self._amount)) > _GRIP:
-            self._exact = self._amount_at(x)
+            self._share = (x - HANDLE - 2.0) / max(self._span(), 1.0)
             self._follow(event.modifiers())
         self.update()
 
@@ -176,7 +180,7 @@ class ValueSlider(QSlider):
             return
         x = event.position().x()
         fine = FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0
-        self._exact += (x - self._last_x) * fine * (self._high - self._low) / max(self._span(), 1.0)
+        self._share += (x - self._last_x) * fine / max(self._span(), 1.0)
         if x != self._last_x:
             self._last_x = x
             self._has_moved = True
@@ -269,7 +273,7 @@ class ValueSlider(QSlider):
 
     def _follow(self, modifiers: Qt.KeyboardModifier) -> None:
         size = self._snap if modifiers & Qt.KeyboardModifier.ControlModifier else self._step
-        self._go(self._clamp(self._rounded(self._exact, size)))
+        self._go(self._clamp(self._rounded(self._amount_of(self._share), size)))
 
     def _go(self, amount: float) -> None:
         if amount != self._amount:
@@ -298,12 +302,22 @@ class ValueSlider(QSlider):
     def _span(self) -> float:
         return self.width() - 2.0 * HANDLE - 4.0
 
-    def _x_of(self, amount: float) -> float:
-        share = (self._clamp(amount) - self._low) / max(self._high - self._low, 1e-9)
-        return HANDLE + 2.0 + share * self._span()
+    def _share_of(self, amount: float) -> float:
+        """Return where an amount lies on the track, in 0..1."""
+        low, middle, high = self._low, self._neutral, self._high
+        if not low < middle < high:
+            return (amount - low) / max(high - low, 1e-9)
+        return 0.5 + 0.5 * (amount - middle) / (middle - low if amount < middle else high - middle)
 
-    def _amount_at(self, x: float) -> float:
-        return self._low + (x - HANDLE - 2.0) / max(self._span(), 1.0) * (self._high - self._low)
+    def _amount_of(self, share: float) -> float:
+        """Return the amount at a place on the track; the inverse of `_share_of`."""
+        low, middle, high = self._low, self._neutral, self._high
+        if not low < middle < high:
+            return low + share * (high - low)
+        return middle + (2.0 * share - 1.0) * (middle - low if share < 0.5 else high - middle)
+
+    def _x_of(self, amount: float) -> float:
+        return HANDLE + 2.0 + self._share_of(self._clamp(amount)) * self._span()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Track, marks, fill from the neutral value, handle."""

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QImage, QResizeEvent
 from PySide6.QtWidgets import (
-    QApplication,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -184,8 +183,6 @@ class LatentPanel(QWidget):
         self.transform.edited.connect(self.edited)
         self.noise.edited.connect(self.edited)
         self.noise.gesture_cancelled.connect(self.gesture_cancelled)
-        self.noise.opened.connect(self._reveal_layers)
-        self.noise.turning.connect(self.plane.hold_height)  # what opens below does not squeeze it
         self.picker.edited.connect(self.edited)
         self.picker.gesture_cancelled.connect(self.gesture_cancelled)
         self.seed.entered.connect(self._go_to_seed)
@@ -211,21 +208,6 @@ class LatentPanel(QWidget):
         viewport = self.parentWidget()
         area = viewport.parentWidget() if viewport is not None else None
         return area if isinstance(area, QScrollArea) else None
-
-    def _reveal_layers(self) -> None:
-        """Scroll so far that the layers are seen below the button that opened them."""
-        area = self._area()
-        if area is None or not self.noise.layers.isVisible():
-            return
-        for layout in (self.noise.layout(), self._whole):
-            if layout is not None:
-                layout.activate()
-        QApplication.sendEvent(area, QEvent(QEvent.Type.LayoutRequest))  # the area knows its range
-        self._whole.activate()  # its margin is another beside a scroll bar
-        bar, room = area.verticalScrollBar(), area.viewport().height()
-        bottom = self.noise.geometry().bottom() + 1 + theme.GRID
-        button = self.noise.disclosure.mapTo(self, QPoint(0, 0)).y() - theme.GRID
-        bar.setValue(min(max(bar.value(), bottom - room), button))
 
     # --- showing ----------------------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ class SeedPlane(QWidget):
         self._look: object = None
         self._ask = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._ask.timeout.connect(self._ask_for_pictures)
-        self.hold_height(False)
+        self.setMinimumHeight(theme.px(_LOW))
+        self.setMaximumHeight(theme.px(_HIGH))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -113,11 +114,6 @@ class SeedPlane(QWidget):
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         """Two columns at least; a little lower than it would like."""
         return QSize(120, theme.px(_LOW))
-
-    def hold_height(self, held: bool) -> None:
-        """Stay as high as it is, or give a little where the dock is low."""
-        self.setMinimumHeight(self.height() if held else theme.px(_LOW))
-        self.setMaximumHeight(self.height() if held else theme.px(_HIGH))
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Start with empty cells for a model, or say that there is none."""

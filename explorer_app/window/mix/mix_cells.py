@@ -14,6 +14,8 @@ _PITCH = 38
 _CELL_HEIGHT = 28
 _LEFT = 8
 _GAP = 3.0
+_RING = 2.0
+"""Px right of the last cell that its focus ring needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class GridShape:
     @property
     def pitch_x(self) -> float:
         """From one cell to the next, in px."""
-        return (self.width - self.left + _GAP) / max(self.columns, 1)
+        return (self.width - _RING - self.left + _GAP) / max(self.columns, 1)
 
     def cell(self, line: int, column: int, top: float = 0.0) -> QRectF:
         """Return a cell's rectangle."""

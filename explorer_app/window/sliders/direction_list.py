@@ -26,6 +26,10 @@ _LABEL_PX, _NAMED_PX = 86, 108
 """Room for names: "Direction 24", and "Mountain height" where there are named ones."""
 
 
+_LEAST_SIDE = 0.05
+"""Share of the reach that a side of 0 must have; less is no side."""
+
+
 @dataclass(frozen=True, slots=True)
 class DirectionRange:
     """What a row is made for: a direction, the ends of its slider and the rows of w that it is for."""
@@ -250,12 +254,21 @@ class DirectionList(QScrollArea):
 
 
 def _ranges(directions: Directions) -> tuple[DirectionRange, ...]:
-    return tuple(
-        DirectionRange(
-            direction=directions.names[place],
-            low=directions.centre[place] - directions.reach[place],
-            high=directions.centre[place] + directions.reach[place],
-            rows=directions.rows[place],
-        )
-        for place in shown_directions(directions.names)
-    )
+    ranges = []
+    for place in shown_directions(directions.names):
+        low, high = slider_ends(directions.centre[place], directions.reach[place])
+        ranges.append(DirectionRange(directions.names[place], low, high, directions.rows[place]))
+    return tuple(ranges)
+
+
+def slider_ends(centre: float, reach: float) -> tuple[float, float]:
+    """Return the ends of a direction's slider, with 0 between them.
+
+    A direction that is suggested for one side only gets as much room on the other, so that its 0 is in the middle too.
+    """
+    low, high = centre - reach, centre + reach
+    if low > -_LEAST_SIDE * reach:
+        low = -high
+    elif high < _LEAST_SIDE * reach:
+        high = -low
+    return low, high

@@ -153,15 +153,14 @@ def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> Non
 
 
 def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
-    window.latent.noise.disclosure.click()
     parts = [
-        (window.latent.noise.disclosure, *(row.slider for row in window.latent.noise.rows)),
+        (window.latent.noise.layers_button,),
         (window.sliders.zero, window.sliders.rows),
         *((row.star, row.slider, row.field, row.rows) for row in window.sliders.directions.rows),
     ]
     expected = [widget for part in parts for widget in part]
     reached: list[QWidget] = []
-    window.latent.noise.disclosure.setFocus()
+    window.latent.noise.layers_button.setFocus()
     for _ in range(2 * len(expected)):
         focus = QApplication.focusWidget()
         assert focus is not None

@@ -150,3 +150,36 @@ def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot):
     qtbot.keyClick(slider, Qt.Key.Key_End)
     assert slider.amount == 5e12
     assert slider.value() == slider.maximum() > 0
+
+
+@pytest.mark.parametrize("ends", [(-1.0, 1.0), (-1.0, 2.0), (-0.5, 6.0), (-10.0, 10.0)])
+def test_zero_is_in_the_middle_whatever_the_ends_are(qtbot, ends):
+    slider = ValueSlider(*ends)
+    qtbot.addWidget(slider)
+    slider.resize(141, 22)
+    assert slider._x_of(0.0) == pytest.approx(slider.width() / 2)
+    low, high = (slider._x_of(end) for end in ends)
+    assert low + high == pytest.approx(slider.width())
+
+
+def test_a_hand_reaches_every_amount_on_both_sides_of_the_middle(qtbot):
+    slider = ValueSlider(-0.5, 6.0, step=0.01)
+    qtbot.addWidget(slider)
+    slider.resize(400, 22)
+    said = []
+    slider.moved.connect(lambda amount, final: said.append(amount))
+    for amount in (-0.5, -0.25, 3.0, 6.0):
+        drag(slider, at(slider, 0.0), at(slider, amount))
+        assert said[-1] == pytest.approx(amount, abs=0.01)
+        slider.show_amount(0.0)
+
+
+def test_the_mark_of_the_neutral_value_shows_while_the_handle_stands_on_it(qtbot):
+    slider = ValueSlider(-1.0, 1.0)
+    qtbot.addWidget(slider)
+    slider.resize(141, 22)
+    slider.show_amount(0.0)
+    with_mark = slider.grab().toImage()
+    above_the_handle = with_mark.pixelColor(70, 3)
+    beside = with_mark.pixelColor(60, 3)
+    assert above_the_handle != beside

@@ -166,22 +166,47 @@ def test_gain_is_typed(panel, qtbot):
     assert panel.edits.session.noise.gain == 2.5
 
 
-def test_layer_strengths_wait_behind_a_disclosure(panel, qtbot):
-    assert not panel.noise.layers.isVisible()
-    qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
-    assert panel.noise.layers.isVisible()
-    assert [row.label.full_text for row in panel.noise.rows][:3] == ["4 px · conv1", "8 px · conv0", "8 px · conv1"]
-    write(qtbot, panel.noise.rows[1].field, "0.5")
+def test_layer_strengths_are_set_in_a_popup(panel, qtbot):
+    layers = panel.noise.layers
+    assert not layers.isVisible()
+    qtbot.mouseClick(panel.noise.layers_button, Qt.MouseButton.LeftButton)
+    assert layers.isVisible()
+    assert [row.label.full_text for row in layers.rows][:3] == ["4 px · conv1", "8 px · conv0", "8 px · conv1"]
+    write(qtbot, layers.rows[1].field, "0.5")
     assert panel.edits.session.noise.layer_gains == (1.0, 0.5)
-    write(qtbot, panel.noise.rows[1].field, "1")
+    write(qtbot, layers.rows[1].field, "1")
     assert panel.edits.session.noise.layer_gains == ()
+    write(qtbot, layers.rows[2].field, "0.25")
+    assert layers.reset.isEnabled()
+    layers.reset.click()
+    assert panel.edits.session.noise.layer_gains == ()
+    assert not layers.reset.isEnabled()
+    layers.hide()
+
+
+@pytest.mark.parametrize("resolution", [64, 256, 1024])
+def test_opening_the_layers_moves_and_scrolls_nothing(scrolled, qtbot, resolution):
+    panel = scrolled.widget()
+    panel.show_model(model_facts(resolution), None)
+    scrolled.resize(340, 300)
+    for _ in range(5):
+        QApplication.processEvents()  # the scroll bar comes, and the margin gives way
+    scrolled.verticalScrollBar().setValue(scrolled.verticalScrollBar().maximum())
+    still = (panel.plane, panel.seed, panel.psi, panel.noise.mode, panel.noise.layers_button)
+    before = [(widget.mapTo(scrolled, QPoint(0, 0)), widget.size()) for widget in still]
+    qtbot.mouseClick(panel.noise.layers_button, Qt.MouseButton.LeftButton)
+    QApplication.processEvents()
+    assert panel.noise.layers.isVisible()
+    assert [(widget.mapTo(scrolled, QPoint(0, 0)), widget.size()) for widget in still] == before
+    assert panel.noise.layers.height() <= panel.screen().availableGeometry().height()
+    panel.noise.layers.hide()
 
 
 def test_a_network_without_noise_has_nothing_to_set(panel):
     panel.show_model(model_facts(has_noise=False), None)
     assert not panel.noise.isEnabled()
     assert panel.psi.isEnabled()
-    line = (panel.noise.disclosure, panel.noise.seed)
+    line = (panel.noise.layers_button, panel.noise.seed)
     assert not any(control.isVisible() for control in (*line, panel.noise.layers)), "one grey line says enough"
     for control in (panel.noise.mode, panel.noise.gain):
         pointed_at = panel.childAt(control.mapTo(panel, control.rect().center()))
@@ -291,25 +316,6 @@ def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel):
     assert panel.noise.minimumSizeHint().width() < panel.noise.sizeHint().width()
 
 
-def test_nothing_moves_when_the_layers_open_and_the_dock_begins_to_scroll(qtbot):
-    area = QScrollArea()
-    qtbot.addWidget(area)
-    area.setWidgetResizable(True)
-    panel = LatentPanel()
-    area.setWidget(panel)
-    panel.show_model(model_facts(), None)
-    area.resize(340, panel.minimumSizeHint().height() + 4)
-    area.show()
-    still = (panel.plane, panel.seed, panel.psi, panel.noise.mode, panel.noise.disclosure)
-    before = [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still]
-    assert not area.verticalScrollBar().isVisible()
-    assert panel.plane.height() < panel.plane.sizeHint().height()
-    qtbot.mouseClick(panel.noise.disclosure, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(area.verticalScrollBar().isVisible)
-    qtbot.waitUntil(lambda: panel.noise.rows[0].width() > 0)
-    assert [(widget.mapTo(panel, QPoint(0, 0)), widget.size()) for widget in still] == before
-
-
 @pytest.fixture
 def scrolled(qtbot):
     """The panel in a dock that has just the room for it."""
@@ -323,22 +329,6 @@ def scrolled(qtbot):
     return area
 
 
-@pytest.mark.parametrize("resolution", [64, 256, 1024])
-def test_layers_that_open_are_seen(scrolled, qtbot, resolution):
-    panel = scrolled.widget()
-    panel.show_model(model_facts(resolution), None)
-    noise, viewport = panel.noise, scrolled.viewport()
-    qtbot.mouseClick(noise.disclosure, Qt.MouseButton.LeftButton)
-
-    def seen():
-        rows = [row.visibleRegion().boundingRect() == row.rect() for row in noise.rows]
-        return rows[0] and (all(rows) or noise.layers.height() + 40 > viewport.height())
-
-    qtbot.waitUntil(seen)
-    button = noise.disclosure.mapTo(viewport, QPoint(0, 0))
-    assert button.y() >= 0, "the button that closes them is still there"
-
-
 def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
     panel = scrolled.widget()
     panel.show_model(model_facts(), None)
@@ -347,10 +337,7 @@ def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
     QApplication.processEvents()
     assert not scrolled.verticalScrollBar().isVisible()
     assert scrolled.viewport().rect().contains(panel.noise.geometry())
-    panel.noise.disclosure.click()
-    low = panel.plane.height()
-    assert low < high, "the plane gives what is missing"
-    panel.noise.disclosure.click()
+    assert panel.plane.height() < high, "the plane gives what is missing"
     scrolled.resize(340, scrolled.height() + 60)
     qtbot.waitUntil(lambda: panel.plane.height() == high)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication
 
@@ -160,7 +160,14 @@ def test_the_menu_key_asks_for_the_current_source(grid, qtbot):
 def test_cells_do_not_overlap_and_fill_the_width(grid):
     for row in range(COUNT - 1):
         assert grid.cell_rect(0, row).right() < grid.cell_rect(0, row + 1).left()
-    assert grid.cell_rect(0, COUNT - 1).right() == pytest.approx(grid.width(), abs=1)
+    assert grid.cell_rect(0, COUNT - 1).right() == pytest.approx(grid.width(), abs=3)
+
+
+def test_the_focus_ring_of_the_last_cell_is_whole(grid):
+    grid.resize(300, grid.height())
+    last = grid.cell_rect(len(grid.strengths) - 1, COUNT - 1)
+    ring = last.adjusted(-2, -2, 2, 2)  # a px around the cell, and the width of the line
+    assert QRectF(grid.rect()).contains(ring)
 
 
 def test_an_empty_grid_takes_keys_and_presses_calmly(grid, qtbot):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QApplication
 
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session, Slider
@@ -97,3 +98,12 @@ def test_a_name_of_two_words_fits_and_leaves_room_for_the_slider(panel):
     row.layout().activate()
     assert row.label.text() == "Mountain height"
     assert row.slider.width() > 80
+
+
+def test_all_sliders_have_their_zero_below_each_other(panel):
+    everywhere = RowRange(0, 13)
+    named = [("a/even", 3.0, everywhere, 0.0), ("a/more up", 3.0, everywhere, 2.0), ("a/up only", 3.0, everywhere, 3.0)]
+    panel.show_model(model_facts(), model_directions(4, named=named))
+    QApplication.processEvents()
+    zeros = {row.slider.mapTo(panel, handle(row.slider, 0.0)).x() for row in panel.directions.rows}
+    assert len(zeros) == 1
