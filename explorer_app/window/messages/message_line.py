@@ -93,7 +93,7 @@ class MessageLine(QFrame):
         for widget in (self.action_button, self.details_button, self.copy_button, self.close_button):
             top.addWidget(widget)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.px(14), theme.px(6), theme.px(4), theme.px(3))
+        layout.setContentsMargins(theme.px(14), theme.px(5), theme.px(4), theme.px(1))
         layout.setSpacing(theme.px(2))
         layout.addLayout(top)
         layout.addWidget(self.details)

@@ -82,13 +82,16 @@ class Figure(QWidget):
         painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), words)
 
     def fitting(self) -> tuple[str, str]:
-        """Return number and caption as they are painted: the short ones where the full ones would touch a neighbour."""
-        small = QFontMetricsF(fonts.caption())
-        number = QFontMetricsF(fonts.figure()).horizontalAdvance(self._value)
-        if self._unit:
-            number += theme.px(_SPACE) + small.horizontalAdvance(self._unit)
-        is_wide = max(number, small.horizontalAdvance(self._caption)) + theme.px(_APART) > self.width()
-        return self._short if is_wide and self._short[0] else (self._value, self._caption)
+        """Return number and caption as they are painted: shorter ones where the full ones would touch a neighbour."""
+        small, large = QFontMetricsF(fonts.caption()), QFontMetricsF(fonts.figure())
+        unit = theme.px(_SPACE) + small.horizontalAdvance(self._unit) if self._unit else 0.0
+        room = self.width() - theme.px(_APART)
+        wordings = [(self._value, self._caption), self._short if self._short[0] else (self._value, self._caption)]
+        wordings.append((wordings[-1][0], wordings[-1][1].partition(" · ")[0]))
+        for value, caption in wordings:
+            if max(large.horizontalAdvance(value) + unit, small.horizontalAdvance(caption)) <= room:
+                return value, caption
+        return wordings[-1]
 
 
 def milliseconds(value: float) -> str:
