@@ -256,9 +256,12 @@ def test_times_have_three_figures_at_most(value: float, text: str, short: str) -
 
 def test_figures_leave_out_a_digit_before_they_touch_each_other(gpu_panel: PerformancePanel) -> None:
     overview = gpu_panel.overview
-    gpu_panel.resize(326, 600)
+    gpu_panel.resize(350, 600)
     QApplication.processEvents()
     assert overview.third.fitting() == ("0.45", "graph · gaps 0.02")
+    gpu_panel.resize(300, 600)
+    QApplication.processEvents()
+    assert overview.third.fitting() == ("0.45", "graph")
     gpu_panel.resize(700, 600)
     QApplication.processEvents()
     assert overview.third.fitting() == ("0.450", "graph · gaps 0.020")
