@@ -198,6 +198,16 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "Set psi to 0.7 on all rows.",
         "model",
     ),
+    ActionSpec(
+        "preferences",
+        "&Preferences…",
+        "",
+        ("Ctrl+,",),
+        "preferences",
+        "Edit",
+        "Choose theme and font, and how a flick behaves.",
+        starts_section=True,
+    ),
     ActionSpec("fit", "&Fit", "fit", ("F",), "fit", "View", "Show the whole picture as large as it goes."),
     ActionSpec(
         "one-to-one",

@@ -20,6 +20,7 @@ from explorer_app.window import theme
 from explorer_app.window.about import AboutDialog, report
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.model.model_details import ModelDetails
+from explorer_app.window.preferences_dialog import PreferencesDialog
 from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 
 if TYPE_CHECKING:
@@ -137,6 +138,16 @@ class Commands(QObject):
         self._window.canvas.glides = on
         if not on:
             self._window.canvas.stop_glide()
+
+    def preferences(self) -> None:
+        """Open the preferences."""
+        dialog = PreferencesDialog(self._settings.values, self._window)
+        actions = self._window.actions_by_key
+        dialog.theme_chosen.connect(lambda mode: actions[f"theme-{mode}"].trigger())
+        dialog.font_chosen.connect(lambda font: self._settings.change(font=font))
+        dialog.glide_chosen.connect(actions["glide"].setChecked)
+        dialog.glide_chosen.connect(self.glide)
+        self._open(dialog)
 
     # -- view -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
     QHBoxLayout,
+    QLabel,
     QMenu,
     QScrollArea,
     QSizePolicy,
@@ -138,8 +139,17 @@ class DockBody(QFrame):
 
     def __init__(self, panel: QWidget, scrolls: bool, parent: QWidget) -> None:
         super().__init__(parent)
+        self._notice = QLabel(self)
+        self._notice.setWordWrap(True)
+        self._notice.setTextFormat(Qt.TextFormat.PlainText)
+        self._notice.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._notice.setMargin(theme.MARGIN)
+        theme.set_role(self._notice, "dim")
+        self._notice.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 0, 1, 1)
+        layout.addWidget(self._notice)
+        self._inside: QWidget = panel
         if scrolls:
             area = QScrollArea(self)
             area.setWidgetResizable(True)
@@ -147,9 +157,17 @@ class DockBody(QFrame):
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setWidget(panel)
+            self._inside = area
             layout.addWidget(area)
         else:
             layout.addWidget(panel)
+
+    def show_notice(self, text: str) -> None:
+        """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
+        if text != self._notice.text():
+            self._notice.setText(text)
+            self._notice.setVisible(bool(text))
+            self._inside.setVisible(not text)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the panel's ground."""
@@ -202,10 +220,15 @@ class Dock(QDockWidget):
         self._no_header = QWidget(self)
         """In place of a header that has nothing to say; Qt would draw one of its own."""
         self._no_header.hide()
-        self.setWidget(DockBody(panel, scrolls, self))
+        self._body = DockBody(panel, scrolls, self)
+        self.setWidget(self._body)
         toggle = self.toggleViewAction()
         toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which nobody can have meant
         toggle.triggered.connect(self._toggle)
+
+    def show_notice(self, text: str) -> None:
+        """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
+        self._body.show_notice(text)
 
     def set_shares_place(self, shares: bool) -> None:
         """Take note of whether the dock has a tab beside others, which says its title."""

@@ -315,7 +315,13 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_loading(self) -> None:
-        self.status_bar.show_loading(self._controller.loading, self._controller.devices)
+        loading = self._controller.loading
+        self.status_bar.show_loading(loading, self._controller.devices)
+        is_empty = loading is not None and self._controller.facts is None
+        for key, panel in self._panels.items():
+            if isinstance(panel, SessionPanel):
+                name = Path(loading.path).name if loading is not None else ""
+                self.docks[key].show_notice(f"{name} is being read." if is_empty else "")
         self._show_state()
 
     def _show_state(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRectF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPainterPath, QPaintEvent, QPen, QRegion, QResizeEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from explorer_app.window import theme
@@ -14,7 +14,9 @@ class Popup(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+        # Where nothing composes windows, as on a bare X11, what is translucent is black.
+        self._is_translucent = QGuiApplication.platformName() not in ("xcb", "offscreen")
+        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground, self._is_translucent)
 
     def open_at(self, point: QPoint) -> None:
         """Open with the upper left corner at a place on the screen, moved so that all of it is seen."""
@@ -26,11 +28,21 @@ class Popup(QFrame):
         self.move(x, y)
         self.show()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Cut the corners off where they cannot be translucent."""
+        super().resizeEvent(event)
+        if not self._is_translucent:
+            path = QPainterPath()
+            path.addRoundedRect(QRectF(self.rect()), theme.RADIUS, theme.RADIUS)
+            self.setMask(QRegion(path.toFillPolygon().toPolygon()))
+
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """A rounded ground with a hairline."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._is_translucent:
+            painter.fillRect(self.rect(), QColor(tokens.edge))  # the mask leaves the corners of the hairline to this
         painter.setPen(QPen(QColor(tokens.edge), 1))
         painter.setBrush(QColor(tokens.head))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.RADIUS, theme.RADIUS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.progress import ExportProgress, Loading
@@ -50,6 +50,21 @@ def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtB
     qtbot.mouseClick(window.state.cancel_button, Qt.MouseButton.LeftButton)
     assert asked(controller, "cancel_loading")
     assert window.status_bar.message.text() == "", "what is over is forgotten"
+
+
+def test_while_the_first_model_loads_the_panels_say_so(make: Make) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller, 1600, 980)
+    controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
+    for key in ("latent", "sliders", "mix"):
+        notices = [
+            label for label in window.docks[key].findChildren(QLabel) if label.text() == "big.pkl is being read."
+        ]
+        assert [label.isVisible() for label in notices] == [True], key
+        assert not window.docks[key].panel.isVisible()
+    controller.show_model(facts())
+    controller.load(None)
+    assert all(window.docks[key].panel.isVisible() for key in ("latent", "sliders", "mix"))
 
 
 def test_while_there_is_a_picture_loading_is_told_below_it(
