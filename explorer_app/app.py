@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from explorer_app.rendering.model_loader import ReadModel
     from gpu_backend import Frame, Model
 
-_DOCUMENTS = (".png", ".loom")
+_DOCUMENTS = (".png", ".loom", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 """Of Qt; a dialog there would wait for good."""
@@ -255,7 +255,7 @@ class App:
         if self._is_closed:
             return
         self._is_closed = True
-        self.window.close()
+        self.window.close_now()
         self._preparation.close()
         self.controller.close()
         self.settings.save()
@@ -270,8 +270,8 @@ class App:
 
 
 def _model_and_document(file: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the file of the command line as what it is by its name: a model, or a session or picture."""
-    is_document = file is not None and file.suffix.lower() in _DOCUMENTS
+    """Return the file of the command line as what it is by its name: a model, or a session, a picture or a manifest."""
+    is_document = file is not None and file.name.lower().endswith(_DOCUMENTS)
     return (None, file) if is_document else (file, None)
 
 

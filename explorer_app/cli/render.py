@@ -29,6 +29,7 @@ from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
 from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.pipeline import Pipeline
@@ -49,7 +50,8 @@ PATHS: dict[str, PathKind] = {
 _EXAMPLES = """examples:
   latentloom render --network ffhq.pkl --seeds 0,1,4-6 --trunc 0.7 --outdir out
   latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
-  latentloom render --from picture.png --outdir again"""
+  latentloom render --from picture.png --outdir again
+  latentloom render --resume out/path.manifest.json"""
 
 _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
@@ -73,7 +75,13 @@ def parser() -> Parser:
         metavar="FILE",
         help="make saved pictures (.png) or sessions (.loom) again, or go through them with --path",
     )
-    made.add_argument("--outdir", type=Path, required=True, metavar="DIR", help="where to save the output images")
+    made.add_argument(
+        "--resume",
+        type=Path,
+        metavar="MANIFEST",
+        help="go on with a sequence that was stopped, by the .manifest.json beside its frames",
+    )
+    made.add_argument("--outdir", type=Path, metavar="DIR", help="where to save the output images")
     made.add_argument(
         "--sheet", type=Path, metavar="FILE", help="also lay the pictures out, small, on one: a .png or .jpg file"
     )
@@ -118,6 +126,8 @@ def parser() -> Parser:
 def run(words: Sequence[str], console: Console) -> int:
     """Render what the command line asks for."""
     options = parser().parse_args(words)
+    if options.resume is not None:
+        return _resume(options, console)
     _check(options)
     sources = [read_source(path) for path in options.sources or ()]
     if options.network is not None or not sources:
@@ -144,10 +154,34 @@ def run(words: Sequence[str], console: Console) -> int:
     return 0
 
 
+def _resume(options: argparse.Namespace, console: Console) -> int:
+    """Go on with the sequence of a manifest, with the network that it was begun with."""
+    for name in ("seeds", "sources", "outdir", "sheet", "path", *_SEED_ONLY, *_PATH_ONLY):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
+    settings = read_manifest(options.resume).settings
+    if options.network is not None:
+        model = read_network(options.network, console)
+        if model.facts.model_id != settings.model.model_id:
+            raise UsageError(
+                f"The sequence was begun with {settings.model.name or 'another network'} "
+                f"(SHA-256 {settings.model.model_id[:12]}…), but --network is {model.facts.name} "
+                f"({model.facts.model_id[:12]}…)."
+            )
+    else:
+        model = find_network([(settings.model, options.resume)], console)
+    choice = chosen(options.device, options.precision)
+    with contextlib.closing(start_renderer(model, choice, console)) as renderer:
+        render_sequence(settings, renderer, console)
+    return 0
+
+
 def _check(options: argparse.Namespace) -> None:
     """Refuse what does not go together before anything is opened."""
     if (options.seeds is None) == (options.sources is None):
         raise UsageError("Either --seeds or --from must say what to render; see latentloom render --help.")
+    if options.outdir is None:
+        raise UsageError("--outdir must say where to save the output images.")
     if options.sources is not None:
         for name in _SEED_ONLY:
             if getattr(options, name) is not None:
@@ -169,7 +203,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _flag(name: str) -> str:
-    return "--class" if name == "class_text" else "--" + name.replace("_", "-")
+    given = {"class_text": "--class", "sources": "--from"}
+    return given[name] if name in given else "--" + name.replace("_", "-")
 
 
 def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, console: Console) -> Source:

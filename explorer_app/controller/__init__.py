@@ -12,7 +12,8 @@
     ModelDesk       opening models: reading, preparing, falling back              model_desk.py, adapting.py
     ThumbnailDesk   small pictures                                                thumbnail_desk.py
     Documents       sessions and pictures from files and into files               documents.py, restoring.py
-    ExportDesk      one sequence on its way out, pictures in between              export_desk.py
+    ExportQueueController
+                    the sequence that is exported, pictures in between            export_queue.py, unfinished_export.py
     Autosave        the last session comes back                                   autosave.py
     LastStart       the last picture, and what is known of its model              last_start.py, known_model.py
 """

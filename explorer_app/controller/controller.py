@@ -72,6 +72,7 @@ class Controller(FileControl):
         self._preview.frame_changed.connect(self._frame_arrived)
         self._models.failed.connect(self._model_failed)
         self._models.withdrawn.connect(self._model_withdrawn)
+        self._exports.resume_requested.connect(self.resume_export)
         self._autosave.kept_merged.connect(self._take_kept)
         self._autosave.history_loaded.connect(self._take_history)
         self._drift.moved.connect(self._drifted)
@@ -85,6 +86,7 @@ class Controller(FileControl):
         `document` is a session or a picture to open on top of it.
         """
         self.bring_back(model, document)
+        self._exports.offer_unfinished(self._autosave.folder)
         self._renders.start()
         self._preview.set_measuring(self._settings.values.performance_visible)
         if document is not None:
@@ -386,6 +388,7 @@ class Controller(FileControl):
         self.model_changed.emit()
         for warning in news.facts.warnings:
             self._say_once(warning)
+        self._exports.take_opened(news.facts)
         restoring = self._documents.take_waiting() or self._documents.take_waiting_for(news.facts.model_id)
         if restoring is not None:
             self._apply(restoring)

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.editor import Editor
-from explorer_app.controller.export_desk import ExportDesk
+from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker, Result
 from explorer_app.controller.model_desk import ModelDesk
 from explorer_app.controller.restoring import Restoring, picture_session
+from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.messages import MessageLog
@@ -36,7 +37,7 @@ class Documents:
         self,
         editor: Editor,
         models: ModelDesk,
-        exports: ExportDesk,
+        exports: ExportQueueController,
         autosave: Autosave,
         worker: FileWorker,
         messages: MessageLog,
@@ -84,6 +85,35 @@ class Documents:
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )
+
+    def resume_export(self, path: Path) -> None:
+        """Go on with the sequence of a manifest, with its model; that is opened first if it is at hand."""
+        self._read(lambda: read_manifest(path), self._resume)
+
+    def _resume(self, manifest: Manifest) -> None:
+        settings, facts, loading = manifest.settings, self._models.facts, self._models.loading
+        if self._exports.progress is not None:
+            self._messages.warning("An export is running; wait for its end or cancel it, then resume another.")
+            return
+        if facts is not None and loading is None and settings.model.model_id == facts.model_id:
+            self._exports.start(settings, facts)
+            return
+        model = settings.model
+        path = self._models.known_path(model, settings.folder)
+        if path is not None:
+            self._exports.start_when_open(settings)
+            if facts is not None:
+                self._messages.info(f"The export “{settings.name}” goes on with {model.name}, which is being opened.")
+            if loading is None or Path(loading.path) != path:
+                self._models.open(path)
+        elif facts is None or loading is not None:
+            self._exports.start_when_open(settings)
+        else:
+            self._messages.warning(
+                f"The export “{settings.name}” was made with {model.name or 'another model'}, which is not at hand; "
+                "open that model, then resume the export.",
+                f"Its model has the SHA-256 {model.model_id}.",
+            )
 
     def take_waiting(self) -> Restoring | None:
         """Return what waits for a model to be open, once."""

@@ -8,7 +8,7 @@ from PySide6.QtCore import Slot
 
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.engine_control import EngineControl
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings
 from explorer_app.session.resolve import resolve
 
 
@@ -39,9 +39,11 @@ class FileControl(EngineControl):
     # -- files ------------------------------------------------------------------------------------------------------
 
     def open_file(self, path: Path | str) -> None:
-        """Open whatever this is by its name, in the background: a picture, a session, else a model."""
+        """Open whatever this is by its name, in the background: a picture, a session, a manifest, else a model."""
         path = Path(path)
-        if path.suffix.lower() == ".png":
+        if path.name.endswith(MANIFEST_SUFFIX):
+            self.resume_export(path)
+        elif path.suffix.lower() == ".png":
             self.open_picture(path)
         elif path.suffix.lower() == ".loom":
             self.open_session(path)
@@ -71,6 +73,11 @@ class FileControl(EngineControl):
     def start_export(self, settings: SequenceSettings) -> None:
         """Write a sequence in the background; the preview goes on. One sequence at a time."""
         self._exports.start(settings, self.facts)
+
+    @Slot(object)
+    def resume_export(self, manifest: Path | str) -> None:
+        """Go on with the sequence that a manifest describes; opens its model as `open_picture` does."""
+        self._documents.resume_export(Path(manifest))
 
     @Slot()
     def cancel_export(self) -> None:

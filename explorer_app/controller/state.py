@@ -15,7 +15,7 @@ from explorer_app.controller.device_desk import DeviceDesk
 from explorer_app.controller.device_state import DeviceState
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
-from explorer_app.controller.export_desk import ExportDesk
+from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_updates import LiveUpdates
@@ -98,7 +98,7 @@ class ControllerState(QObject):
         self._options: RenderOptions | None = None
         self._comparison: Comparison | None = None
         self._is_comparing = False
-        self._exports = ExportDesk(renders, self._worker, messages, clock, parent=self)
+        self._exports = ExportQueueController(renders, self._worker, messages, clock, parent=self)
         self._autosave = Autosave(state_folder, self._worker, messages, parent=self)
         self._drift = Drift(clock, parent=self)
         self._stored_picture: QImage | None = None
@@ -205,6 +205,11 @@ class ControllerState(QObject):
     def export(self) -> ExportProgress | None:
         """The sequence on its way out."""
         return self._exports.progress
+
+    @property
+    def export_succeeded(self) -> bool:
+        """Whether the last export that ended wrote all of its frames."""
+        return self._exports.has_succeeded
 
     @property
     def recent_models(self) -> tuple[RecentModel, ...]:

@@ -124,6 +124,15 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "model",
     ),
     ActionSpec(
+        "resume-export",
+        "Resume e&xport…",
+        "",
+        ("Ctrl+Alt+E",),
+        "resume_export",
+        "File",
+        "Go on with an export that was stopped: choose the .manifest.json beside its frames.",
+    ),
+    ActionSpec(
         "cancel-export",
         "&Cancel export",
         "cancel",

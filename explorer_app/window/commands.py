@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 
 from explorer_app.controller import Controller
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import ZeroSliders, set_truncation
@@ -30,6 +31,7 @@ _ZOOM_STEP = 1.25
 
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
+MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
 PICTURE_FILES = "Pictures (*.png)"
 TRACE_FILES = "Chrome traces (*.json)"
 
@@ -84,6 +86,10 @@ class Commands(QObject):
         self._window.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._open(dialog)
+
+    def resume_export(self) -> None:
+        """Choose the manifest of an export to go on with."""
+        self._choose_file("export", "Resume export", MANIFEST_FILES, self._controller.resume_export)
 
     def cancel_export(self) -> None:
         """Stop the export that is running."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from PySide6.QtGui import QDropEvent
 
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+
 
 def dropped(event: QDropEvent) -> Path | None:
     """Return the first file of a drop."""
@@ -22,4 +24,6 @@ def drop_text(path: Path) -> str:
         return f"Drop to restore what {path.name} remembers"
     if suffix == ".loom":
         return f"Drop to open the session {path.name}"
+    if path.name.endswith(MANIFEST_SUFFIX):
+        return f"Drop to go on with the export {path.name.removesuffix(MANIFEST_SUFFIX)}"
     return f"Drop to open the model {path.name}"

@@ -45,6 +45,7 @@ from explorer_app.window.model.model_words import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.performance.performance_link import PerformanceLink
 from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.quit_question import QuitQuestion
 from explorer_app.window.session_views import SessionViews
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from explorer_app.window.status_bar import StatusBar
@@ -99,6 +100,7 @@ class MainWindow(QMainWindow):
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _make_parts(self) -> None:
+        self.quit_question = QuitQuestion(self, self._controller, self._messages)
         self.commands = Commands(self, self._controller, self._settings, self._messages)
         self.actions_by_key = actions.make_actions(self, self.commands)
         self.addActions(list(self.actions_by_key.values()))
@@ -458,8 +460,16 @@ class MainWindow(QMainWindow):
         self.workspace.restore(values.layouts, values.workspace)
         self.canvas.setFocus()
 
+    def close_now(self) -> None:
+        """Close without a question; an export that runs is kept for later."""
+        self.quit_question.allow()
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Remember where it was and end everything that runs."""
+        """Remember where it was and end everything that runs; ask first if an export does."""
+        if not self.quit_question.may_close():
+            event.ignore()
+            return
         self.canvas.stop_glide()
         self.set_picture_alone(False)
         self._settings.change(

@@ -162,6 +162,7 @@ class FakeController(QObject):
         self.is_bundled = True
         self.loading: Loading | None = None
         self.export: ExportProgress | None = None
+        self.export_succeeded = False
         self.statistics = FrameStatistics()
         self.thumbnails = ThumbnailStore()
         self.drifting = False
@@ -344,6 +345,9 @@ class FakeController(QObject):
 
     def start_export(self, settings: SequenceSettings) -> None:
         self.asked.append(("start_export", settings))
+
+    def resume_export(self, manifest: Path | str) -> None:
+        self.asked.append(("resume_export", Path(manifest)))
 
     def cancel_export(self) -> None:
         self.asked.append(("cancel_export",))

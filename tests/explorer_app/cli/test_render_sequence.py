@@ -162,3 +162,37 @@ def test_a_frame_that_fails_leaves_an_unfinished_sequence(
     assert (done.status, done.out) == (2, "")
     assert "memory" in done.err.splitlines()[-1]
     assert json.loads((tmp_path / "path.manifest.json").read_text())["state"] == "unfinished"
+
+
+def test_a_manifest_resumes_its_sequence_with_its_own_network(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path / "out")
+    command(*words)
+    before = content(tmp_path / "out")
+    moved = (tmp_path / "out").rename(tmp_path / "elsewhere")
+    (moved / "path_00002.png").unlink()
+    outcome = command("render", "--resume", moved / "path.manifest.json")
+    assert outcome.status == 0, outcome.err
+    assert content(moved) == before
+
+
+@pytest.mark.parametrize("more", [["--seeds", "1"], ["--outdir", "x"], ["--frames", "3"], ["--trunc", "0.5"]])
+def test_a_sequence_that_is_resumed_takes_no_other_settings(command: Command, tmp_path: Path, more: list[str]) -> None:
+    outcome = command("render", "--resume", tmp_path / "path.manifest.json", *more)
+    assert f"{more[0]} cannot be given with it" in outcome.sentence
+
+
+def test_a_pipe_or_a_missing_file_in_place_of_a_manifest_is_refused_at_once(command: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "path.manifest.json")
+    assert "pipe" in command("render", "--resume", tmp_path / "path.manifest.json").sentence
+    assert "cannot be opened" in command("render", "--resume", tmp_path / "other.manifest.json").sentence
+
+
+def test_a_pipe_in_the_manifests_place_is_refused_at_once(command: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "path.manifest.json")
+    outcome = command("render", "--seeds", "1-3", "--path", "cubic", "--outdir", tmp_path)
+    assert outcome.status == 2
+    assert "different sequence named path" in outcome.err
+
+
+def test_without_a_folder_nothing_is_rendered(command: Command) -> None:
+    assert "--outdir" in command("render", "--seeds", "1").sentence

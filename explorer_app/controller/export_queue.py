@@ -1,35 +1,42 @@
-"""One sequence on its way out, and single pictures that pass it."""
+"""The sequence that is being exported, and single pictures that pass it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.file_worker import FileWorker
-from explorer_app.controller.jobs import PictureJob
+from explorer_app.controller.picture_job import PictureJob
 from explorer_app.controller.progress import ExportProgress
+from explorer_app.controller.unfinished_export import UnfinishedExport, stopped_sentence
 from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.manifest import Manifest
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.messages import MessageLog
+from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.news import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
+_NOT_NOTED = "The export was not noted, so the next start will not offer to go on with it"
+
 _END_S = 10.0
 """A file that is being written is finished before the program ends, but a disk that never answers must not keep it."""
 
 
-class ExportDesk(QObject):
+class ExportQueueController(QObject):
     """Starts and stops what the rendering thread renders for files, and knows how far it is."""
 
     changed = Signal()
+    resume_requested = Signal(object)
+    """The path of a manifest, as Path."""
 
     def __init__(
         self,
@@ -44,9 +51,13 @@ class ExportDesk(QObject):
         self._worker = worker
         self._messages = messages
         self._clock = clock
+        self._unfinished: UnfinishedExport | None = None
+        self._awaited: SequenceSettings | None = None
+        """A sequence whose model is to be opened first."""
         self._job: SequenceJob | None = None
         self._stopped: SequenceJob | None = None
         """The last job that was stopped; it may not have let go of its files yet."""
+        self._has_succeeded = False
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
 
@@ -54,6 +65,11 @@ class ExportDesk(QObject):
     def progress(self) -> ExportProgress | None:
         """The sequence on its way out."""
         return self._progress
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the last sequence that ended has all of its frames."""
+        return self._has_succeeded
 
     def save_picture(self, path: Path, request: RenderRequest, session: Session, shown: Frame | None) -> None:
         """Write a picture in full, or the layer that stands in for it.
@@ -81,10 +97,30 @@ class ExportDesk(QObject):
         if self._job is not None:
             self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
             return
+        self._awaited = None
         self._job = SequenceJob(settings, after=self._stopped)
+        if self._unfinished is not None:
+            self._worker.submit(partial(self._unfinished.note, settings.manifest_path), failed=_NOT_NOTED)
         self._meter = ProgressMeter(self._job.total)
         self._show(ExportProgress(settings.name, 0, self._job.total))
         self._renders.export(self._job)
+
+    def offer_unfinished(self, folder: Path | None) -> None:
+        """Offer to go on with the export that the last window of a session folder left; note exports there."""
+        if folder is None:
+            return
+        self._unfinished = UnfinishedExport(folder)
+        self._worker.fetch(self._unfinished.left, self._offer)
+
+    def start_when_open(self, settings: SequenceSettings) -> None:
+        """Begin a sequence as soon as its model is open."""
+        self._awaited = settings
+
+    def take_opened(self, facts: ModelFacts) -> None:
+        """Begin the sequence that waits, now that a model is open; if it is another one, the sequence waits no more."""
+        settings, self._awaited = self._awaited, None
+        if settings is not None:
+            self.start(settings, facts)
 
     def cancel(self) -> None:
         """Stop the sequence; the frame that is being made is given up."""
@@ -113,6 +149,9 @@ class ExportDesk(QObject):
             return
         job, self._job = self._job, None
         self._stopped = job
+        self._has_succeeded = news.error is None and not news.is_cancelled
+        if news.error is None and self._unfinished is not None:
+            self._worker.submit(self._unfinished.forget, failed=_NOT_NOTED)
         if news.error is None and news.is_cancelled:
             self._messages.info(
                 f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
@@ -120,6 +159,12 @@ class ExportDesk(QObject):
         elif news.error is None:
             self._messages.info(f"Exported {job.total:,} frames to {job.settings.folder}.")
         self._show(None)
+
+    def _offer(self, manifest: Manifest | None) -> None:
+        if manifest is not None and self._job is None:
+            path = manifest.settings.manifest_path
+            action = Action("Resume export", lambda: self.resume_requested.emit(path), lambda: self._job is None)
+            self._messages.post(Level.INFO, stopped_sentence(manifest), action=action)
 
     def _show(self, progress: ExportProgress | None) -> None:
         if progress != self._progress:

@@ -1,0 +1,100 @@
+"""Quitting while an export runs: finish it first, keep the rest for later, or stay."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from explorer_app.controller import Controller
+from explorer_app.messages import MessageLog
+
+
+class QuitQuestion(QObject):
+    """Asks before the window closes while an export runs.
+
+    Parameters
+    ----------
+    window
+        Is closed again once it may close.
+    """
+
+    def __init__(self, window: QWidget, controller: Controller, messages: MessageLog) -> None:
+        super().__init__(window)
+        self._window = window
+        self._controller = controller
+        self._messages = messages
+        self._may_close = False
+        self._closes_after_export = False
+        self._box: QMessageBox | None = None
+        controller.export_changed.connect(self._export_changed)
+
+    @property
+    def box(self) -> QMessageBox | None:
+        """The question, while it is asked."""
+        return self._box
+
+    def may_close(self) -> bool:
+        """Return whether the window may close now; if not, ask, and close it when the answer allows it."""
+        if self._may_close or self._controller.export is None:
+            return True
+        if self._box is None:
+            self._ask()
+        else:
+            self._box.raise_()
+            self._box.activateWindow()
+        return False
+
+    def allow(self) -> None:
+        """Let the window close without a question."""
+        self._may_close = True
+
+    def _ask(self) -> None:
+        export = self._controller.export
+        assert export is not None
+        box = QMessageBox(self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Quit Latent Loom")
+        box.setText(f"The export “{export.name}” is running: {export.done:,} of {export.total:,} frames are done.")
+        box.setInformativeText("What is kept for later goes on where it stopped; the next start offers it.")
+        finish = box.addButton("Finish, then quit", QMessageBox.ButtonRole.YesRole)
+        keep = box.addButton("Stop and keep for later", QMessageBox.ButtonRole.AcceptRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(keep)
+        box.setEscapeButton(cancel)
+        finish.clicked.connect(self._finish)
+        keep.clicked.connect(self._keep)
+        box.finished.connect(self._answered)
+        self._box = box
+        box.open()
+
+    @Slot()
+    def _finish(self) -> None:
+        self._closes_after_export = True
+        if self._controller.export is None:
+            self._window.close()
+        else:
+            self._messages.info("The window closes when the export is done.")
+
+    @Slot()
+    def _keep(self) -> None:
+        self.allow()
+        self._window.close()
+
+    @Slot()
+    def _answered(self) -> None:
+        self._box = None
+
+    @Slot()
+    def _export_changed(self) -> None:
+        """Close once the export is done; one that failed or was cancelled keeps the window, which tells why."""
+        export = self._controller.export
+        if export is not None:
+            self._closes_after_export = self._closes_after_export and not export.is_stopping
+            return
+        if self._box is not None:
+            self._box.close()
+        if self._closes_after_export:
+            self._closes_after_export = False
+            if self._controller.export_succeeded:
+                self._window.close()
