@@ -13,6 +13,15 @@ from gpu_backend import Frame, ModelFacts
 MIN_DRAFT_PX = 64
 """Nobody recognises anything in a draft smaller than this: early exits are pale, the earlier the more."""
 
+DRAFT_BUDGET_MS = 50.0
+"""A draft may take this long: twenty pictures a second. A sharper one is worth more than a quicker one."""
+
+_PATIENCE = 1.2
+"""A size stays until it takes this many budgets, so that two sizes do not take turns."""
+
+_FORGET_AFTER = 300
+"""After so many drafts, times of other sizes are forgotten: the machine may be busier or quieter than it was then."""
+
 _GAIN_OF_HALVING = 0.6
 """What part of the time is left at half the resolution, as long as nobody has measured: StyleGAN2's larger blocks cost
 about the same each, since channels halve as the sides double."""
@@ -34,12 +43,15 @@ class DraftPolicy:
 
     Parameters
     ----------
-    budget_ms
-        What a frame may take.
+    budget_ms, draft_budget_ms
+        What a full picture and a draft may take.
     """
 
-    def __init__(self, budget_ms: float = FRAME_BUDGET_MS) -> None:
+    def __init__(self, budget_ms: float = FRAME_BUDGET_MS, draft_budget_ms: float = DRAFT_BUDGET_MS) -> None:
         self._budget_ms = budget_ms
+        self._draft_budget_ms = draft_budget_ms
+        self._chosen: int | None = None
+        self._count = 0
         self._times: dict[int, deque[float]] = {}
         self._empty_px = 0
         """The largest drafts in which nothing was to be seen."""
@@ -49,6 +61,7 @@ class DraftPolicy:
     def clear(self, *, expects_quick: bool = False) -> None:
         """Forget the times: another model or device has others."""
         self._times.clear()
+        self._chosen = None
         self._empty_px = 0
         self.expects_quick = expects_quick
 
@@ -57,6 +70,10 @@ class DraftPolicy:
         side = frame.request.resolution or facts.resolution
         if not shows_something(frame):
             self._empty_px = max(self._empty_px, side)
+        self._count += 1
+        if self._count % _FORGET_AFTER == 0:
+            kept = (side, facts.resolution)
+            self._times = {side: times for side, times in self._times.items() if side in kept}
         if not frame.timings.steps:
             self._times.setdefault(side, deque(maxlen=_REMEMBERED)).append(frame.timings.total_ms)
 
@@ -83,10 +100,16 @@ class DraftPolicy:
         before = facts.resolution
         for side in sides:
             expected_ms = known.get(side, expected_ms * _GAIN_OF_HALVING ** math.log2(before / side))
-            if expected_ms <= self._budget_ms:
+            if expected_ms <= self._limit_ms(side, facts):
+                self._chosen = side
                 return None if side == facts.resolution else side
             before = side
+        self._chosen = drafts[0]
         return drafts[0]
+
+    def _limit_ms(self, side: int, facts: ModelFacts) -> float:
+        budget_ms = self._budget_ms if side == facts.resolution else self._draft_budget_ms
+        return budget_ms * (_PATIENCE if side == self._chosen else 1.0)
 
     def _time_ms(self, side: int, facts: ModelFacts) -> float | None:
         """Return the lower median of the newest times, None if there is none to go by.
@@ -97,7 +120,7 @@ class DraftPolicy:
         if not times:
             return None
         is_plan_in_it = len(times) == 1 and side < facts.resolution
-        if is_plan_in_it and self._budget_ms < times[0] <= _PLAN_BUDGETS * self._budget_ms:
+        if is_plan_in_it and self._draft_budget_ms < times[0] <= _PLAN_BUDGETS * self._draft_budget_ms:
             return None
         return sorted(times)[(len(times) - 1) // 2]
 

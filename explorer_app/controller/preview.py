@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.draft_colours import DraftColours, DraftKey
 from explorer_app.controller.drafts import DraftPolicy, shows_something
+from explorer_app.rendering.enlarging import enlarged
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
@@ -58,6 +59,7 @@ class Preview(QObject):
         self._rest = self._timer(REST_MS, self._settle, single=True)
         self._measure = self._timer(MEASURE_MS, self._measure_soon)
         self._tell = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
+        renders.finish_drafts_with(self._finished)
         renders.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
 
     def _timer(self, interval_ms: int, call: Callable[[], object], *, single: bool = False) -> QTimer:
@@ -192,7 +194,7 @@ class Preview(QObject):
             self._measure_next = False
         if not shows_something(shown.frame):
             return  # a larger draft is asked for next, or the full picture when the hand rests
-        self._frame = self._colours.corrected(shown.frame)
+        self._frame = shown.shown or shown.frame
         self._asked_s = shown.asked_s
         self.statistics.frame_arrived(shown.frame, self._clock())
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
@@ -201,6 +203,13 @@ class Preview(QObject):
             self._tell.start()
         if self._facts is not None:  # whoever heard of the frame may have ended the program
             self._order_draft_of(shown.frame, self._facts)
+
+    def _finished(self, draft: Frame) -> Frame:
+        """Return a draft as it is shown. Called on the rendering thread."""
+        if not shows_something(draft):
+            return draft
+        corrected = self._colours.corrected(draft)
+        return replace(corrected, pixels=enlarged(corrected.pixels))
 
     def take_draft(self, draft: Frame) -> None:
         """Learn from a draft that was ordered how its colours differ from those of the picture on the screen."""

@@ -18,7 +18,11 @@ class PreviewRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreviewFrame:
-    """A frame and when the hand asked for it, None if no hand did."""
+    """A frame and when the hand asked for it, None if no hand did.
+
+    `shown` is what to show of it: a draft in better colours and larger, and any other frame as it is.
+    """
 
     frame: Frame
     asked_s: float | None
+    shown: Frame | None = None

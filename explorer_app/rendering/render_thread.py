@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
-from gpu_backend import DeviceLostError, DeviceMemoryError, Model, RenderRequest
+from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, Model, RenderRequest
 
 if TYPE_CHECKING:
     from gpu_backend import RenderOptions
@@ -85,6 +86,7 @@ class RenderThread(QObject):
         self._thread = threading.Thread(target=self._run, name="rendering", daemon=True)
         self._condition = threading.Condition()
         self._frames: Mailbox[PreviewFrame] = Mailbox()
+        self._finish_draft: Callable[[Frame], Frame] = lambda draft: draft
         self._news = NewsBox(self.news_ready.emit)
         self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._news.tell)
         self._keeper = self._device.keeper
@@ -152,6 +154,10 @@ class RenderThread(QObject):
         """
         self._thumbnails.note_preview()
         self._preview.ask(PreviewRequest(request, asked_s, at_rest))
+
+    def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
+        """Have `finish` make of each draft what is shown, on the rendering thread: the window has no time for it."""
+        self._finish_draft = finish
 
     def take_frame(self) -> PreviewFrame | None:
         """Take the newest frame, None if there is none that was not taken."""
@@ -226,6 +232,8 @@ class RenderThread(QObject):
 
     def _show(self, frame: PreviewFrame) -> None:
         """Leave a frame for the window."""
+        if frame.frame.is_draft:
+            frame = replace(frame, shown=self._finish_draft(frame.frame))
         if self._frames.put(frame) and self._state is not Lifecycle.CLOSED:
             self.frame_ready.emit()
         self._keeper.note_picture()

@@ -23,7 +23,7 @@ def empty(item: Frame) -> Frame:
 
 
 def policy(*frames: Frame) -> DraftPolicy:
-    made = DraftPolicy(33.0)
+    made = DraftPolicy(33.0, 33.0)
     for item in frames:
         made.frame_arrived(item, FACTS)
     return made
@@ -97,6 +97,34 @@ def test_frames_that_were_slowed_by_measuring_do_not_count():
 
 def test_a_network_without_early_exits_is_always_full():
     assert policy(frame(500.0)).resolution(replace(FACTS, draft_resolutions=())) is None
+
+
+def test_a_draft_may_take_longer_than_a_full_picture_since_a_sharper_one_is_worth_more():
+    made = DraftPolicy(33.0, 50.0)
+    for item in (frame(150.0), frame(45.0, 128), frame(45.0, 128)):
+        made.frame_arrived(item, FACTS)
+    assert made.resolution(FACTS) == 128
+
+
+def test_a_size_stays_while_its_times_go_a_little_up_and_down():
+    made = policy(frame(150.0), *[frame(30.0, 128)] * 3)
+    chosen = []
+    for ms in (30.0, 36.0, 32.0, 37.0, 35.0, 38.0, 37.0):
+        made.frame_arrived(frame(ms, 128), FACTS)
+        chosen.append(made.resolution(FACTS))
+    assert set(chosen) == {128}
+    for _ in range(5):
+        made.frame_arrived(frame(45.0, 128), FACTS)
+    assert made.resolution(FACTS) == 64
+
+
+def test_a_size_that_was_too_slow_long_ago_is_tried_again():
+    made = policy(frame(80.0), *[frame(60.0, 256)] * 5)
+    made.frame_arrived(frame(20.0, 128), FACTS)
+    assert made.resolution(FACTS) == 128
+    for _ in range(300):
+        made.frame_arrived(frame(20.0, 128), FACTS)
+    assert made.resolution(FACTS) == 256
 
 
 def test_another_model_begins_without_times():
