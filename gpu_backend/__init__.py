@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         printable_lines as printable_lines,
         printable_sentence as printable_sentence,
     )
+    from gpu_backend.process_memory import process_nbytes as process_nbytes
     from gpu_backend.recipe import (
         SEED_COUNT as SEED_COUNT,
         DirectionAmount as DirectionAmount,
@@ -210,6 +211,7 @@ _HOMES = {
     ),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
+    "process_memory": ("process_nbytes",),
     "recipe": (
         "SEED_COUNT",
         "DirectionAmount",

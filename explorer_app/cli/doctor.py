@@ -17,7 +17,7 @@ from explorer_app.cli.console import Console
 from explorer_app.cli.private_paths import without_home
 from explorer_app.logs import log_path
 from explorer_app.version import __version__
-from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, read_model
+from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, process_nbytes, read_model
 
 _LABEL_WIDTH = 15
 
@@ -114,6 +114,7 @@ def _program() -> Iterator[tuple[str, list[str]]]:
     yield "Latent Loom", [__version__]
     yield "System", [platform.platform()]
     yield "Python", [f"{platform.python_version()} ({platform.python_implementation()}), {platform.machine()}"]
+    yield "Memory", [f"{process_nbytes() / 1e6:,.0f} MB of RAM held by this command"]
     yield "Qt", [f"{_qt_version()}, platform {qt_platform()}"]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_backend.bench.report import Gesture
 from gpu_backend.latent.plane import plane_point
+from gpu_backend.process_memory import process_nbytes
 from gpu_backend.recipe import DirectionAmount, Latent, Recipe, Truncation
 from gpu_backend.renderer import Renderer
 from gpu_backend.request import RenderRequest
@@ -50,6 +51,7 @@ def measure_gesture(renderer: Renderer, *, frames: int, limit_s: float) -> Gestu
         host_ms=statistics.median(host_ms) if host_ms else None,
         cpu_ms=cpu_ms,
         nbytes=renderer.memory.total,
+        process_nbytes=process_nbytes(),
     )
 
 

@@ -142,7 +142,9 @@ class Gesture:
     cpu_ms
         Processor time of the whole process a frame, all threads, busy waiting included.
     nbytes
-        Memory that the renderer holds.
+        Memory that the renderer holds on the device: weights, buffers, and host memory that the device copies from.
+    process_nbytes
+        RAM that the whole process holds, with Python, torch and this benchmark; 0 where the system does not tell.
     """
 
     precision: str
@@ -153,6 +155,7 @@ class Gesture:
     host_ms: float | None
     cpu_ms: float
     nbytes: int
+    process_nbytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,11 +117,12 @@ def _ceiling(report: Report) -> str:
 def _gesture(gesture: Gesture) -> str:
     host = "not measured" if gesture.host_ms is None else f"{number(gesture.host_ms)} ms"
     device = "" if gesture.device_ms is None else f", device {number(gesture.device_ms)} ms"
+    process = f", the process {size(gesture.process_nbytes)} of RAM" if gesture.process_nbytes else ""
     return (
         f"gesture to frame on the host, {gesture.precision}, {gesture.frames} frames: "
         f"p50 {number(gesture.p50_ms)} ms, p99 {number(gesture.p99_ms)} ms{device}\n"
         f"host time a frame: {host}; processor time of all threads {number(gesture.cpu_ms)} ms; "
-        f"the renderer holds {size(gesture.nbytes)}" + (f"\n{_NOT_ALONE}" if _waited(gesture) else "")
+        f"the renderer holds {size(gesture.nbytes)}{process}" + (f"\n{_NOT_ALONE}" if _waited(gesture) else "")
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
@@ -13,6 +14,9 @@ from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.icons import icon
 from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
+from gpu_backend import process_nbytes
+
+_MEMORY_MS = 2000
 
 _SOURCES = {
     "events": "Times come from events between the kernels, scaled to the time of a frame without them, gaps included.",
@@ -55,7 +59,11 @@ class KernelLine(QWidget):
         layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(self.bar)
-        self.show_memory(None)
+        self._memory: MemoryLike | None = None
+        self._clock = QTimer(self)
+        self._clock.setInterval(_MEMORY_MS)
+        self._clock.timeout.connect(self._tell_memory)
+        self._tell_memory()
         self._tell()
 
     def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
@@ -70,7 +78,23 @@ class KernelLine(QWidget):
         self._tell()
 
     def show_memory(self, memory: MemoryLike | None) -> None:
-        """Say what memory the renderer takes."""
+        """Say what memory the renderer takes, and what the whole process holds."""
+        self._memory = memory
+        self._tell_memory()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Keep the process's memory up to date while it is seen."""
+        super().showEvent(event)
+        self._tell_memory()
+        self._clock.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Stop looking."""
+        self._clock.stop()
+        super().hideEvent(event)
+
+    def _tell_memory(self) -> None:
+        memory = self._memory
         is_known = memory is not None and memory.total > 0
         self.memory.setVisible(is_known)  # else its room goes to the kernels
         if memory is None or not is_known:
@@ -80,12 +104,16 @@ class KernelLine(QWidget):
         parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
         there = " · ".join(f"{name} {nbytes / 1e6:,.0f}" for name, nbytes in parts if nbytes)
         total = f"{memory.total / 1e6:,.0f} MB"
-        self.memory.show_words(f"memory: {there} MB", f"memory {total}", total, "")
-        self.memory.setToolTip(
-            "\n".join(
-                [f"Memory of the renderer: {total}", *(f"{name}: {nbytes / 1e6:,.1f} MB" for name, nbytes in parts)]
-            )
-        )
+        nbytes = process_nbytes()
+        process = f"process {nbytes / 1e6:,.0f} MB" if nbytes else ""
+        tips = [f"Memory of the renderer, on its device: {total}"]
+        tips += [f"{name}: {size / 1e6:,.1f} MB" for name, size in parts]
+        words = [f"memory: {there} MB", f"renderer {total}", total]
+        if process:
+            words = [f"memory: {process} · {there} MB", f"{process} · renderer {total}", process]
+            tips.insert(0, f"RAM of the whole process, Python and libraries included: {nbytes / 1e6:,.1f} MB")
+        self.memory.show_words(*words, "")
+        self.memory.setToolTip("\n".join(tips))
 
     def _tell(self) -> None:
         done, total = self._compiling

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
+from explorer_app.window.performance import kernel_line
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.kernel_state import summaries
 from gpu_backend import MemoryFacts
@@ -55,14 +56,29 @@ def test_compiling_tells_how_far_it_is_and_that_the_picture_is_there(line: Kerne
     assert "fallback" in line.state.text()
 
 
-def test_memory_tells_its_parts_where_there_is_room(line: KernelLine) -> None:
+def test_memory_is_that_of_the_process_and_the_parts_of_the_renderer_where_there_is_room(
+    line: KernelLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_line, "process_nbytes", lambda: 690_000_000)
     line.show_memory(MEMORY)
-    assert line.memory.text() == "memory: weights 121 · plans 281 · pinned 13 MB"
+    assert line.memory.text() == "memory: process 690 MB · weights 121 · plans 281 · pinned 13 MB"
     assert "plans: 281.0 MB" in line.memory.toolTip()
-    line.resize(240, 30)
-    assert line.memory.text() == "memory 415 MB"
+    assert "whole process, Python and libraries included: 690.0 MB" in line.memory.toolTip()
+    line.resize(600, 30)
+    assert line.memory.text() == "process 690 MB · renderer 415 MB"
+    line.resize(300, 30)
+    assert line.memory.text() == "process 690 MB"
     line.show_memory(None)
     assert line.memory.text() == ""
+
+
+def test_where_the_system_does_not_tell_the_process_only_the_renderer_is_shown(
+    line: KernelLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_line, "process_nbytes", lambda: 0)
+    line.show_memory(MEMORY)
+    assert line.memory.text() == "memory: weights 121 · plans 281 · pinned 13 MB"
+    assert "process" not in line.memory.toolTip()
 
 
 def test_on_the_processor_there_are_steps(line: KernelLine) -> None:

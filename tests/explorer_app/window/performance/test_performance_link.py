@@ -43,7 +43,7 @@ def test_a_gpu_that_takes_over_brings_its_columns_its_roofline_and_its_memory(
     on_gpu(controller)
     qtbot.waitUntil(lambda: "roofline" in panel.table.steps.known)
     assert panel.fast_path.graph.isEnabled()
-    assert "310" in panel.kernels.memory.text()
+    assert "310" in panel.kernels.memory.toolTip()
     controller.show_devices(replace(controller.devices, device=FakeDevice(), memory=None))
     assert not panel.fast_path.graph.isEnabled()
     assert panel.kernels.memory.text() == ""
