@@ -1,12 +1,14 @@
-"""Take the README's first picture again: ``python packaging/window_picture.py [file.png]``.
+"""Take the README's first picture again: ``python packaging/window_picture.py [file.png] [options]``.
 
 Opens the window on the bundled model with nothing remembered, goes for a walk in it and writes what is to be seen then.
 It needs a display with room for 1600 x 980; ``xvfb-run -s '-screen 0 1600x980x24'`` makes one. The times in the picture
-are those of the machine, so nothing else should be at work.
+are those of the machine, so nothing else should be at work. ``--workspace measure --only performance`` takes README's
+second picture on a machine with a GPU; ``--size``, ``--theme`` and ``--state`` show the window as a person may meet it.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import time
@@ -23,6 +25,9 @@ from explorer_app.messages import MessageLog  # noqa: E402
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter, SetSlider  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Slider, Source  # noqa: E402
+from explorer_app.window import theme  # noqa: E402
+from explorer_app.window.dock_table import DOCKS  # noqa: E402
+from explorer_app.window.layouts import WORKSPACES, WorkspaceName  # noqa: E402
 from gpu_backend import Latent, Point, RowRange  # noqa: E402
 
 DEFAULT = ROOT / "assets" / "pictures" / "window.png"
@@ -94,13 +99,36 @@ class Visitor:
         )
 
 
-def take_picture(qt: QApplication, target: Path) -> None:
-    """Show the window, go for a walk, and write its picture to a file."""
-    app = App(qt, MessageLog(), Places(None, None))
+def take_picture(
+    qt: QApplication,
+    target: Path,
+    *,
+    size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX),
+    mode: theme.Mode = "system",
+    workspace: WorkspaceName = "explore",
+    only: str = "",
+    state: str = "",
+) -> None:
+    """Show the window, go for a walk, and write its picture to a file.
+
+    Parameters
+    ----------
+    size
+        Width and height of the window in px.
+    mode, workspace
+        Theme and workspace of the picture.
+    only
+        Key of a dock to show alone; empty for the whole window.
+    state
+        "loading", "error" or "message" for a window that says so; empty for none.
+    """
+    messages = MessageLog()
+    app = App(qt, messages, Places(None, None))
     controller, visitor = app.controller, Visitor(qt, app)
     try:
         app.start()
-        app.window.resize(WIDTH_PX, HEIGHT_PX)
+        app.window.resize(*size)
+        app.window.actions_by_key[f"theme-{mode}"].trigger()
         visitor.rest()
         assert controller.facts is not None
         for edit, star in tour(controller.facts.num_ws):
@@ -112,14 +140,48 @@ def take_picture(qt: QApplication, target: Path) -> None:
         visitor.rest()
         controller.compare()
         visitor.until(lambda: controller.comparison is not None)
+        app.window.workspace.switch_to(workspace)
         visitor.pause(THUMBNAILS_S)
+        if state == "loading":
+            app.window.message_strip.show_progress("portraits-1024.pkl", "Reading 43 %", 0.43)
+        elif state == "error":
+            messages.error(
+                "This file is not a model: it begins with a web page; download the model itself, not the page.",
+                "portraits-1024.pkl: 18,302 bytes",
+            )
+        elif state == "message":
+            messages.info("Saved seed0038.png.")
+        visitor.pause(0.2)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not app.window.grab().save(str(target)):
+        shown = app.window.docks[only] if only else app.window
+        if not shown.grab().save(str(target)):
             raise SystemExit(f"{target} could not be written.")
     finally:
         app.close()
         app.window.deleteLater()
 
 
+def main() -> None:
+    """Read the command line and take the picture."""
+    parser = argparse.ArgumentParser(description="Take a picture of the window.")
+    parser.add_argument("file", nargs="?", type=Path, default=DEFAULT)
+    parser.add_argument("--size", default=f"{WIDTH_PX}x{HEIGHT_PX}", help="width and height in px: 1280x720")
+    parser.add_argument("--theme", default="system", choices=("system", "dark", "light"))
+    parser.add_argument("--workspace", default="explore", choices=WORKSPACES)
+    parser.add_argument("--only", default="", choices=("", *(spec.key for spec in DOCKS)), help="one dock alone")
+    parser.add_argument("--state", default="", choices=("", "loading", "error", "message"))
+    asked = parser.parse_args()
+    width, height = map(int, asked.size.split("x"))
+    take_picture(
+        QApplication(sys.argv[:1]),
+        asked.file,
+        size=(width, height),
+        mode=asked.theme,
+        workspace=asked.workspace,
+        only=asked.only,
+        state=asked.state,
+    )
+
+
 if __name__ == "__main__":
-    take_picture(QApplication(sys.argv[:1]), Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT)
+    main()

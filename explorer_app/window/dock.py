@@ -71,7 +71,7 @@ class DockHeader(QWidget):
         self._has_title = True
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, 0, theme.MARGIN, 0)
-        layout.setSpacing(theme.GRID * 3)
+        layout.setSpacing(theme.GRID * 2)
         self.title = HeaderTab(title, False, self)
         self.title.setChecked(not pages)
         layout.addWidget(self.title)
@@ -118,7 +118,7 @@ class DockHeader(QWidget):
         words = sum(button.full_width() for button in buttons)
         rest = [widget for widget in self._extras if widget not in buttons and not widget.isHidden()]
         others = sum(widget.sizeHint().width() for widget in (*left, *rest))
-        spaces = theme.GRID * (3 * (len(left) + 1) + 2 * max(0, len(self._extras) - 1)) + 2 * theme.MARGIN
+        spaces = theme.GRID * (2 * (len(left) + 1) + 2 * max(0, len(self._extras) - 1)) + 2 * theme.MARGIN
         for button in buttons:
             button.set_compact(self.width() < words + others + spaces)
         icons = sum(button.sizeHint().width() for button in buttons)
