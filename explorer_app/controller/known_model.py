@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -86,12 +87,17 @@ def known_from_json(data: bytes) -> KnownModel:
     return _read(KnownModel, document)
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _read(kind: type[_T], data: Any) -> _T:
     """Return data as a type that the three dataclasses use: those, tuples of one type, unions with None, plain ones."""
     if is_dataclass(kind):
         if not isinstance(data, dict):
             raise ValueError(f"{kind.__name__} is no object")
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         needed = {field.name for field in fields(kind) if field.default is MISSING}
         if not needed <= data.keys() <= hints.keys():
             raise ValueError(f"{kind.__name__} has other fields")

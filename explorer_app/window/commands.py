@@ -18,11 +18,6 @@ from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window import theme
-from explorer_app.window.about import AboutDialog, report
-from explorer_app.window.export_dialog import ExportDialog
-from explorer_app.window.model.model_details import ModelDetails
-from explorer_app.window.preferences_dialog import PreferencesDialog
-from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 
 if TYPE_CHECKING:
     from explorer_app.window.main_window import MainWindow
@@ -81,6 +76,8 @@ class Commands(QObject):
         facts = self._controller.facts
         if facts is None:
             return
+        from explorer_app.window.export_dialog import ExportDialog  # dialogs are imported when they are opened
+
         dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
         dialog.export_asked.connect(self._controller.start_export)
         self._window.serve_thumbnails(dialog.keys, "export")
@@ -147,6 +144,8 @@ class Commands(QObject):
 
     def preferences(self) -> None:
         """Open the preferences."""
+        from explorer_app.window.preferences_dialog import PreferencesDialog
+
         dialog = PreferencesDialog(self._settings.values, self._window)
         actions = self._window.actions_by_key
         dialog.theme_chosen.connect(lambda mode: actions[f"theme-{mode}"].trigger())
@@ -249,10 +248,14 @@ class Commands(QObject):
     def inspect(self) -> None:
         """Show everything that is known of the model."""
         if self._controller.facts is not None:
+            from explorer_app.window.model.model_details import ModelDetails
+
             self._open(ModelDetails(self._controller.facts, self._window))
 
     def show_shortcuts(self) -> None:
         """List every shortcut."""
+        from explorer_app.window.shortcuts_dialog import ShortcutsDialog
+
         docks = [
             (f"{dock.windowTitle()} panel", dock.toggleViewAction().shortcut().toString())
             for dock in self._window.workspace.docks
@@ -262,10 +265,14 @@ class Commands(QObject):
 
     def show_about(self) -> None:
         """Say which version this is."""
+        from explorer_app.window.about import AboutDialog
+
         self._open(AboutDialog(self._window))
 
     def copy_report(self) -> None:
         """Put a report on the clipboard."""
+        from explorer_app.window.about import report
+
         text = report(self._controller.facts, self._controller.device, self._messages.messages)
         QGuiApplication.clipboard().setText(text)
         self._messages.info("The report is on the clipboard.")

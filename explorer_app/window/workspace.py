@@ -347,8 +347,10 @@ class Workspace(QMainWindow):
     def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
         """Name the tabs of docks that share a place, which Qt makes when it needs them."""
         super().childEvent(event)
+        if event.type() != QEvent.Type.ChildPolished:
+            return  # asking for the child of each event would make a Python object of all of Qt's own
         child = event.child()
-        if event.type() == QEvent.Type.ChildPolished and isinstance(child, QTabBar):
+        if isinstance(child, QTabBar):
             child.setAccessibleName("Panels that share this place")
 
     # -- keyboard ---------------------------------------------------------------------------------------------------

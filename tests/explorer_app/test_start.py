@@ -61,3 +61,10 @@ def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
         "first live picture shown",
         "first full picture shown",
     }
+
+
+def test_panels_behind_a_tab_and_dialogs_are_not_made_before_they_are_shown(home: Path):
+    modules = modules_when_shown("explorer_app.window.")
+    hidden = ("layers.layer_table", "layers.spectrum_view", "layers.tap_controls", "performance.roofline_plot")
+    dialogs = ("about", "export_dialog", "preferences_dialog", "shortcuts_dialog", "model.model_details")
+    assert not modules & {f"explorer_app.window.{name}" for name in hidden + dialogs}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -13,16 +13,16 @@ from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap, fit_tap
 from explorer_app.window import fonts, theme
-from explorer_app.window.layers.layer_figures import LayerFigures
-from explorer_app.window.layers.layer_table import LayerTable
 from explorer_app.window.layers.layer_words import channels_text
-from explorer_app.window.layers.spectrum_legend import SpectrumLegend
 from explorer_app.window.layers.spectrum_scale import picture_values
-from explorer_app.window.layers.spectrum_view import SpectrumView
-from explorer_app.window.layers.tap_controls import TapControls
 from gpu_backend import Frame, Tap, log_spectrum
 
 if TYPE_CHECKING:
+    from explorer_app.window.layers.layer_figures import LayerFigures
+    from explorer_app.window.layers.layer_table import LayerTable
+    from explorer_app.window.layers.spectrum_legend import SpectrumLegend
+    from explorer_app.window.layers.spectrum_view import SpectrumView
+    from explorer_app.window.layers.tap_controls import TapControls
     from gpu_backend import Directions, ModelFacts
 
 _INTERVAL_MS = 250
@@ -32,8 +32,12 @@ _QUICK_PX = 256
 """The spectrum of a larger layer takes a while, and waits until the picture rests."""
 
 
+_PARTS = ("table", "empty", "controls", "spectrum", "figures", "legend", "about")
+"""The widgets inside."""
+
+
 class LayersPanel(QWidget):
-    """The layers panel; nothing is computed while it is hidden.
+    """The layers panel; nothing inside is made before it is shown first, and nothing is computed while it is hidden.
 
     Signals
     -------
@@ -48,6 +52,14 @@ class LayersPanel(QWidget):
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
 
+    table: LayerTable
+    empty: QLabel
+    controls: TapControls
+    spectrum: SpectrumView
+    figures: LayerFigures
+    legend: SpectrumLegend
+    about: QLabel
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("layers-panel")
@@ -59,6 +71,30 @@ class LayersPanel(QWidget):
         self._is_on_show = True
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
+        self._figures_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._figures_timer.timeout.connect(self._draw_figures)
+        self._spectrum_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._spectrum_timer.timeout.connect(self._draw_spectrum)
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the widgets when one of them is first asked for: before the panel is shown, none is needed."""
+        if name not in _PARTS:
+            raise AttributeError(name)
+        self._make()
+        return self.__dict__[name]
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the widgets inside exist."""
+        return "table" in self.__dict__
+
+    def _make(self) -> None:
+        from explorer_app.window.layers.layer_figures import LayerFigures
+        from explorer_app.window.layers.layer_table import LayerTable
+        from explorer_app.window.layers.spectrum_legend import SpectrumLegend
+        from explorer_app.window.layers.spectrum_view import SpectrumView
+        from explorer_app.window.layers.tap_controls import TapControls
+
         self.table = LayerTable()
         self.empty = QLabel("Open a model to see its layers", self.table)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -72,15 +108,12 @@ class LayersPanel(QWidget):
         self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
         theme.set_role(self.about, "caption")
         self._build()
-        self._figures_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
-        self._figures_timer.timeout.connect(self._draw_figures)
-        self._spectrum_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
-        self._spectrum_timer.timeout.connect(self._draw_spectrum)
         self.table.layer_chosen.connect(self._choose)
         self.controls.edited.connect(self.edited)
         self.controls.gesture_cancelled.connect(self.gesture_cancelled)
         self.spectrum.pointed.connect(self._tell)
-        self.show_model(None, None)
+        self.show_model(self._facts, None)
+        self._fit()
 
     def _build(self) -> None:
         inside = QVBoxLayout(self.table)
@@ -108,6 +141,8 @@ class LayersPanel(QWidget):
         """Take on a model's layers, or stand grey without one."""
         self._facts = facts
         self._last = fit_tap(self._last, facts) if facts is not None and self._last is not None else None
+        if not self.is_made:
+            return
         self.table.show_model(facts)
         self.empty.setVisible(facts is None)
         self.show_session(self._session)
@@ -118,6 +153,8 @@ class LayersPanel(QWidget):
         tap, facts = session.tap, self._facts
         if tap is not None:
             self._last = tap
+        if not self.is_made:
+            return
         layer = next((layer for layer in facts.layers if tap and layer.name == tap.layer), None) if facts else None
         self.table.show_layer(None if tap is None else tap.layer)
         reason = "Open a model first." if facts is None else "Choose a layer first: the picture is shown as it is."
@@ -137,9 +174,7 @@ class LayersPanel(QWidget):
     def set_on_show(self, on: bool) -> None:
         """Take note of whether somebody sees it: Qt calls a panel behind another one's tab visible."""
         self._is_on_show = on
-        if on and self.isVisible():
-            self._draw_figures()
-            self._draw_spectrum()
+        self._draw()
 
     def toggle(self, on: bool) -> None:
         """Ask for the layer that was shown last, or for the picture."""
@@ -153,6 +188,13 @@ class LayersPanel(QWidget):
         if layer is not None and self._facts is not None:
             tap = fit_tap(replace(self._last or Tap(layer), layer=layer), self._facts)
         self.edited.emit(SetParameter("layer", tap), True)
+
+    @Slot()
+    def _draw(self) -> None:
+        """Show what happened while hidden."""
+        if self._is_on_show and self.isVisible():
+            self._draw_figures()
+            self._draw_spectrum()
 
     def _draw_figures(self) -> None:
         self.figures.show_frame(self._frame)
@@ -177,8 +219,10 @@ class LayersPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""
         super().showEvent(event)
-        self._draw_figures()
-        self._draw_spectrum()
+        if self.is_made:
+            self._draw()
+        else:
+            QTimer.singleShot(0, self, self._draw)  # by then it is known whether it is behind another one's tab
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Compute nothing that nobody sees."""
@@ -189,4 +233,8 @@ class LayersPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give the spectrum its share."""
         super().resizeEvent(event)
+        if self.is_made:
+            self._fit()
+
+    def _fit(self) -> None:
         self.spectrum.set_side(min(0.5 * self.width(), 0.38 * self.height()))

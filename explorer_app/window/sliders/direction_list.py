@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -25,6 +25,9 @@ _TYPED_UP_TO = 999.0
 _LABEL_PX, _NAMED_PX = 86, 108
 """Room for names: "Direction 24", and "Mountain height" where there are named ones."""
 
+_FIRST_ROWS, _MORE_ROWS = 10, 4
+"""Rows that are made at once, and each time that nothing else is to do."""
+
 
 _LEAST_SIDE = 0.05
 """Share of the reach that a side of 0 must have; less is no side."""
@@ -38,6 +41,10 @@ class DirectionRange:
     low: float
     high: float
     rows: RowRange
+
+    def own(self, slider: Slider) -> Slider:
+        """Return the slider as it is shown: one that was never touched acts on the direction's own rows."""
+        return replace(slider, rows=self.rows) if slider == Slider(slider.direction) else slider
 
 
 class DirectionRow(SliderRow):
@@ -69,7 +76,7 @@ class DirectionRow(SliderRow):
             tip="how far to go along this direction.",
         )
         self._made_for = made_for
-        self._slider = self._own(Slider(made_for.direction))
+        self._slider = made_for.own(Slider(made_for.direction))
         self._resolutions: Sequence[int] = ()
         self.star = QToolButton()
         theme.set_role(self.star, "flat")
@@ -104,7 +111,7 @@ class DirectionRow(SliderRow):
 
     def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
         """Show a slider without emitting; one that was never touched acts on the direction's own rows."""
-        slider = self._own(slider)
+        slider = self._made_for.own(slider)
         if slider == self._slider and resolutions == self._resolutions:
             self.show_amount(slider.amount)
             return
@@ -125,9 +132,6 @@ class DirectionRow(SliderRow):
     def _toggle_star(self) -> None:
         starred = not self._slider.starred
         self._set(replace(self._slider, starred=starred), True, "Star slider" if starred else "Take star away")
-
-    def _own(self, slider: Slider) -> Slider:
-        return replace(slider, rows=self._made_for.rows) if slider == Slider(slider.direction) else slider
 
     def _set(self, slider: Slider, final: bool, label: str) -> None:
         untouched = Slider(slider.direction)
@@ -160,7 +164,11 @@ class DirectionList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Directions")
-        self.rows: list[DirectionRow] = []
+        self._rows: list[DirectionRow] = []
+        self._shown: tuple[Session, Sequence[int]] | None = None
+        self._row_timer = QTimer(self)
+        self._row_timer.setInterval(0)
+        self._row_timer.timeout.connect(self._make_more)
         self._made_for: tuple[DirectionRange, ...] = ()
         self._order: list[int] = []
         self._pointed_at = False
@@ -175,33 +183,74 @@ class DirectionList(QScrollArea):
     @property
     def names(self) -> tuple[str, ...]:
         """The directions that have a row."""
-        return tuple(row.shown.direction for row in self.rows)
+        return tuple(made_for.direction for made_for in self._made_for)
+
+    @property
+    def has_own_rows(self) -> bool:
+        """Whether a direction is for some rows of w only."""
+        return any(made_for.rows != RowRange() for made_for in self._made_for)
+
+    def row_ranges(self, session: Session) -> list[RowRange]:
+        """Return the rows of w that each direction acts on."""
+        return [made_for.own(session.slider(made_for.direction)).rows for made_for in self._made_for]
+
+    @property
+    def rows(self) -> list[DirectionRow]:
+        """All rows, in the directions' own order."""
+        self._make_rows(len(self._made_for))
+        return self._rows
 
     def show_directions(self, directions: Directions | None) -> None:
-        """Make a row for each of a model's named and first directions."""
+        """Make a row for each of a model's named and first directions.
+
+        The first ones are made at once, the others a few at a time while nothing else is to do: a row costs
+        milliseconds, and most rows lie below the edge.
+        """
         ranges = () if directions is None else _ranges(directions)
         if ranges == self._made_for:
             return
         self._made_for = ranges
         self._pointed_at = False  # nobody knows the new rows' places yet
-        for row in self.rows:
+        for row in self._rows:
             row.hide()
             row.deleteLater()
-        self.rows = []
+        self._rows = []
+        self._order = []
+        self._shown = None
+        self._row_timer.start()
+        self._make_rows(_FIRST_ROWS)
+
+    @Slot()
+    def _make_more(self) -> None:
+        self._make_rows(len(self._rows) + _MORE_ROWS)
+
+    def _make_rows(self, count: int) -> None:
+        """Have at least so many rows, or all."""
+        ranges = self._made_for
+        first, count = len(self._rows), min(count, len(ranges))
         label_px = _NAMED_PX if any(is_named(item.direction) for item in ranges) else _LABEL_PX
-        for index, made_for in enumerate(ranges):
-            row = DirectionRow(made_for, label_px)
+        for index in range(first, count):
+            row = DirectionRow(ranges[index], label_px)
             row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
             row.cancelled.connect(self.gesture_cancelled)
             row.rows_asked.connect(lambda row=row: self.rows_asked.emit(row))
+            if self._shown is not None:
+                session, resolutions = self._shown
+                row.show_slider(session.slider(row.shown.direction), resolutions)
             self._layout.insertWidget(index, row)
-            self.rows.append(row)
-        self._order = list(range(len(self.rows)))
-        self._chain()
+            self._rows.append(row)
+            self._order.append(index)
+        if count > first:
+            self._chain()
+        if count == len(ranges):
+            self._row_timer.stop()
 
     def show_session(self, session: Session, resolutions: Sequence[int]) -> None:
         """Show the session's sliders; starred ones go first as soon as no pointer is on the rows."""
-        for row in self.rows:
+        if any(slider.starred for slider in session.sliders):
+            self._make_rows(len(self._made_for))  # one of the last may go first
+        self._shown = session, resolutions
+        for row in self._rows:
             row.show_slider(session.slider(row.shown.direction), resolutions)
         if not self._pointed_at:
             self._sort()
@@ -231,13 +280,13 @@ class DirectionList(QScrollArea):
         self._sort()
 
     def _sort(self) -> None:
-        order = sorted(range(len(self.rows)), key=lambda index: (not self.rows[index].shown.starred, index))
+        order = sorted(range(len(self._rows)), key=lambda index: (not self._rows[index].shown.starred, index))
         if order == self._order:
             return
         self._order = order
         for place, index in enumerate(order):
-            self._layout.removeWidget(self.rows[index])
-            self._layout.insertWidget(place, self.rows[index])
+            self._layout.removeWidget(self._rows[index])
+            self._layout.insertWidget(place, self._rows[index])
         self._chain()
 
     def _chain(self) -> None:
@@ -246,7 +295,7 @@ class DirectionList(QScrollArea):
         if last is not None and last.window() is not self.window():
             last = None  # a header that is not built in yet
         for index in self._order:
-            row = self.rows[index]
+            row = self._rows[index]
             for widget in (row.star, row.slider, row.field, row.rows):
                 if last is not None:
                     QWidget.setTabOrder(last, widget)

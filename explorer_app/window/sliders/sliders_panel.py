@@ -159,7 +159,7 @@ class SlidersPanel(QWidget):
     def _common_rows(self) -> RowRange | None:
         """Return the rows that all of the page's directions act on; None if they differ."""
         if self._page == 0:
-            ranges = [row.shown.rows for row in self.directions.rows]
+            ranges = self.directions.row_ranges(self._session)
         else:
             ranges = [self._session.slider(name).rows for name in self._names()]
         if not ranges:
@@ -194,7 +194,7 @@ class SlidersPanel(QWidget):
         names = self._names()
         if self._page == 1:
             self.axes.new_rows = rows
-        elif any(row.own_rows != RowRange() for row in self.directions.rows):
+        elif self.directions.has_own_rows:
             rows = self._written(rows)
         if names:
             self.edited.emit(set_row_ranges(names, rows), True)

@@ -45,6 +45,22 @@ def panel(qtbot):
     return panel
 
 
+def test_nothing_inside_is_made_before_the_panel_is_shown(qtbot):
+    panel = LayersPanel()
+    qtbot.addWidget(panel)
+    panel.set_on_show(False)
+    panel.show_model(FACTS, None)
+    panel.show_session(replace(Session(), tap=LAYER))
+    panel.show_frame(layer_frame(LAYER))
+    panel.show()
+    QApplication.processEvents()
+    assert not panel.is_made, "behind another panel's tab"
+    panel.set_on_show(True)
+    assert panel.is_made
+    assert panel.table.currentIndex().isValid()
+    assert "Spectrum" in panel.about.text()
+
+
 def click(panel, row):
     place = panel.table.visualRect(panel.table.layers.index(row, 0)).center()
     QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)

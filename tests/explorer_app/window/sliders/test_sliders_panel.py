@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QEnterEvent
@@ -8,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
 from explorer_app.session.session import SLIDER_COUNT, Session, Slider
 from explorer_app.window.sliders.axis_list import axis_parts, x_of
+from explorer_app.window.sliders.direction_list import _FIRST_ROWS, DirectionList
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import RowRange
 from tests.helpers.panels import (
@@ -34,6 +37,7 @@ def panel(qtbot):
     panel.show_model(model_facts(), model_directions())
     panel.edits = Edits(panel)
     panel.resize(322, 260)
+    assert len(panel.directions.rows) == 24  # all are made, and laid out with the panel
     panel.show()
     return panel
 
@@ -44,6 +48,26 @@ def handle(slider, amount):
 
 def shown_order(panel):
     return [row.name for row in sorted(panel.directions.rows, key=lambda row: row.y())]
+
+
+def test_rows_below_the_edge_are_made_while_nothing_else_is_to_do(qtbot):
+    rows = DirectionList()
+    qtbot.addWidget(rows)
+    rows.show_directions(model_directions())
+    rows.show_session(replace(Session(), sliders=(Slider("sefa/23", amount=2.0),)), (4,))
+    assert len(rows._rows) == _FIRST_ROWS
+    assert len(rows.names) == 24
+    qtbot.waitUntil(lambda: len(rows._rows) == 24)
+    assert rows._rows[23].shown.amount == 2.0
+    assert not rows._row_timer.isActive()
+
+
+def test_a_starred_direction_below_the_edge_has_its_row_at_once(qtbot):
+    rows = DirectionList()
+    qtbot.addWidget(rows)
+    rows.show_directions(model_directions())
+    rows.show_session(replace(Session(), sliders=(Slider("sefa/23", starred=True),)), (4,))
+    assert rows._order[0] == 23
 
 
 def test_the_first_24_directions_have_a_row(panel):
