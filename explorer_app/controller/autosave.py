@@ -15,7 +15,7 @@ from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.session.state_folder import StateFolder
 from explorer_app.session.storage import (
-    LabelledSessions,
+    KeptSessions,
     SessionFile,
     SessionFileError,
     load_session,
@@ -43,7 +43,7 @@ class Autosave(QObject):
     """
 
     kept_merged = Signal(object, object)
-    """Sessions that were kept elsewhere, as LabelledSessions, and sessions that other windows keep no longer."""
+    """Sessions that were kept elsewhere, as KeptSessions, and sessions that other windows keep no longer."""
     history_loaded = Signal(object)
     """The history of the last time, as SessionFile."""
 
@@ -57,7 +57,7 @@ class Autosave(QObject):
         self._messages = messages
         self._session: Session | None = None
         self._history: History | None = None
-        self._kept: LabelledSessions | None = None
+        self._kept: KeptSessions | None = None
         self._saved_steps: tuple[tuple[HistoryEntry, ...], int] = ((), -1)
         self._is_history_loaded = self._is_kept_loaded = False
         self._known: set[Session] = set()
@@ -97,7 +97,7 @@ class Autosave(QObject):
             self._session, self._history = session, history
             self._start_timer()
 
-    def keep(self, kept: LabelledSessions) -> None:
+    def keep(self, kept: KeptSessions) -> None:
         """Save what is kept soon."""
         if self._folder is not None:
             self._kept = kept
@@ -168,16 +168,16 @@ class Autosave(QObject):
         if self._history is not None:
             self._start_timer()
 
-    def _read_kept(self, path: Path) -> LabelledSessions:
+    def _read_kept(self, path: Path) -> KeptSessions:
         """Read what was kept, on the worker's thread."""
         file = self._read(path)
         kept = file.kept if file is not None else ()
-        self._on_disk = {session for session, _ in kept}
+        self._on_disk = {item.session for item in kept}
         return kept
 
-    def _take_kept(self, kept: LabelledSessions) -> None:
+    def _take_kept(self, kept: KeptSessions) -> None:
         self._is_kept_loaded = True
-        self._known.update(session for session, _ in kept)
+        self._known.update(item.session for item in kept)
         if kept:
             self.kept_merged.emit(kept, ())
         if self._kept is not None:
@@ -186,13 +186,13 @@ class Autosave(QObject):
     def _submit_kept(self, shared: Path, failed: str) -> None:
         assert self._kept is not None
         mine, self._kept = self._kept, None
-        removed = self._known.difference(session for session, _ in mine)
-        self._known.update(session for session, _ in mine)
+        removed = self._known.difference(item.session for item in mine)
+        self._known.update(item.session for item in mine)
         self._worker.fetch(lambda: self._merge_kept(shared, mine, removed), self._take_merged, failed=failed)
 
     def _merge_kept(
-        self, shared: Path, mine: LabelledSessions, removed: set[Session]
-    ) -> tuple[LabelledSessions, tuple[Session, ...]]:
+        self, shared: Path, mine: KeptSessions, removed: set[Session]
+    ) -> tuple[KeptSessions, tuple[Session, ...]]:
         """Merge this window's kept sessions into the file, on the worker's thread.
 
         Returns
@@ -203,19 +203,19 @@ class Autosave(QObject):
         with HeldLock(shared / "kept.lock"):
             file = self._read(path)
             disk = file.kept if file is not None else ()
-            there = {session for session, _ in disk}
+            there = {item.session for item in disk}
             gone = self._on_disk - there if file is not None else set()
-            own = {session for session, _ in mine}
-            others = tuple(pair for pair in disk if pair[0] not in own and pair[0] not in removed)
-            merged = (*(pair for pair in mine if pair[0] not in gone), *others)
+            own = {item.session for item in mine}
+            others = tuple(item for item in disk if item.session not in own and item.session not in removed)
+            merged = (*(item for item in mine if item.session not in gone), *others)
             if merged != disk:
                 save_session(path, Session(), merged)
-            self._on_disk = {session for session, _ in merged}
+            self._on_disk = {item.session for item in merged}
         return others, tuple(gone & own)
 
-    def _take_merged(self, merged: tuple[LabelledSessions, tuple[Session, ...]]) -> None:
+    def _take_merged(self, merged: tuple[KeptSessions, tuple[Session, ...]]) -> None:
         others, gone = merged
-        self._known.update(session for session, _ in others)
+        self._known.update(item.session for item in others)
         if others or gone:
             self.kept_merged.emit(others, gone)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
@@ -27,10 +28,20 @@ from explorer_app.rendering.news import (
 )
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter
 from explorer_app.session.evaluate import Modulation
+from explorer_app.session.history import place_name
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Source
-from explorer_app.session.storage import LabelledSessions, SessionFile
-from gpu_backend import MAX_KEPT, SEED_COUNT, ModelFacts, RecipeBudget, RenderRequest, RequestError, spend_latent
+from explorer_app.session.storage import KeptSessions, SessionFile
+from gpu_backend import (
+    MAX_KEPT,
+    MAX_TEXT,
+    SEED_COUNT,
+    ModelFacts,
+    RecipeBudget,
+    RenderRequest,
+    RequestError,
+    spend_latent,
+)
 
 _DRIFT = "drift"
 """The source of the edits of drifting."""
@@ -186,9 +197,22 @@ class Controller(FileControl):
         if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
             self._messages.warning(f"{MAX_KEPT:,} latents are kept already; take a star away to keep another.")
             return
-        self._editor.star(number, starred)
-        self._autosave.keep(self._editor.kept)
-        self._tell_history()
+        self._editor.star(number, starred, time.time())
+        self._kept_changed()
+
+    @Slot(int, str)
+    def rename_kept(self, number: int, name: str) -> None:
+        """Give a kept entry (`HistoryEntry.number`) another name; an empty one stands for its place."""
+        entry = self._editor.history.entry(number)
+        if entry is not None:
+            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
+            self._kept_changed()
+
+    @Slot(int, object)
+    def move_kept(self, number: int, before: int | None) -> None:
+        """Move a kept entry before another one, None for the end."""
+        self._editor.move_kept(number, before)
+        self._kept_changed()
 
     @Slot()
     def keep_current(self) -> None:
@@ -288,8 +312,12 @@ class Controller(FileControl):
             self._tell()
         self._autosave.remember(self.session, self._editor.history)
 
+    def _kept_changed(self) -> None:
+        self._autosave.keep(self._editor.kept)
+        self._tell_history()
+
     @Slot(object, object)
-    def _take_kept(self, kept: LabelledSessions, dropped: tuple[Session, ...]) -> None:
+    def _take_kept(self, kept: KeptSessions, dropped: tuple[Session, ...]) -> None:
         self._editor.keep(kept)
         self._editor.drop_kept(dropped)
         self._tell_history()

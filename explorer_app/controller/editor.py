@@ -15,7 +15,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.edits import Edit, RemoveSource
-from explorer_app.session.history import History
+from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import Session
 
 MERGE_S = 0.6
@@ -54,9 +54,9 @@ class Editor:
         return self._history
 
     @property
-    def kept(self) -> tuple[tuple[Session, str], ...]:
-        """(session, label) of what was kept, oldest first."""
-        return tuple((entry.session, entry.label) for entry in self._history.kept)
+    def kept(self) -> tuple[KeptSession, ...]:
+        """What was kept, in the person's order."""
+        return tuple(KeptSession(entry.session, entry.label, entry.kept_s) for entry in self._history.kept)
 
     def is_gesturing(self, *, besides: str | None = None) -> bool:
         """Return whether a gesture is under way, other than those of the source `besides`."""
@@ -161,14 +161,22 @@ class Editor:
             self.commit("Kept")
         return entry is not None
 
-    def star(self, number: int, starred: bool) -> None:
-        """Keep an entry of the history, or no longer."""
-        self._history = self._history.starred(number, starred)
+    def star(self, number: int, starred: bool, now_s: float = 0.0) -> None:
+        """Keep an entry of the history, or no longer; `now_s` is the time in seconds since 1970."""
+        self._history = self._history.starred(number, starred, now_s)
 
-    def keep(self, sessions: Sequence[tuple[Session, str]]) -> None:
+    def rename_kept(self, number: int, name: str) -> None:
+        """Give a kept entry another name."""
+        self._history = self._history.renamed(number, name)
+
+    def move_kept(self, number: int, before: int | None) -> None:
+        """Move a kept entry before another one, None for the end."""
+        self._history = self._history.moved_kept(number, before)
+
+    def keep(self, sessions: Sequence[KeptSession]) -> None:
         """Keep sessions that came from a file; what is kept already is not kept twice."""
         there = {entry.session for entry in self._history.kept}
-        self._history = self._history.with_kept(tuple(pair for pair in sessions if pair[0] not in there))
+        self._history = self._history.with_kept(tuple(item for item in sessions if item.session not in there))
 
     def drop_kept(self, sessions: Collection[Session]) -> None:
         """Take the stars of sessions away: another window keeps them no longer."""

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from explorer_app.session.session import Session
-from gpu_backend import MAX_KEPT, MAX_STEPS
+from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
+
+
+class KeptSession(NamedTuple):
+    """A session that was kept: what it is called, and when it was kept in seconds since 1970, 0 if nobody knows."""
+
+    session: Session
+    label: str
+    kept_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +27,14 @@ class HistoryEntry:
     """A session one was at.
 
     `number` never changes and is never given twice: it names the entry to `Controller.set_starred` and to thumbnails.
-    `label` says what led here ("Walk").
+    `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` is when it was kept, as in
+    `KeptSession`.
     """
 
     number: int
     session: Session
     label: str
+    kept_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +48,8 @@ class History:
     position
         Index of the step that one stands on; -1 while there is none.
     kept
-        Entries with a star, oldest star first. They stay when their step is forgotten.
+        Entries with a star, in the order that the person gave them; new ones come last. They stay when their step is
+        forgotten.
     next_number
         The number that the next entry gets.
     """
@@ -109,20 +121,39 @@ class History:
             raise IndexError(f"The history has steps 0..{len(self.entries) - 1}, but {position} was asked for.")
         return replace(self, position=position)
 
-    def starred(self, number: int, starred: bool) -> History:
-        """Return the history with the entry's star set or taken away; an unknown number changes nothing."""
+    def starred(self, number: int, starred: bool, now_s: float = 0.0) -> History:
+        """Return the history with the entry's star set or taken away; an unknown number changes nothing.
+
+        `now_s` is the time in seconds since 1970.
+        """
         if not starred:
             return replace(self, kept=tuple(entry for entry in self.kept if entry.number != number))
         entry = self.entry(number)
         if entry is None or self.is_kept(number) or len(self.kept) >= MAX_KEPT:
             return self
-        return replace(self, kept=(*self.kept, entry))
+        return replace(self, kept=(*self.kept, replace(entry, label=place_name(entry.session), kept_s=now_s)))
 
-    def with_kept(self, sessions: tuple[tuple[Session, str], ...]) -> History:
-        """Return the history with (session, label) pairs kept after those that are kept already, as far as they fit."""
+    def renamed(self, number: int, name: str) -> History:
+        """Return the history with another name for a kept entry; an unknown number changes nothing."""
+        return replace(
+            self, kept=tuple(replace(item, label=name) if item.number == number else item for item in self.kept)
+        )
+
+    def moved_kept(self, number: int, before: int | None) -> History:
+        """Return the history with a kept entry moved before another one, None for the end."""
+        moved = next((entry for entry in self.kept if entry.number == number), None)
+        if moved is None or before == number:
+            return self
+        rest = [entry for entry in self.kept if entry.number != number]
+        place = next((index for index, entry in enumerate(rest) if entry.number == before), len(rest))
+        return replace(self, kept=(*rest[:place], moved, *rest[place:]))
+
+    def with_kept(self, sessions: tuple[KeptSession, ...]) -> History:
+        """Return the history with sessions kept after those that are kept already, as far as they fit."""
         room = sessions[: max(0, MAX_KEPT - len(self.kept))]
         fresh = tuple(
-            HistoryEntry(self.next_number + index, session, label) for index, (session, label) in enumerate(room)
+            HistoryEntry(self.next_number + index, item.session, item.label, item.kept_s)
+            for index, item in enumerate(room)
         )
         return replace(self, kept=(*self.kept, *fresh), next_number=self.next_number + len(fresh))
 
@@ -155,3 +186,12 @@ class History:
         entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]
         behind = len(self.entries) - 1 - self.position
         return replace(self, entries=entries, position=len(entries) - 1 - behind, next_number=number + len(steps))
+
+
+def place_name(session: Session) -> str:
+    """Return what a session is called when it is kept: "Seed 42", "Near seed 42", "Held picture"."""
+    if session.held:
+        return "Held picture"
+    x, y = session.position.x, session.position.y
+    is_on_seed = x == round(x) and y == round(y)
+    return f"{'Seed' if is_on_seed else 'Near seed'} {plane_seed(x, y)}"

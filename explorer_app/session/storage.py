@@ -4,7 +4,7 @@
 
     {"format": "latent-loom-session", "version": 1, "model": {...}, "position": [x, y], ...,
      "history": {"position": 3, "steps": [[label, session], ...]},      the newest steps of undo
-     "kept": [[label, session], ...]}                                   sessions that were kept
+     "kept": [[label, session, when], ...]}                             sessions that were kept, seconds since 1970
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from explorer_app.session.history import KeptSession
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
     MAX_ITEMS,
@@ -62,6 +63,9 @@ class SessionFileError(LoomError):
 LabelledSessions = tuple[tuple[Session, str], ...]
 """(session, label) pairs."""
 
+KeptSessions = tuple[KeptSession, ...]
+"""What was kept, in the order that the person gave it."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
@@ -70,7 +74,7 @@ class SessionFile:
     Attributes
     ----------
     kept
-        What was kept, oldest first.
+        What was kept, in the order that the person gave it.
     steps
         The history, oldest step first.
     position
@@ -78,7 +82,7 @@ class SessionFile:
     """
 
     session: Session
-    kept: LabelledSessions = ()
+    kept: KeptSessions = ()
     steps: LabelledSessions = ()
     position: int = -1
 
@@ -86,7 +90,7 @@ class SessionFile:
 def save_session(
     path: Path,
     session: Session,
-    kept: Sequence[tuple[Session, str]] = (),
+    kept: Sequence[KeptSession] = (),
     steps: Sequence[tuple[Session, str]] = (),
     position: int = -1,
 ) -> None:
@@ -106,7 +110,7 @@ def save_session(
     if steps:
         text = _with_part(text, b'"history":{"position":%d,"steps":[%b]}' % (position, _labelled_bytes(steps)))
     if kept:
-        text = _with_part(text, b'"kept":[%b]' % _labelled_bytes(kept))
+        text = _with_part(text, b'"kept":[%b]' % _kept_bytes(kept))
     if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:
         raise SessionFileError(f"A session file holds up to {MAX_KEPT:,} kept sessions and {MAX_STEPS} steps.")
     try:
@@ -134,6 +138,13 @@ def session_bytes(session: Session) -> bytes:
 def _labelled_bytes(sessions: Sequence[tuple[Session, str]]) -> bytes:
     return b",".join(
         b"[%b,%b]" % (json.dumps(label[:MAX_TEXT]).encode(), session_bytes(session)) for session, label in sessions
+    )
+
+
+def _kept_bytes(kept: Sequence[KeptSession]) -> bytes:
+    return b",".join(
+        b"[%b,%b,%b]" % (json.dumps(item.label[:MAX_TEXT]).encode(), session_bytes(item.session), b"%.3f" % item.kept_s)
+        for item in kept
     )
 
 
@@ -181,7 +192,7 @@ def file_of_bytes(text: bytes, name: str) -> SessionFile:
         history = _mapping(data.get("history", {}), "history")
         steps = _labelled(history.get("steps", []), "step", MAX_STEPS)
         position = _integer(history.get("position", -1), "position in the history", -1, MAX_STEPS)
-        kept = _labelled(data.get("kept", []), "kept session", MAX_KEPT)
+        kept = _kept(data.get("kept", []))
         return SessionFile(session, kept, steps, min(position, len(steps) - 1))
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
@@ -293,6 +304,18 @@ def _labelled(data: object, what: str, limit: int) -> LabelledSessions:
             raise SessionFileError(f"Each {what} must be a label and a session, but one is not.")
         sessions.append((session_from_json(pair[1]), _text(pair[0], "label")))
     return tuple(sessions)
+
+
+def _kept(data: object) -> KeptSessions:
+    """Read what was kept; former versions did not say when."""
+    kept = []
+    for item in _list(data, "kept sessions", limit=MAX_KEPT):
+        fields = _list(item, "kept session")
+        if len(fields) not in (2, 3):
+            raise SessionFileError("Each kept session must be a label, a session and a time, but one is not.")
+        kept_s = _number(fields[2], "time of a kept session") if len(fields) == 3 else 0.0
+        kept.append(KeptSession(session_from_json(fields[1]), _text(fields[0], "label"), kept_s))
+    return tuple(kept)
 
 
 def _model(data: object) -> ModelReference:

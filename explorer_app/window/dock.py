@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -111,6 +111,12 @@ class DockHeader(QWidget):
         """Where there is no room for words, buttons show their icons, and the title leaves the row to the pages."""
         super().resizeEvent(event)
         self._compact()
+
+    def event(self, event: QEvent) -> bool:
+        """Share the room anew when a panel shows or hides what it has here."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._compact()
+        return super().event(event)
 
     def _compact(self) -> None:
         buttons = [widget for widget in self._extras if isinstance(widget, ActionButton)]

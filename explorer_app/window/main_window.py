@@ -213,6 +213,8 @@ class MainWindow(QMainWindow):
         self.history.go_to_asked.connect(controller.go_to)
         self.history.kept_asked.connect(controller.go_to_kept)
         self.history.star_asked.connect(controller.set_starred)
+        self.history.rename_requested.connect(controller.rename_kept)
+        self.history.move_requested.connect(controller.move_kept)
         self.serve_thumbnails(self.latent, "latent")
         self.serve_thumbnails(self.mix, "mix")
         self.serve_thumbnails(self.history, "history")

@@ -302,6 +302,16 @@ class FakeController(QObject):
         self.history = self.history.starred(number, starred)
         self.history_changed.emit()
 
+    def rename_kept(self, number: int, name: str) -> None:
+        self.asked.append(("rename_kept", number, name))
+        self.history = self.history.renamed(number, name)
+        self.history_changed.emit()
+
+    def move_kept(self, number: int, before: int | None) -> None:
+        self.asked.append(("move_kept", number, before))
+        self.history = self.history.moved_kept(number, before)
+        self.history_changed.emit()
+
     def keep_current(self) -> None:
         self.asked.append(("keep_current",))
         rows = self.facts.num_ws if self.facts else 0

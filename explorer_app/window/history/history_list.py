@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -33,10 +34,20 @@ from PySide6.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QListView, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QListView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from explorer_app.session.history import HistoryEntry
-from explorer_app.window import icons, ink, theme
+from explorer_app.window import fonts, icons, ink, theme
+from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.layers.layer_words import channels_text
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -45,6 +56,16 @@ ENTRY = Qt.ItemDataRole.UserRole
 _ASK_MS = 120
 _KEPT_PICTURES = 1000
 _SIDE, _PITCH = 56, 62
+
+
+@dataclass(slots=True)
+class _Drag:
+    """A kept entry in the hand: its row, -1 for none, where it was taken, and the row that it would be put before."""
+
+    row: int = -1
+    x: int = 0
+    is_moving: bool = False
+    before: int = 0
 
 
 class EntryModel(QAbstractListModel):
@@ -81,7 +102,7 @@ class EntryModel(QAbstractListModel):
             old = self.entries
             same = 0
             for left, right in zip(old, entries, strict=False):
-                if left.number != right.number:
+                if left != right:
                     break
                 same += 1
             if same < len(old):
@@ -129,9 +150,10 @@ def is_on_star(item: QRect, place: QPointF) -> bool:
 
 
 class _EntryDelegate(QStyledItemDelegate):
-    def __init__(self, model: EntryModel, view: QListView, dims_ahead: bool) -> None:
+    def __init__(self, model: EntryModel, view: QListView, dims_ahead: bool, has_names: bool) -> None:
         super().__init__(view)
         self._model = model
+        self._has_names = has_names
         self._dims_ahead = dims_ahead
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: N802
@@ -158,7 +180,12 @@ class _EntryDelegate(QStyledItemDelegate):
             is_ahead = self._dims_ahead and 0 <= self._model.current < index.row()
             painter.setOpacity(0.4 if is_ahead and not is_hot else 1.0)
             ink.draw_cropped(painter, rect, picture)
+        if self._has_names:
+            _draw_name(painter, rect, entry.label)
         painter.restore()
+        if state & QStyle.StateFlag.State_Selected:
+            painter.setPen(QPen(QColor(tokens.strong), 2))
+            painter.drawRoundedRect(rect, 5, 5)
         if is_here:
             painter.setPen(QPen(QColor(tokens.accent), 2))
             painter.drawRoundedRect(rect.adjusted(0, 0, 0, 0), 5, 5)
@@ -177,6 +204,17 @@ class _EntryDelegate(QStyledItemDelegate):
         painter.restore()
 
 
+def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
+    """Write a name over the lower edge of a picture, cut where it is too long."""
+    painter.setFont(fonts.caption())
+    metrics = painter.fontMetrics()
+    line = QRectF(rect.left(), rect.bottom() - metrics.height() - 1, rect.width(), metrics.height() + 1)
+    painter.fillRect(line, ink.veil(0.66))
+    painter.setPen(ink.light())
+    cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(line.width()) - 6)
+    painter.drawText(line, Qt.AlignmentFlag.AlignCenter, cut)
+
+
 def _draw_sign(painter: QPainter, rect: QRect, name: str, token: str) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.alpha(theme.current().panel, 0.78))
@@ -193,6 +231,8 @@ class HistoryList(QListView):
         What it is called, and what it says while there is nothing.
     dims_ahead
         Whether entries after the current one are drawn faintly: steps that were undone.
+    is_kept
+        Whether these are kept entries: they show their names, can be renamed, moved, and selected together.
 
     Signals
     -------
@@ -200,27 +240,50 @@ class HistoryList(QListView):
         The row that the person goes to: a click, Enter or Space.
     starred(int, bool)
         Number of an entry, and whether it is kept from now on: a click on the star, or S.
+    renamed(int, str)
+        Number of a kept entry, and the name that the person gave it.
+    moved(int, object)
+        Number of a kept entry, and that of the entry which it was put before; None for the end.
+    compare_requested(object)
+        Numbers of the one or two entries to compare.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`, for entries in sight that have no picture.
     """
 
     chosen = Signal(int)
     starred = Signal(int, bool)
+    renamed = Signal(int, str)
+    moved = Signal(int, object)
+    compare_requested = Signal(object)
     thumbnail_wanted = Signal(object, object)
 
-    def __init__(self, name: str, empty: str, *, dims_ahead: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        empty: str,
+        *,
+        dims_ahead: bool = False,
+        is_kept: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._empty = empty
+        self._is_kept = is_kept
+        self.can_move = is_kept
+        """Whether entries are in the person's own order, all of them, so that one can be moved."""
+        self._drag = _Drag()
+        self.ask = AskPopup(self)
         self._pressed: tuple[int, bool] | None = None
         self.entries = EntryModel(self)
         self.setModel(self.entries)
-        self.setItemDelegate(_EntryDelegate(self.entries, self, dims_ahead))
+        self.setItemDelegate(_EntryDelegate(self.entries, self, dims_ahead, is_kept))
         self.setFlow(QListView.Flow.LeftToRight)
         self.setWrapping(False)
         self.setUniformItemSizes(True)
         self.setHorizontalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSelectionMode(QListView.SelectionMode.NoSelection)
+        mode = QListView.SelectionMode
+        self.setSelectionMode(mode.ExtendedSelection if is_kept else mode.NoSelection)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setFixedHeight(theme.px(_SIDE) + 4 + theme.px(12))
@@ -236,6 +299,11 @@ class HistoryList(QListView):
         if moved and 0 <= current < len(entries):
             self.scrollTo(self.entries.index(current), QListView.ScrollHint.EnsureVisible)
         self._ask_later.start()
+        self.viewport().update()
+
+    def say_empty(self, words: str) -> None:
+        """Say why there is nothing, where there is nothing."""
+        self._empty = words
         self.viewport().update()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
@@ -273,6 +341,57 @@ class HistoryList(QListView):
             return True
         return super().event(event)
 
+    # --- what is selected, moved and renamed --------------------------------------------------------------------------
+
+    def selected_numbers(self) -> tuple[int, ...]:
+        """Return the numbers of the selected entries, in the order that they are shown in."""
+        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
+        return tuple(self.entries.entries[row].number for row in rows)
+
+    def rename(self, row: int) -> None:
+        """Ask for another name of a kept entry, below its picture."""
+        entry = self.entries.entries[row]
+        place = self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
+        self.ask.ask_text(
+            "Name of the kept picture", entry.label, "Rename", place, lambda name: self.renamed.emit(entry.number, name)
+        )
+
+    def _move_by(self, row: int, step: int) -> None:
+        """Move an entry a place to the left (-1) or to the right (1)."""
+        target = row + step
+        if self.can_move and 0 <= target < len(self.entries.entries):
+            before = target if step < 0 else target + 1
+            self._move(row, before)
+            self.setCurrentIndex(self.entries.index(target))
+
+    def _move(self, row: int, before: int) -> None:
+        entries = self.entries.entries
+        if before not in (row, row + 1):
+            self.moved.emit(entries[row].number, entries[before].number if before < len(entries) else None)
+
+    def _drop_row(self, x: int) -> int:
+        """Return the row that an entry which is dropped at x is put before."""
+        row = round((x + self.horizontalScrollBar().value()) / theme.px(_PITCH))
+        return min(max(row, 0), len(self.entries.entries))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Carry a kept entry to another place; near an end of the line, scroll."""
+        drag = self._drag
+        if drag.row < 0 or not event.buttons() & Qt.MouseButton.LeftButton:
+            super().mouseMoveEvent(event)
+            return
+        place = event.position().toPoint()
+        if not drag.is_moving and abs(place.x() - drag.x) < QApplication.startDragDistance():
+            return
+        drag.is_moving = True
+        drag.before = self._drop_row(place.x())
+        bar, edge = self.horizontalScrollBar(), theme.px(_PITCH) // 2
+        if place.x() < edge:
+            bar.setValue(bar.value() - edge // 2)
+        elif place.x() > self.viewport().width() - edge:
+            bar.setValue(bar.value() + edge // 2)
+        self.viewport().update()
+
     def _at(self, event: QMouseEvent) -> tuple[int, bool] | None:
         """Return the row under the pointer and whether it is on the star."""
         index = self.indexAt(event.position().toPoint())
@@ -284,6 +403,9 @@ class HistoryList(QListView):
         """Take note of where a click begins."""
         super().mousePressEvent(event)
         self._pressed = self._at(event)
+        can_drag = self.can_move and self._pressed is not None and not self._pressed[1] and not event.modifiers()
+        row = self._pressed[0] if can_drag and self._pressed is not None else -1
+        self._drag = _Drag(row, event.position().toPoint().x())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Two clicks are two clicks."""
@@ -294,18 +416,32 @@ class HistoryList(QListView):
         """Go there, or keep it; a click that ends elsewhere than it began does neither."""
         super().mouseReleaseEvent(event)
         pressed, self._pressed = self._pressed, None
+        drag, self._drag = self._drag, _Drag()
+        if drag.is_moving:
+            self.viewport().update()
+            self._move(drag.row, drag.before)
+            return
         if pressed is None or self._at(event) != pressed:
             return
         row, on_star = pressed
         if on_star:
             self._toggle_star(row)
-        else:
+        elif not (self._is_kept and event.modifiers()):  # with a key held, a click selects
             self.chosen.emit(row)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Enter and Space go there, S keeps it."""
+        """Enter and Space go there, S keeps it; F2 renames a kept entry, Ctrl and an arrow move it."""
         index = self.currentIndex()
-        if index.isValid() and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        if event.key() == Qt.Key.Key_Escape and self._drag.is_moving:
+            self._drag = _Drag()
+            self._pressed = None
+            self.viewport().update()
+        elif self._is_kept and index.isValid() and event.key() == Qt.Key.Key_F2:
+            self.rename(index.row())
+        elif index.isValid() and step and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._move_by(index.row(), step)
+        elif index.isValid() and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self.chosen.emit(index.row())
         elif index.isValid() and event.key() == Qt.Key.Key_S and not event.modifiers():
             self._toggle_star(index.row())
@@ -313,7 +449,7 @@ class HistoryList(QListView):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Offer both in words."""
+        """Offer all of it in words."""
         index = self.indexAt(event.pos())
         if not index.isValid():
             return
@@ -321,6 +457,13 @@ class HistoryList(QListView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Go there", lambda: self.chosen.emit(row))
+        chosen = self.selected_numbers()
+        if len(chosen) == 2 and number in chosen:
+            menu.addAction("Compare these two", lambda: self.compare_requested.emit(chosen))
+        else:
+            menu.addAction("Compare with the picture", lambda: self.compare_requested.emit((number,)))
+        if self._is_kept:
+            menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self.rename(row))
         kept = number in self.entries.kept
         menu.addAction(
             icons.icon("star", "dim"),
@@ -349,6 +492,11 @@ class HistoryList(QListView):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Say what will be here while there is nothing."""
         super().paintEvent(event)
+        if self._drag.is_moving:
+            painter = QPainter(self.viewport())
+            x = self._drag.before * theme.px(_PITCH) - self.horizontalScrollBar().value() - 1
+            painter.fillRect(max(x, 0), 2, 2, theme.px(_SIDE), QColor(theme.current().accent))
+            painter.end()
         if not self.entries.entries:
             painter = QPainter(self.viewport())
             painter.setPen(QColor(theme.current().dim))

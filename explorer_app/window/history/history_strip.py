@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QActionGroup, QImage
+from PySide6.QtWidgets import QLineEdit, QMenu, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.history import History
+from explorer_app.session.history import History, HistoryEntry
 from explorer_app.window import theme
 from explorer_app.window.history.history_list import HistoryList
+
+_ORDERS: dict[str, tuple[str, Callable[[HistoryEntry], tuple[object, ...]] | None]] = {
+    "own": ("My order", None),
+    "name": ("By name", lambda entry: (entry.label.casefold(), entry.number)),
+    "time": ("Newest first", lambda entry: (-entry.kept_s, -entry.number)),
+}
+"""What the menu says, and what entries are sorted by."""
 
 
 class HistoryStrip(QWidget):
@@ -24,6 +32,12 @@ class HistoryStrip(QWidget):
         Number of the kept entry that the person goes to.
     star_asked(int, bool)
         Number of an entry, and whether it is kept from now on.
+    rename_requested(int, str)
+        Number of a kept entry, and its new name.
+    move_requested(int, object)
+        Number of a kept entry, and that of the entry before which it goes; None for the end.
+    compare_requested(object)
+        Numbers of one or two entries.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`; answered by `show_thumbnail`.
     """
@@ -31,6 +45,9 @@ class HistoryStrip(QWidget):
     go_to_asked = Signal(int)
     kept_asked = Signal(int)
     star_asked = Signal(int, bool)
+    rename_requested = Signal(int, str)
+    move_requested = Signal(int, object)
+    compare_requested = Signal(object)
     thumbnail_wanted = Signal(object, object)
 
     page_titles: Sequence[str] = ("Steps", "Kept")
@@ -39,8 +56,21 @@ class HistoryStrip(QWidget):
         super().__init__(parent)
         self.setAccessibleName("History")
         self._history = History()
+        self._order = "own"
         self.steps = HistoryList("Steps", "Your steps will appear here", dims_ahead=True)
-        self.kept = HistoryList("Kept", "Star a step to keep it here")
+        self.kept = HistoryList("Kept", "", is_kept=True)
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText("Filter by name")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setAccessibleName("Filter kept pictures")
+        self.filter.setToolTip("Show only kept pictures whose name holds these words.")
+        self.filter.setMinimumWidth(theme.px(72))
+        self.filter.setMaximumWidth(theme.px(132))
+        self.order = QToolButton(self)
+        theme.set_role(self.order, "flat")
+        self.order.setAccessibleName("Order of kept pictures")
+        self.order.setToolTip("Choose the order of the kept pictures; in your own order they are moved by dragging.")
+        self._menu = self._order_menu()
         self._pages = QStackedWidget()
         self._pages.addWidget(self.steps)
         self._pages.addWidget(self.kept)
@@ -50,14 +80,26 @@ class HistoryStrip(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.steps.chosen.connect(self.go_to_asked)
         self.kept.chosen.connect(self._go_to_kept)
+        self.kept.renamed.connect(self.rename_requested)
+        self.kept.moved.connect(self.move_requested)
+        self.filter.textChanged.connect(self._show_kept)
+        self.order.clicked.connect(self._open_menu)
         for part in (self.steps, self.kept):
             part.starred.connect(self.star_asked)
+            part.compare_requested.connect(self.compare_requested)
             part.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.show_page(0)
         self.show_history(self._history)
+
+    def header_widgets(self) -> Sequence[QWidget]:
+        """Return what the dock's header shows beside the tabs, on the page of kept pictures."""
+        return (self.filter, self.order)
 
     def show_page(self, index: int) -> None:
         """Turn to the steps (0) or to what was kept (1)."""
         self._pages.setCurrentIndex(index)
+        for widget in (self.filter, self.order):
+            widget.setVisible(index == 1)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """One line of pictures."""
@@ -71,15 +113,48 @@ class HistoryStrip(QWidget):
         """Show steps, the one that one stands on, and what was kept."""
         self._history = history
         numbers = frozenset(entry.number for entry in history.kept)
-        here = history.current.number if history.current is not None else -1
-        at_kept = next((row for row, entry in enumerate(history.kept) if entry.number == here), -1)
         self.steps.show_entries(history.entries, numbers, history.position)
-        self.kept.show_entries(history.kept, numbers, at_kept)
+        self._show_kept()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Hand a picture to the lists."""
         self.steps.show_thumbnail(key, image)
         self.kept.show_thumbnail(key, image)
 
+    def selected_numbers(self) -> tuple[int, ...]:
+        """Return the numbers of the kept pictures that are selected, while they are shown."""
+        return self.kept.selected_numbers() if self._pages.currentWidget() is self.kept else ()
+
+    def _show_kept(self) -> None:
+        """Show the kept entries that the filter leaves, in the chosen order."""
+        history, words = self._history, self.filter.text().casefold().split()
+        shown = tuple(entry for entry in history.kept if all(word in entry.label.casefold() for word in words))
+        key = _ORDERS[self._order][1]
+        if key is not None:
+            shown = tuple(sorted(shown, key=key))
+        here = history.current.number if history.current is not None else -1
+        at_kept = next((row for row, entry in enumerate(shown) if entry.number == here), -1)
+        self.kept.can_move = key is None and len(shown) == len(history.kept)
+        self.kept.say_empty("No name holds these words" if history.kept else "Keep a step (S) to find it here")
+        self.kept.show_entries(shown, frozenset(entry.number for entry in shown), at_kept)
+        self.order.setText(f"{_ORDERS[self._order][0]} ▾")
+
+    def _order_menu(self) -> QMenu:
+        menu = QMenu(self)
+        group = QActionGroup(menu)
+        for name, (words, _) in _ORDERS.items():
+            action = menu.addAction(words, partial(self._set_order, name))
+            action.setCheckable(True)
+            action.setChecked(name == self._order)
+            group.addAction(action)
+        return menu
+
+    def _open_menu(self) -> None:
+        self._menu.popup(self.order.mapToGlobal(self.order.rect().bottomLeft()))
+
+    def _set_order(self, name: str) -> None:
+        self._order = name
+        self._show_kept()
+
     def _go_to_kept(self, row: int) -> None:
-        self.kept_asked.emit(self._history.kept[row].number)
+        self.kept_asked.emit(self.kept.entries.entries[row].number)

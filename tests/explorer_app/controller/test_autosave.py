@@ -44,7 +44,7 @@ def kept_seeds(desk: Desk) -> set[float]:
 
 def saved_seeds(desk: Desk) -> set[float]:
     path = desk.state / "kept.loom"
-    return {session.position.x for session, _ in load_session_file(path).kept} if path.exists() else set()
+    return {item.session.position.x for item in load_session_file(path).kept} if path.exists() else set()
 
 
 def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_desk: Desk):
@@ -155,3 +155,21 @@ def test_a_project_brings_its_history_along(open_desk: Desk):
     assert xs == [0.0, 3.0, 5.0, 9.0, 0.0, 3.0, 5.0]
     desk.controller.undo()
     assert desk.x == 3.0
+
+
+def test_names_and_order_of_what_was_kept_come_back(open_desk: Desk):
+    desk = open_desk
+    for seed in (4, 5, 6):
+        star(desk, seed)
+    first, _, last = (entry.number for entry in desk.controller.history.kept)
+    desk.controller.rename_kept(first, "  Dawn ")
+    desk.controller.move_kept(last, first)
+    again = desk.reopened()
+    again.start()
+    again.until(lambda: again.controller.history.kept)
+    kept = again.controller.history.kept
+    assert [entry.label for entry in kept] == ["Seed 6", "Dawn", "Seed 5"]
+    assert all(entry.kept_s > 1e9 for entry in kept)
+    again.controller.rename_kept(kept[1].number, " ")
+    assert again.controller.history.kept[1].label == "Seed 4"
+    again.close()

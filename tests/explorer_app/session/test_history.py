@@ -1,6 +1,6 @@
 import pytest
 
-from explorer_app.session.history import History
+from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import Position, Session
 from gpu_backend import MAX_KEPT, MAX_STEPS
 
@@ -57,10 +57,10 @@ def test_going_where_no_step_is_is_refused():
 
 
 def test_five_thousand_kept_latents_are_kept_and_no_star_is_lost():
-    made = History().with_kept(tuple((at(x), f"kept {x}") for x in range(5000)))
+    made = History().with_kept(tuple(KeptSession(at(x), f"kept {x}") for x in range(5000)))
     assert len(made.kept) == 5000
     assert made.kept[4999].number == 5000
-    full = made.with_kept(tuple((at(x), "more") for x in range(MAX_KEPT)))
+    full = made.with_kept(tuple(KeptSession(at(x), "more") for x in range(MAX_KEPT)))
     assert len(full.kept) == MAX_KEPT
     assert full.added(at(1), "Walk").starred(full.next_number, True).kept == full.kept
 
@@ -70,3 +70,22 @@ def test_a_star_is_set_once_and_taken_away():
     assert [entry.number for entry in made.kept] == [2]
     assert made.is_kept(2)
     assert made.starred(2, False).kept == ()
+
+
+def test_a_kept_entry_is_called_after_its_place_until_it_is_renamed():
+    made = History().added(at(3), "Walk").added(at(3.4), "Walk").starred(1, True, 9.0).starred(2, True, 8.0)
+    assert [(entry.label, entry.kept_s) for entry in made.kept] == [("Seed 3", 9.0), ("Near seed 3", 8.0)]
+    assert [entry.label for entry in made.renamed(2, "Dawn").kept] == ["Seed 3", "Dawn"]
+    assert [entry.label for entry in made.renamed(2, "Dawn").entries] == ["Walk", "Walk"]
+    assert made.renamed(77, "Dawn") == made
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "order"),
+    [(3, 1, [3, 1, 2]), (1, 3, [2, 1, 3]), (1, None, [2, 3, 1]), (2, 2, [1, 2, 3]), (99, 1, [1, 2, 3])],
+)
+def test_kept_entries_are_put_in_another_order(number, before, order):
+    made = History()
+    for x in range(3):
+        made = made.added(at(x), "Walk").starred(x + 1, True)
+    assert [entry.number for entry in made.moved_kept(number, before).kept] == order

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from explorer_app.session.edits import AddSource
+from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.session.storage import (
@@ -49,7 +50,7 @@ def test_a_session_comes_back_from_json_as_it_was():
 
 
 def test_a_session_comes_back_from_a_file_with_what_was_kept(tmp_path: Path):
-    kept = ((Session(), "Walk"), (FULL, "Mix"))
+    kept = (KeptSession(Session(), "Walk", 1.5e9), KeptSession(FULL, "Mix"))
     save_session(tmp_path / "new" / "evening.loom", FULL, kept)
     assert load_session(tmp_path / "new" / "evening.loom") == FULL
     assert load_session_file(tmp_path / "new" / "evening.loom").kept == kept
@@ -147,7 +148,7 @@ OLD = Path(__file__).parents[2] / "data" / "sessions"
 def test_a_file_of_version_1_opens_with_everything_in_it():
     file = load_session_file(OLD / "version1.loom")
     assert replace(file.session, model=FULL.model) == FULL
-    assert [label for _, label in file.kept] == ["Walk", "Mix"]
+    assert [item.label for item in file.kept] == ["Walk", "Mix"]
     assert file.session.mix[0].label == "a"
 
 
@@ -205,3 +206,11 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path):
     os.mkfifo(tmp_path / "evening.loom")
     with pytest.raises(SessionFileError, match="a pipe"):
         load_session_file(tmp_path / "evening.loom")
+
+
+def test_kept_sessions_of_files_that_do_not_say_when_still_come_back():
+    old = {**session_to_json(Session()), "kept": [["Walk", session_to_json(FULL)]]}
+    assert file_of_bytes(json.dumps(old).encode(), "old.loom").kept == (KeptSession(FULL, "Walk"),)
+    for broken in ([["Walk"]], [["Walk", session_to_json(FULL), "noon"]], [["Walk", session_to_json(FULL), 1, 2]]):
+        with pytest.raises(SessionFileError):
+            file_of_bytes(json.dumps({**old, "kept": broken}).encode(), "old.loom")

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.session.history import History
+from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.settings import Settings
 from explorer_app.window.export_dialog import ExportDialog
@@ -162,7 +162,7 @@ def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot:
         sliders=(Slider("faces/smile", 2.0), Slider("sefa/0", 1.0)),
         mix=(Source(Latent(), (1.0,) * 18, "seed 0"),),
     )
-    dialog = opened(qtbot, settings, History().with_kept([(other, "Walk")]).added(other, "Walk"))
+    dialog = opened(qtbot, settings, History().with_kept((KeptSession(other, "Walk"),)).added(other, "Walk"))
     qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
     assert dialog.keys.count() == 3
     for key in dialog.wanted.keys[1:]:
@@ -173,7 +173,7 @@ def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot:
 
 
 def test_thousands_of_kept_latents_wait_until_they_are_asked_for(qtbot: QtBot, settings: Settings) -> None:
-    many = History().with_kept(tuple((Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
+    many = History().with_kept(tuple(KeptSession(Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
     dialog = opened(qtbot, settings, many)
     assert [key.session for key in dialog.keys.keys] == [SESSION]
     assert dialog.add_kept.text() == "+ Kept (3,000)"

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QColor, QImage
 
 from explorer_app.session.edits import PLACE, SetParameter
-from explorer_app.session.history import History
+from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import Position, Session
 from explorer_app.window.history.history_list import mark_rect, star_rect
 from explorer_app.window.history.history_strip import HistoryStrip
@@ -200,7 +200,7 @@ def test_a_picture_that_came_is_not_wanted_again(strip, qtbot):
 
 def test_five_thousand_kept_ask_for_a_screenful_at_the_far_end_too(strip, qtbot):
     sessions = tuple((Session(position=Position(float(index), 0.0)), "Kept") for index in range(5000))
-    strip.show_history(History().with_kept(sessions))
+    strip.show_history(History().with_kept(tuple(KeptSession(*pair) for pair in sessions)))
     strip.show_page(1)
     bar = strip.kept.horizontalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
@@ -274,3 +274,94 @@ def test_in_the_window_a_star_keeps_a_step_and_its_picture_goes_back_to_it(windo
     assert controller.session.position.x == 3.0
     click(strip.steps, item(strip.steps, 1).center())
     assert controller.session == entry.session
+
+
+@pytest.fixture
+def kept(strip):
+    """Three kept pictures: Dawn, kept last; Bay; Alps."""
+    history = history_of(4)
+    for number, name, when in ((1, "Dawn", 30.0), (2, "Bay", 20.0), (3, "Alps", 10.0)):
+        history = history.starred(number, True, when).renamed(number, name)
+    strip.history = history
+    strip.show_history(history)
+    strip.show_page(1)
+    return strip
+
+
+def names(strip):
+    return [entry.label for entry in strip.kept.entries.entries]
+
+
+def test_kept_pictures_are_filtered_by_name(kept, qtbot):
+    qtbot.keyClicks(kept.filter, "A")
+    assert names(kept) == ["Dawn", "Bay", "Alps"]
+    qtbot.keyClicks(kept.filter, "lp")
+    assert names(kept) == ["Alps"]
+    with qtbot.waitSignal(kept.kept_asked) as asked:
+        click(kept.kept, item(kept.kept, 0).center())
+    assert asked.args == [3]
+    kept.filter.clear()
+    assert names(kept) == ["Dawn", "Bay", "Alps"]
+
+
+def test_kept_pictures_are_sorted_by_name_and_by_time(kept):
+    for action, order in (("By name", ["Alps", "Bay", "Dawn"]), ("Newest first", ["Dawn", "Bay", "Alps"])):
+        next(item for item in kept._menu.actions() if item.text() == action).trigger()
+        assert names(kept) == order
+        assert not kept.kept.can_move
+        assert action in kept.order.text()
+
+
+def test_a_kept_picture_is_renamed_where_it_stands(kept, qtbot):
+    kept.kept.setCurrentIndex(kept.kept.entries.index(1))
+    qtbot.keyClick(kept.kept, Qt.Key.Key_F2)
+    ask = kept.kept.ask
+    assert ask.isVisible()
+    assert ask.text.text() == "Bay"
+    ask.text.clear()
+    qtbot.keyClicks(ask.text, "Cove")
+    with qtbot.waitSignal(kept.rename_requested) as asked:
+        qtbot.keyClick(ask.text, Qt.Key.Key_Return)
+    assert asked.args == [2, "Cove"]
+
+
+def drag_kept(view, row, x):
+    start = QPointF(item(view, row).center())
+    mouse(view.viewport(), QEvent.Type.MouseButtonPress, start)
+    for place in (start + QPointF(20.0, 0.0), QPointF(x, start.y())):
+        mouse(view.viewport(), QEvent.Type.MouseMove, place, held=Qt.MouseButton.LeftButton)
+
+
+@pytest.mark.parametrize(("row", "to", "move"), [(0, 2, [1, 3]), (2, 0, [3, 1]), (0, 3, [1, None])])
+def test_dragging_a_kept_picture_puts_it_elsewhere(kept, qtbot, row, to, move):
+    kept.kept_asked.connect(lambda _: pytest.fail("a drag goes nowhere"))
+    place = item(kept.kept, to - 1).right() if to else 1
+    drag_kept(kept.kept, row, place)
+    with qtbot.waitSignal(kept.move_requested) as asked:
+        mouse(kept.kept.viewport(), QEvent.Type.MouseButtonRelease, QPointF(place, 20.0))
+    assert asked.args == move
+
+
+def test_escape_leaves_a_dragged_picture_where_it_was(kept, qtbot):
+    kept.move_requested.connect(lambda *_: pytest.fail("it was left where it was"))
+    drag_kept(kept.kept, 0, 180.0)
+    qtbot.keyClick(kept.kept, Qt.Key.Key_Escape)
+    mouse(kept.kept.viewport(), QEvent.Type.MouseButtonRelease, QPointF(180.0, 20.0))
+
+
+def test_control_and_an_arrow_move_a_kept_picture(kept, qtbot):
+    kept.kept.setCurrentIndex(kept.kept.entries.index(1))
+    with qtbot.waitSignal(kept.move_requested) as asked:
+        qtbot.keyClick(kept.kept, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
+    assert asked.args == [2, 1]
+
+
+def test_control_clicks_select_two_and_go_nowhere(kept):
+    kept.kept_asked.connect(lambda _: pytest.fail("a click with Ctrl selects"))
+    for row in (0, 2):
+        place = QPointF(item(kept.kept, row).center())
+        for kind in (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
+            mouse(kept.kept.viewport(), kind, place, keys=Qt.KeyboardModifier.ControlModifier)
+    assert kept.selected_numbers() == (1, 3)
+    kept.show_page(0)
+    assert kept.selected_numbers() == ()
