@@ -219,16 +219,16 @@ class Controller(FileControl):
         """Add the latent as it is now as a mix source, at strength 0 until it is painted."""
         if self.facts is None:
             return
-        count = 1 + sum(source.label.startswith("kept ") for source in self.session.mix)
-        source = Source(kept_latent(self.session), (0.0,) * self.facts.num_ws, f"kept {count}")
+        count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
+        source = Source(kept_latent(self.session), (0.0,) * self.facts.num_ws, f"current {count}")
         try:
             budget = RecipeBudget()
             for item in (*self.session.mix, source):
                 spend_latent(item.latent, budget, 1)
         except RequestError as error:
-            self._messages.warning(f"The mix is full; remove a source to keep another. {error.sentence}")
+            self._messages.warning(f"The mix is full; remove a source to add another. {error.sentence}")
             return
-        self.edit(AddSource(source, "Keep current"))
+        self.edit(AddSource(source, "Mix in current"))
 
     @Slot()
     def random_seed(self) -> None:

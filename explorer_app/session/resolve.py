@@ -77,7 +77,7 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
 
 
 def kept_latent(session: Session) -> Latent:
-    """Return the latent that "Keep current" stores as a mix source: point, classes, mix and directions.
+    """Return the latent that "Mix in current" stores as a mix source: point, classes, mix and directions.
 
     Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A held latent may
     lie between several recipes, which one latent cannot say: the heaviest of them is kept.

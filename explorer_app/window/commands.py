@@ -108,12 +108,12 @@ class Commands(QObject):
         self._window.canvas.stop_glide()
         self._controller.redo()
 
-    def keep_current(self) -> None:
+    def mix_in_current(self) -> None:
         """Add the latent as it is now as a mix source."""
         self._controller.keep_current()
 
-    def star_current(self) -> None:
-        """Give the step that one stands on a star, or take it away."""
+    def keep_current(self) -> None:
+        """Keep the current step, or keep it no longer."""
         history = self._controller.history
         if history.current is not None:
             number = history.current.number

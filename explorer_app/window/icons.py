@@ -34,7 +34,7 @@ GLYPHS = {
     "history": "clock-counter-clockwise",
     "info": "info",
     "inspect": "magnifying-glass",
-    "keep": "push-pin",
+    "mix-in": "push-pin",
     "keyboard": "keyboard",
     "layers": "stack",
     "model": "cube",

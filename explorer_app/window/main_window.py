@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
         self.canvas.glides = self._settings.values.flick_glide
         self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
-            [self.actions_by_key[key] for key in ("save-picture", "keep", "star", "random", "fit", "one-to-one")]
+            [self.actions_by_key[key] for key in ("save-picture", "keep", "mix-in", "random", "fit", "one-to-one")]
         )
         self.state = CanvasState(self.canvas)
         self.message_strip = MessageStrip(self._messages)
@@ -209,7 +209,7 @@ class MainWindow(QMainWindow):
         self.canvas.painted.connect(controller.frame_painted)
         self.latent.random_asked.connect(controller.random_seed)
         self.latent.drift_changed.connect(self._drift_asked)
-        self.mix.keep_asked.connect(controller.keep_current)
+        self.mix.mix_in_requested.connect(controller.keep_current)
         self.history.go_to_asked.connect(controller.go_to)
         self.history.kept_asked.connect(controller.go_to_kept)
         self.history.star_asked.connect(controller.set_starred)

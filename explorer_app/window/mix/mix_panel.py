@@ -60,8 +60,8 @@ class MixPanel(QWidget):
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    keep_asked()
-        Keep the current latent as a source.
+    mix_in_requested()
+        The person wants the current latent as a source.
     thumbnail_wanted(object, object)
         A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
     """
@@ -79,7 +79,7 @@ class MixPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    keep_asked = Signal()
+    mix_in_requested = Signal()
     thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -99,8 +99,8 @@ class MixPanel(QWidget):
         self.presets.setToolTip("Strengths by name for the source that was touched last.")
         self.add = QPushButton("+ Source")
         self.add.setToolTip("Lay another seed over the current latent.")
-        self.keep = QPushButton("Keep current")
-        self.keep.setToolTip("Keep the current latent, as it is now, as a source.")
+        self.mix_in = QPushButton("Mix in current")
+        self.mix_in.setToolTip("Add the current latent, as it is now, as a source (A).")
         self.hint = HintLabel("drag to paint")
         self.empty = QLabel()
         self.empty.setWordWrap(True)
@@ -139,7 +139,7 @@ class MixPanel(QWidget):
         buttons = QHBoxLayout()
         buttons.setContentsMargins(margin, 6, margin, margin)
         buttons.setSpacing(6)
-        for button in (self.add, self.keep):
+        for button in (self.add, self.mix_in):
             button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
             buttons.addWidget(button)
         buttons.addWidget(self.hint, 1)
@@ -157,7 +157,7 @@ class MixPanel(QWidget):
         self.grid.pointed_at.connect(self._tell)
         self.grid.current_moved.connect(self._reveal)
         self.add.clicked.connect(self._ask_source)
-        self.keep.clicked.connect(self.keep_asked)
+        self.mix_in.clicked.connect(self.mix_in_requested)
         self.presets.clicked.connect(self._open_presets)
 
     def header_widgets(self) -> Sequence[QWidget]:
@@ -204,7 +204,7 @@ class MixPanel(QWidget):
         self.head.show_rows(self._resolutions)
         self.grid.show_rows(self._resolutions)
         self.head.setVisible(facts is not None)
-        for widget in (self.add, self.keep, self.hint):
+        for widget in (self.add, self.mix_in, self.hint):
             widget.setEnabled(facts is not None)
         self.empty.setText(
             "Open a model to mix its latents" if facts is None else "Add a source, then paint the rows it gives"

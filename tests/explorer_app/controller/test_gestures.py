@@ -176,7 +176,7 @@ def test_the_latent_as_it_is_becomes_a_source_without_a_change_of_the_picture(op
     desk.controller.keep_current()
     desk.controller.keep_current()
     first, second = desk.controller.session.mix
-    assert (first.label, second.label) == ("kept 1", "kept 2")
+    assert (first.label, second.label) == ("current 1", "current 2")
     assert first.strengths == (0.0,) * 12
     assert first.latent.point.seeds == ((3, 0.75), (4, 0.25))
     assert first.latent.directions[0].amount == 2.0

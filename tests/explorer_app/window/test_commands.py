@@ -31,7 +31,7 @@ from tests.helpers.windows import asked, dialog_of, dock
 
 @pytest.mark.parametrize(
     ("key", "what"),
-    [("R", "random_seed"), ("K", "keep_current"), ("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo"), ("Ctrl+Y", "redo")],
+    [("R", "random_seed"), ("A", "keep_current"), ("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo"), ("Ctrl+Y", "redo")],
 )
 def test_shortcuts_ask_the_controller(window: MainWindow, controller: FakeController, key: str, what: str) -> None:
     for x in (1.0, 2.0, 3.0):
@@ -101,11 +101,11 @@ def test_the_buttons_beside_the_history_obey_their_actions(
 
 
 def test_a_star_is_given_and_taken(window: MainWindow, controller: FakeController) -> None:
-    QTest.keySequence(window.canvas, "S")
+    QTest.keySequence(window.canvas, "K")
     current = controller.history.current
     assert current is not None
     assert controller.history.is_kept(current.number)
-    QTest.keySequence(window.canvas, "S")
+    QTest.keySequence(window.canvas, "K")
     assert not controller.history.is_kept(current.number)
 
 

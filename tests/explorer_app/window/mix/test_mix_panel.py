@@ -134,8 +134,8 @@ def test_a_new_source_takes_the_class_one_looks_at(panel, qtbot):
 
 
 def test_keeping_the_current_latent_is_asked_for_and_not_decided(panel, qtbot):
-    with qtbot.waitSignal(panel.keep_asked):
-        qtbot.mouseClick(panel.keep, Qt.MouseButton.LeftButton)
+    with qtbot.waitSignal(panel.mix_in_requested):
+        qtbot.mouseClick(panel.mix_in, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
 
 
@@ -272,7 +272,7 @@ def test_without_sources_or_a_model_the_panel_says_what_to_do(panel):
     panel.show_model(None, None)
     assert "Open a model" in panel.empty.text()
     assert not panel.add.isEnabled()
-    assert not panel.keep.isEnabled()
+    assert not panel.mix_in.isEnabled()
 
 
 def test_a_session_of_a_larger_network_is_shown_with_the_rows_there_are(panel):
