@@ -28,7 +28,7 @@ def bundled_model() -> Path:
     for place in _PLACES:
         # Its named directions lie beside it, in a file of the same kind.
         models = place / "models"
-        found = sorted(set(models.glob("*.safetensors")) - set(models.glob("*.directions.safetensors")))
+        found = sorted(set(models.glob("*.safetensors")) - set(models.glob("*.*.safetensors")))
         if found:
             return found[0]
     raise ModelFileError(

@@ -191,7 +191,7 @@ def _cpu_executor(model: Model) -> Executor:
     with torch_needed("Rendering on the CPU"):
         from gpu_backend.cpu.executor import CpuExecutor
 
-    return CpuExecutor(model.weights)
+    return CpuExecutor({**model.weights, **model.readouts})
 
 
 def _probe() -> Probe:

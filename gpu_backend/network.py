@@ -43,6 +43,8 @@ class Network:
         Owned by the network from now on.
     budget_nbytes
         Memory of the device that all bound plans may take together.
+    readouts
+        Sides of drafts that the model's readouts make, whose weights the executor has.
 
     Raises
     ------
@@ -50,11 +52,13 @@ class Network:
         If the device has no room for the plans that are kept, or is lost.
     """
 
-    def __init__(self, model: Model, executor: Executor, budget_nbytes: int) -> None:
+    def __init__(
+        self, model: Model, executor: Executor, budget_nbytes: int, readouts: frozenset[int] = frozenset()
+    ) -> None:
         self._model = model
         self._spec = model.spec
         self._executor = executor
-        self._shelf = PlanShelf(executor, partial(build_plan, model.spec), budget_nbytes)
+        self._shelf = PlanShelf(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
         self._keys: dict[tuple[int, int, str], PlanKey] = {}
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._lost: DeviceLostError | None = None

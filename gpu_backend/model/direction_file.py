@@ -150,19 +150,29 @@ def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> NamedDire
 
 
 def _metadata(content: bytes) -> dict[str, object]:
-    """Return what the header says; the library gives metadata only of files that it opens by their path."""
+    return parse_json(header_text(content, KEY, _EXPECTED))
+
+
+def header_text(content: bytes, key: str, expected: str) -> str:
+    """Return a text of a safetensors header; the library gives metadata only of files that it opens by their path.
+
+    Raises
+    ------
+    Refusal
+        If there is none; `expected` says what was.
+    """
     length = int(struct.unpack("<Q", content[:8])[0]) if len(content) >= 8 else 0
     if not 2 <= length <= min(_MAX_HEADER_BYTES, len(content) - 8):
-        raise Refusal(_EXPECTED, "its header is missing, cut or too long")
+        raise Refusal(expected, "its header is missing, cut or too long")
     try:
         header = parse_json(content[8 : 8 + length].decode("utf-8"))
     except UnicodeDecodeError:
-        raise Refusal(_EXPECTED, "its header is not text") from None
+        raise Refusal(expected, "its header is not text") from None
     notes = header.get("__metadata__")
-    text = notes.get(KEY) if isinstance(notes, dict) else None
+    text = notes.get(key) if isinstance(notes, dict) else None
     if not isinstance(text, str):
-        raise Refusal(_EXPECTED, "it holds none that this program wrote")
-    return parse_json(text)
+        raise Refusal(expected, "it holds none that this program wrote")
+    return text
 
 
 class _Entry:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.model.draft_file import Readouts
 from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.spec import NetworkSpec
 
@@ -97,12 +98,13 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Spec, weights and facts of one file, and the directions that lie beside it; None where there are none."""
+    """Spec, weights and facts of one file, and what lies beside it: directions (or None) and draft readouts."""
 
     spec: NetworkSpec
     weights: Weights
     facts: ModelFacts
     directions: NamedDirections | None = None
+    readouts: Readouts = field(default_factory=dict)
 
     @property
     def mean_w(self) -> NDArray[np.float32]:

@@ -1,8 +1,8 @@
 """From a path to a model, in five steps.
 
 1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. decode the tensors and
-read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. look for named directions
-and names of classes beside it; 5. put the facts together.
+read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. look for named directions,
+draft readouts and names of classes beside it; 5. put the facts together.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gpu_backend.errors import ModelFileError
 from gpu_backend.model.class_names import class_names_beside
 from gpu_backend.model.detection import HEAD_BYTES, find_model, kind_of_file
 from gpu_backend.model.direction_file import direction_path, read_directions
+from gpu_backend.model.draft_file import Readouts, draft_path, read_readouts
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, ModelFacts
 from gpu_backend.model.named_directions import NamedDirections
@@ -69,6 +70,7 @@ def read_model(
             known.text,
         ) from error
     directions, warnings = _directions_beside(file, found.spec)
+    readouts, notes = _readouts_beside(file, found.spec)
     classes, remarks = class_names_beside(path, found.spec.mapping.c_dim)
     facts = facts_of(
         found.spec,
@@ -77,16 +79,27 @@ def read_model(
         flavour=found.flavour,
         names_requested=found.requested,
         ignored=found.ignored,
-        warnings=(*found.warnings, *warnings, *remarks),
+        warnings=(*found.warnings, *warnings, *notes, *remarks),
         named_directions=() if directions is None else directions.names,
         class_names=classes,
     )
-    return Model(found.spec, loaded.weights, facts, directions)
+    return Model(found.spec, loaded.weights, facts, directions, readouts)
 
 
 def inspect_model(path: str | os.PathLike[str]) -> ModelFacts:
     """Read a model file as `read_model` does, tensors and all, and keep only the facts."""
     return read_model(path).facts
+
+
+def _readouts_beside(file: FileFacts, spec: NetworkSpec) -> tuple[Readouts, tuple[str, ...]]:
+    """Return the draft readouts beside a model, or a warning that says why they are not used."""
+    path = draft_path(file.path)
+    if not os.path.exists(path):
+        return {}, ()
+    try:
+        return read_readouts(path, file.model_id, spec), ()
+    except ModelFileError as error:
+        return {}, (error.sentence,)
 
 
 def _directions_beside(file: FileFacts, spec: NetworkSpec) -> tuple[NamedDirections | None, tuple[str, ...]]:

@@ -8,8 +8,8 @@ from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 
 
-def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
-    """Plan what a key asks for.
+def build_plan(spec: NetworkSpec, key: PlanKey, *, readouts: frozenset[int] = frozenset()) -> Plan:
+    """Plan what a key asks for; drafts of the sides in `readouts` are made by a readout.
 
     Raises
     ------
@@ -20,7 +20,13 @@ def build_plan(spec: NetworkSpec, key: PlanKey) -> Plan:
         return build_mapping_plan(spec, key.model_id, batch=key.batch, precision=key.precision)
     if isinstance(spec, StyleGAN2Spec):
         return stylegan2.build_synthesis_plan(
-            spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision, tap=key.tap
+            spec,
+            key.model_id,
+            batch=key.batch,
+            resolution=key.resolution,
+            precision=key.precision,
+            tap=key.tap,
+            readouts=readouts,
         )
     if isinstance(spec, StyleGAN1Spec):
         return stylegan1.build_synthesis_plan(

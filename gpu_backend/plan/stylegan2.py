@@ -22,7 +22,8 @@ A plan for fp16 keeps the activations of all convolutions in half precision; sum
 single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.
 
 The resolution of the key below that of the model is an early exit: the layers above are left out. Only the skip
-architecture has pictures to leave with (`StyleGAN2Spec.draft_resolutions`).
+architecture has pictures to leave with (`StyleGAN2Spec.draft_resolutions`). Where the model has a readout for that side
+(`gpu_backend.model.draft_file`), it takes the place of all toRGB layers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
-from gpu_backend.ops.to_rgb import ToRgb
+from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
@@ -66,8 +67,9 @@ def build_synthesis_plan(
     resolution: int | None = None,
     precision: Precision = "fp32",
     tap: str = "",
+    readouts: frozenset[int] = frozenset(),
 ) -> Plan:
-    """Plan the synthesis network for `batch` pictures.
+    """Plan the synthesis network for `batch` pictures; those of a side in `readouts` leave by its readout.
 
     Raises
     ------
@@ -76,7 +78,8 @@ def build_synthesis_plan(
     """
     layers = layers_of(spec, resolution) if not tap else layers_before(spec, tap)
     key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
-    return _Synthesis(spec, layers, key).build()
+    has_readout = not tap and key.resolution < spec.resolution and key.resolution in readouts
+    return _Synthesis(spec, layers, key, has_readout=has_readout).build()
 
 
 def layers_before(spec: StyleGAN2Spec, tap: str) -> tuple[LayerSpec, ...]:
@@ -102,10 +105,13 @@ def layers_before(spec: StyleGAN2Spec, tap: str) -> tuple[LayerSpec, ...]:
 
 
 class _Synthesis:
-    def __init__(self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey) -> None:
+    def __init__(
+        self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey, *, has_readout: bool = False
+    ) -> None:
         self.spec = spec
         self.batch = key.batch
-        self.layers = layers
+        self.has_readout = has_readout
+        self.layers = tuple(layer for layer in layers if layer.kind != "to_rgb") if has_readout else layers
         self.noise_layers = tuple(layer.name for layer in layers if layer.has_noise)
         self.styles = _styles(self.layers, spec.w_dim)
         self.slots = {slot.layer: slot for slot in self.styles.slots}
@@ -139,6 +145,8 @@ class _Synthesis:
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = self._sum(layer, x, skipped), None
         last = self.layers[-1]
+        if self.has_readout:
+            self._readout(last, x)
         if plan.key.tap:
             plan.show_tap(last.name, last.out_channels, last.resolution)
         else:
@@ -211,6 +219,15 @@ class _Synthesis:
         inputs = (x, "styles") if self.image is None else (x, "styles", self.image)
         self.plan.step(name, "to_rgb", attributes, inputs, (out,), {"weight": f"{name}.weight", "bias": f"{name}.bias"})
         self.image = out
+
+    def _readout(self, last: LayerSpec, x: str) -> None:
+        attributes = ToRgb(
+            last.out_channels, self.spec.img_channels, last.resolution, UNSTYLED, None, taps=(), adds_image=False
+        )
+        block = f"b{last.resolution}"
+        self.image = self.plan.buffer("image", attributes.output_shape(self.batch), "output")
+        weights = {role: f"drafts.{block}.{role}" for role in ("weight", "bias")}
+        self.plan.step(f"synthesis.{block}.draft", "to_rgb", attributes, (x,), (self.image,), weights)
 
     def _skip(self, layer: LayerSpec, x: str) -> str:
         attributes = SkipConv(

@@ -1,0 +1,120 @@
+"""Fit draft readouts to a model: ``python -m gpu_backend.training.draft_readouts MODEL [--latents 64]``.
+
+For each side S of drafts worth showing, ridge regression of the full picture, averaged over the pixels that one pixel
+of the draft stands for, on the features of the block of side S::
+
+    minimise over W, b    sum over pixels |W x + b - y|^2 + ridge |W|^2
+
+`gpu_backend.model.draft_file` writes the result beside the model, where `read_model` finds it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.device import make_executor
+from gpu_backend.errors import LoomError
+from gpu_backend.model import Model, read_model
+from gpu_backend.model.draft_file import draft_path, readout_channels, write_readouts
+from gpu_backend.network import Network
+from gpu_backend.recipe import Noise
+from gpu_backend.renderer.renderer import PLAN_BUDGET_NBYTES, Renderer
+
+LEAST_PX = 64
+"""Smaller drafts are never shown."""
+
+_RIDGE = 1e-5
+"""Part of the mean square of the features that is added to each one's."""
+
+_PSI = (0.5, 1.0)
+"""Truncation is drawn from this range, as hands use it."""
+
+Fitted = dict[int, tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+
+class _Regression:
+    """Sums over pixels for one side: features with a one after them, and the picture."""
+
+    def __init__(self, channels: int, outputs: int) -> None:
+        self._squares = np.zeros((channels + 1, channels + 1))
+        self._products = np.zeros((channels + 1, outputs))
+
+    def add(self, features: NDArray[np.float32], picture: NDArray[np.float32]) -> None:
+        """Take (channels, S, S) features and the (outputs, R, R) picture in."""
+        side, outputs = features.shape[1], picture.shape[0]
+        step = picture.shape[1] // side
+        x = features.reshape(len(features), -1).astype(np.float64)
+        x = np.vstack([x, np.ones(x.shape[1])])
+        y = picture.reshape(outputs, side, step, side, step).mean((2, 4)).reshape(outputs, -1).astype(np.float64)
+        self._squares += x @ x.T
+        self._products += x @ y.T
+
+    def solve(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the weight (outputs, channels) and the bias (outputs,)."""
+        count = len(self._squares)
+        ridge = _RIDGE * np.trace(self._squares) / count * np.eye(count)
+        ridge[-1, -1] = 0.0
+        solved = np.linalg.solve(self._squares + ridge, self._products).astype(np.float32)
+        return solved[:-1].T, solved[-1]
+
+
+def fit_readouts(model: Model, latents: int, *, seed: int = 0, device: str = "cpu") -> Fitted:
+    """Return side -> (weight, bias), fitted to so many random latents.
+
+    Raises
+    ------
+    LoomError
+        If the network has no drafts, or the device cannot be used.
+    """
+    sides = [side for side in readout_channels(model.spec) if LEAST_PX <= side < model.spec.resolution]
+    if not sides:
+        raise LoomError(f"{model.facts.name} was not fitted: expected a network that gives drafts, but it has none.")
+    channels = readout_channels(model.spec)
+    sums = {side: _Regression(channels[side], model.spec.img_channels) for side in sides}
+    random = np.random.default_rng(seed)
+    executor, _ = make_executor(model, device, "fp32")
+    network, renderer = Network(model, executor, PLAN_BUDGET_NBYTES), Renderer(model, device, precision="fp32")
+    try:
+        for number in range(latents):
+            z = random.standard_normal((1, model.spec.mapping.z_dim)).astype(np.float32)
+            ws = renderer.map(z, psi=float(random.uniform(*_PSI)))
+            layers: Mapping[str, NDArray[np.float32]] = network.observe(ws, Noise())
+            picture = np.clip(renderer.synthesize(ws)[0], -1.0, 1.0)
+            for side in sides:
+                sums[side].add(layers[f"synthesis.b{side}.conv1"][0], picture)
+            sys.stdout.write(f"\r{number + 1} of {latents}")
+            sys.stdout.flush()
+        sys.stdout.write("\n")
+    finally:
+        renderer.close()
+        network.close()
+    return {side: regression.solve() for side, regression in sums.items()}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Fit what the command line names and write it beside the model; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_backend.training.draft_readouts", description=__doc__)
+    parser.add_argument("model", type=Path, help="a StyleGAN2 model of the skip architecture")
+    parser.add_argument("--latents", type=int, default=64, help="random pictures to fit to (64)")
+    parser.add_argument("--device", default="cpu", help="what renders them (cpu)")
+    arguments = parser.parse_args(words)
+    try:
+        model = read_model(arguments.model)
+        fitted = fit_readouts(model, max(1, arguments.latents), device=arguments.device)
+        target = draft_path(arguments.model)
+        write_readouts(fitted, target, model.facts.model_id, model.spec)
+    except LoomError as error:
+        sys.stderr.write(f"{error.sentence}\n")
+        return 1
+    sys.stdout.write(f"{target}: drafts of {', '.join(f'{side} px' for side in sorted(fitted))}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
