@@ -62,6 +62,8 @@ class Message:
         Counts up from 1.
     is_logged
         Whether the log had it first.
+    file
+        The file or folder that was written, which the window can show, copy and let a person drag.
     """
 
     level: Level
@@ -70,6 +72,7 @@ class Message:
     number: int = 0
     action: Action | None = None
     is_logged: bool = False
+    file: Path | None = None
 
 
 Subscriber = Callable[[Message], None]
@@ -104,12 +107,13 @@ class MessageLog:
         action: Action | None = None,
         *,
         is_logged: bool = False,
+        file: Path | None = None,
     ) -> Message:
         """Remember a message and hand it to every subscriber, on the calling thread."""
         sentence, details = printable_sentence(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
-            message = Message(level, sentence, details, self._count, action, is_logged)
+            message = Message(level, sentence, details, self._count, action, is_logged, file)
             self._messages.append(message)
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
@@ -120,9 +124,9 @@ class MessageLog:
         """Remember something for a report without showing it."""
         return self.post(Level.NOTE, sentence, details)
 
-    def info(self, sentence: str, details: str = "") -> Message:
+    def info(self, sentence: str, details: str = "", *, file: Path | None = None) -> Message:
         """Tell that something went as asked."""
-        return self.post(Level.INFO, sentence, details)
+        return self.post(Level.INFO, sentence, details, file=file)
 
     def warning(self, sentence: str, details: str = "", action: Action | None = None) -> Message:
         """Tell that something is not quite as asked."""

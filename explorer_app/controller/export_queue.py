@@ -54,6 +54,7 @@ class ExportQueueController(QObject):
         self._unfinished: UnfinishedExport | None = None
         self._awaited: SequenceSettings | None = None
         """A sequence whose model is to be opened first."""
+        self._offered: Path | None = None
         self._job: SequenceJob | None = None
         self._stopped: SequenceJob | None = None
         """The last job that was stopped; it may not have let go of its files yet."""
@@ -82,6 +83,7 @@ class ExportQueueController(QObject):
                 lambda: write_picture(path, frame, model_name=session.model.name, session=session),
                 done=f"Saved {path.name}.",
                 failed=f"{path.name} could not be saved",
+                file=path,
             )
 
         if shown is not None and unobserved(shown.request) == request:
@@ -97,7 +99,7 @@ class ExportQueueController(QObject):
         if self._job is not None:
             self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
             return
-        self._awaited = None
+        self._awaited = self._offered = None
         self._job = SequenceJob(settings, after=self._stopped)
         if self._unfinished is not None:
             self._worker.submit(partial(self._unfinished.note, settings.manifest_path), failed=_NOT_NOTED)
@@ -157,13 +159,17 @@ class ExportQueueController(QObject):
                 f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
             )
         elif news.error is None:
-            self._messages.info(f"Exported {job.total:,} frames to {job.settings.folder}.")
+            folder = job.settings.folder
+            self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder)
         self._show(None)
 
     def _offer(self, manifest: Manifest | None) -> None:
         if manifest is not None and self._job is None:
             path = manifest.settings.manifest_path
-            action = Action("Resume export", lambda: self.resume_requested.emit(path), lambda: self._job is None)
+            self._offered = path
+            action = Action(
+                "Resume export", lambda: self.resume_requested.emit(path), lambda: self._offered is not None
+            )
             self._messages.post(Level.INFO, stopped_sentence(manifest), action=action)
 
     def _show(self, progress: ExportProgress | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -28,7 +29,7 @@ class FileWorker(QObject):
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="files")
         self._is_closed = False
 
-    def submit(self, task: Callable[[], object], *, done: str = "", failed: str = "") -> None:
+    def submit(self, task: Callable[[], object], *, done: str = "", failed: str = "", file: Path | None = None) -> None:
         """Run a task soon.
 
         Parameters
@@ -37,9 +38,11 @@ class FileWorker(QObject):
             What to tell when it is done; nothing if empty.
         failed
             What did not work if the system refuses: "walk.loom could not be saved".
+        file
+            The file that is there when it is done.
         """
         if not self._is_closed:
-            self._executor.submit(self._run, task, done, failed)
+            self._executor.submit(self._run, task, done, failed, file)
 
     def fetch(self, task: Callable[[], Result], take: Callable[[Result], None], *, failed: str = "") -> None:
         """Run a task soon; `take` gets its result on the window's thread, never before this returns.
@@ -64,7 +67,7 @@ class FileWorker(QObject):
         while self._results and not self._is_closed:
             self._results.popleft()()
 
-    def _run(self, task: Callable[[], object], done: str, failed: str) -> None:
+    def _run(self, task: Callable[[], object], done: str, failed: str, file: Path | None) -> None:
         try:
             task()
         except OSError as error:
@@ -75,4 +78,4 @@ class FileWorker(QObject):
             self._messages.exception(error)
         else:
             if done:
-                self._messages.info(done)
+                self._messages.info(done, file=file)

@@ -276,9 +276,9 @@ class ExportDialog(QDialog):
         reason = objection(wanted)
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
-        self.length.setText(length_text(wanted.frame_count if keys else 0, _PREVIEW_FPS))
+        self.length.setText(length_text(wanted.frame_count if len(keys) > 1 else 0, _PREVIEW_FPS))
         self.hint.setText(reason or f"{wanted.name}_00000.png and on, beside {wanted.name}.manifest.json.")
-        theme.set_role(self.hint, "warn" if reason and keys else "dim")
+        theme.set_role(self.hint, "warn" if reason and len(keys) > 1 else "dim")
         self.export.setEnabled(not reason)
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:

@@ -101,7 +101,9 @@ def objection(settings: SequenceSettings) -> str:
     Only the keyframes themselves are looked at, and no curve is laid through them, so that a long path costs no time.
     """
     if not settings.keys:
-        return "Add at least one latent to the path."
+        return "Add at least two latents to the path."
+    if len(settings.keys) < 2:
+        return "Add a second latent, such as a seed, to go to; File > Save picture saves a single picture."
     try:
         plan_sequence(
             SequenceSettings(
@@ -121,6 +123,8 @@ def objection(settings: SequenceSettings) -> str:
 
 def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str:
     """Return why a kind of path cannot go through these keyframes; empty if it can."""
+    if len(keys) == 1:
+        keys = (keys[0], keys[0])
     if not keys:
         return ""
     settings = export_settings(

@@ -357,6 +357,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_export(self) -> None:
         self.status_bar.show_export(self._controller.export)
+        self.message_strip.close_needless()
         self._enable()
 
     @Slot()

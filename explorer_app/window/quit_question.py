@@ -53,7 +53,6 @@ class QuitQuestion(QObject):
         assert export is not None
         box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle("Quit Latent Loom")
         box.setText(f"The export “{export.name}” is running: {export.done:,} of {export.total:,} frames are done.")
         box.setInformativeText("What is kept for later goes on where it stopped; the next start offers it.")

@@ -18,9 +18,13 @@ from PySide6.QtWidgets import (
 from explorer_app.messages import Level, Message
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
+from explorer_app.window.messages.file_actions import FileActions
 
 LINE_PX = 34
 """Height of a message of one line; as high as the canvas's caption, which makes room for the first."""
+
+_FILE_TIMES = 5
+"""A message with a file that can be copied or dragged stays longer by this factor."""
 
 _LOOKS = {
     Level.INFO: ("info", "good", "Message"),
@@ -49,7 +53,7 @@ class MessageLine(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(shown_ms)
+        self._timer.setInterval(shown_ms if message.file is None else _FILE_TIMES * shown_ms)
         self._timer.timeout.connect(self.closed)
 
         mark = QLabel(self)
@@ -90,6 +94,11 @@ class MessageLine(QFrame):
         top.setSpacing(theme.px(6))
         top.addWidget(mark)
         top.addWidget(self.sentence, 1)
+        self.file_actions: FileActions | None = None
+        if message.file is not None:
+            is_said = str(message.file.parent) in message.sentence
+            self.file_actions = FileActions(message.file, self, shows_path=not is_said)
+            top.addWidget(self.file_actions, 0 if is_said else 2)
         for widget in (self.action_button, self.details_button, self.copy_button, self.close_button):
             top.addWidget(widget)
         layout = QVBoxLayout(self)

@@ -81,6 +81,8 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     assert offer.action is not None
     assert offer.action.is_needed()
     offer.action.call()
+    again.until(lambda: again.controller.export)
+    assert not offer.action.is_needed()
     again.until(lambda: content(settings.folder) == undisturbed)
     again.until(lambda: again.controller.export is None)
     third = again.reopened()

@@ -17,7 +17,7 @@ from explorer_app.session.session import ModelReference, Position, Session, Slid
 from explorer_app.settings import Settings
 from explorer_app.window.export_dialog import ExportDialog
 from explorer_app.window.export_keys import MAX_SEEDS, length_text, parse_seeds
-from gpu_backend import Latent, Noise, Tap
+from gpu_backend import Latent, Noise, Tap, Transform
 from tests.helpers.fake_controller import facts
 
 FACTS = facts()
@@ -116,7 +116,7 @@ def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog
 def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialog) -> None:
     assert made.empty.isVisible()
     assert not made.export.isEnabled()
-    assert "Add at least one latent" in made.hint.text()
+    assert "Add at least two latents" in made.hint.text()
 
 
 def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
@@ -124,11 +124,34 @@ def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: S
     dialog = opened(qtbot, settings, history())
     assert [(key.label, key.session) for key in dialog.keys.keys] == [("current", SESSION)]
     assert dialog.empty.isHidden()
-    assert dialog.length.text() == length_text(1, 24)
     assert dialog.hint.property("role") == "dim"
-    assert dialog.export.isEnabled()
     type_seeds(dialog, "7")
+    assert dialog.export.isEnabled()
     assert dialog.wanted.frame_count == dialog.frames.value() + 1
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Path, loop: bool) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    dialog.loop.setChecked(loop)
+    assert dialog.keys.count() == 1
+    assert not dialog.export.isEnabled()
+    assert "Save picture" in dialog.hint.text()
+    assert dialog.length.text() == length_text(0, 24)
+
+
+def test_a_keyframe_brings_its_own_noise_and_transform(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    turned = replace(SESSION, transform=Transform(degrees=30.0), noise=Noise("none"))
+    past = History().added(turned, "Turn")
+    dialog = ExportDialog(
+        SESSION, past.starred(past.entries[0].number, True), replace(FACTS, has_transform=True), settings
+    )
+    qtbot.addWidget(dialog)
+    first, second = dialog.wanted.keys
+    assert (first.noise, first.transform) == (SESSION.noise, None)
+    assert (second.noise, second.transform) == (Noise("none"), Transform(degrees=30.0).matrix)
 
 
 def test_kept_latents_are_on_the_path_at_once_after_the_current_one(qtbot: QtBot, settings: Settings) -> None:

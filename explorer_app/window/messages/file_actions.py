@@ -1,0 +1,128 @@
+"""What a person does with a file that was just written: show it in its folder, copy the picture, drag it elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QPoint, QProcess, QSize, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QDrag, QGuiApplication, QImageReader, QMouseEvent, QPixmap
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
+from superqt import QElidingLabel
+
+from explorer_app.window import theme
+from explorer_app.window.icons import icon
+
+_DRAGGED_PX = 96
+
+
+class FileActions(QWidget):
+    """The path of a file or a folder, and what can be done with it.
+
+    Parameters
+    ----------
+    path
+        The file; a PNG can be copied as a picture.
+    shows_path
+        Whether to show the path; without it, whatever is beside this has said it.
+    """
+
+    def __init__(self, path: Path, parent: QWidget | None = None, *, shows_path: bool = True) -> None:
+        super().__init__(parent)
+        self._path = path
+        is_picture = path.suffix.lower() == ".png"
+        self.place = QElidingLabel(str(path.parent), self)
+        self.place.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.place.setToolTip(str(path))
+        self.place.setAccessibleName("Folder")
+        self.place.setVisible(shows_path)
+        theme.set_role(self.place, "dim")
+        self.handle = FileHandle(path, self)
+        self.reveal_button = QPushButton("Show in folder", self)
+        self.reveal_button.setToolTip(f"Open {path.parent if is_picture else path} in the file manager.")
+        self.reveal_button.clicked.connect(self._reveal)
+        self.copy_button = QPushButton("Copy picture", self)
+        self.copy_button.setToolTip("Copy the picture and its file to the clipboard.")
+        self.copy_button.clicked.connect(self._copy)
+        self.copy_button.setVisible(is_picture)
+        for button in (self.reveal_button, self.copy_button):
+            theme.set_role(button, "flat")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(theme.px(6))
+        row.addWidget(self.place, 1)
+        for widget in (self.handle, self.reveal_button, self.copy_button):
+            row.addWidget(widget)
+
+    def _reveal(self) -> None:
+        if not reveal(self._path):
+            QGuiApplication.clipboard().setText(str(self._path))
+            self.reveal_button.setText("Path copied")
+            self.reveal_button.setToolTip("No file manager answered, so the path is on the clipboard instead.")
+
+    def _copy(self) -> None:
+        data = file_data(self._path)
+        image = QImageReader(str(self._path)).read()
+        if image.isNull():
+            self.copy_button.setText("Not there any more")
+            self.copy_button.setEnabled(False)
+            return
+        data.setImageData(image)
+        QGuiApplication.clipboard().setMimeData(data)
+        self.copy_button.setText("Copied")
+
+
+class FileHandle(QLabel):
+    """Is dragged into other programs in place of a file."""
+
+    def __init__(self, path: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._path = path
+        self._pressed: QPoint | None = None
+        self.setPixmap(icon("open" if path.is_dir() else "picture", "dim").pixmap(theme.px(18), theme.px(18)))
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.setToolTip(f"Drag {path.name} into another program.")
+        self.setAccessibleName("Drag the file")
+
+    def drag(self) -> QDrag:
+        """Return the drag of the file, with a small picture of it."""
+        drag = QDrag(self)
+        drag.setMimeData(file_data(self._path))
+        reader = QImageReader(str(self._path))
+        size = reader.size()
+        if size.isValid():
+            reader.setScaledSize(size.scaled(QSize(_DRAGGED_PX, _DRAGGED_PX), Qt.AspectRatioMode.KeepAspectRatio))
+            drag.setPixmap(QPixmap.fromImage(reader.read()))
+        return drag
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Take note of where a drag would begin."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed = event.position().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Begin the drag once the pointer has moved far enough."""
+        start = self._pressed
+        if start is None or not event.buttons() & Qt.MouseButton.LeftButton:
+            return
+        if (event.position().toPoint() - start).manhattanLength() >= QApplication.startDragDistance():
+            self._pressed = None
+            self.drag().exec(Qt.DropAction.CopyAction)
+
+
+def file_data(path: Path) -> QMimeData:
+    """Return a file for the clipboard or a drag."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    return data
+
+
+def reveal(path: Path) -> bool:
+    """Show a file in the file manager, or a folder's content; return whether a file manager was found."""
+    if path.is_dir():
+        return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+    if sys.platform == "win32":
+        return bool(QProcess.startDetached("explorer", [f"/select,{path}"])[0])
+    if sys.platform == "darwin":
+        return bool(QProcess.startDetached("open", ["-R", str(path)])[0])
+    return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
