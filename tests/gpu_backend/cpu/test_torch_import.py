@@ -1,0 +1,55 @@
+"""What a window imports of torch before its first picture, and that nothing is missing afterwards."""
+
+import torch
+
+from gpu_backend.cpu import torch_import
+from tests.helpers.own_process import run_python
+
+
+def test_torch_s_version_is_known_without_importing_it() -> None:
+    assert torch_import._version() == torch.__version__
+
+
+def test_shapes_of_tensors_without_data_are_imported_when_something_builds_on_them_and_not_before() -> None:
+    done = run_python("""
+        import sys
+        from gpu_backend.cpu import torch_import
+        torch_import._KNOWN_VERSIONS = ("",)
+        torch_import.preload_library()
+        torch_import.import_torch()
+        import torch
+        assert "gpu_backend.cpu.executor" in sys.modules
+        assert not {"torch._refs", "torch._decomp", "torch._meta_registrations"} & set(sys.modules)
+        assert torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 3, 3)).item() == 9
+        import torch._refs
+        import torch._dynamo
+        assert sys.modules["torch._refs"] is torch._refs
+        assert torch._refs.add(torch.ones(1), 1).item() == 2
+        assert sys.modules["torch._meta_registrations"] is torch._meta_registrations
+        assert torch._meta_registrations.__file__
+        assert not any(type(finder).__name__ == "_ShapesFirst" for finder in sys.meta_path)
+        print(torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item())
+    """)
+    assert done.stdout == "2.0\n", done.stderr
+
+
+def test_another_version_of_torch_is_imported_as_a_whole() -> None:
+    done = run_python("""
+        import sys
+        from gpu_backend.cpu import torch_import
+        torch_import._KNOWN_VERSIONS = ("0.1.",)
+        torch_import.import_torch()
+        print("torch._refs" in sys.modules)
+    """)
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_where_torch_is_missing_nothing_happens() -> None:
+    done = run_python("""
+        import sys
+        sys.modules["torch"] = None
+        from gpu_backend.cpu import torch_import
+        torch_import.preload_library()
+        torch_import.import_torch()
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
