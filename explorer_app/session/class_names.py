@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu_backend import printable
+
 
 def class_words(number: int, names: Sequence[str]) -> str:
     """Return what a class is called: "207 golden retriever", or "Class 207" where classes have no names."""
-    return f"{number} {names[number]}" if 0 <= number < len(names) else f"Class {number}"
+    return f"{number} {printable(names[number])}" if 0 <= number < len(names) else f"Class {number}"
 
 
 def classes_named(text: str, names: Sequence[str]) -> list[int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer_app.session.session import SLIDER_COUNT
+from gpu_backend import printable
 
 _SEFA = "sefa/"
 
 
 def default_name(direction: str) -> str:
     """Return what a direction is called: "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``."""
-    kind, _, name = direction.partition("/")
+    kind, _, name = printable(direction).partition("/")
     if not (name.isascii() and name.isdecimal()):
         return name[:1].upper() + name[1:]
     number = int(name) + 1

@@ -52,6 +52,7 @@ from explorer_app.window.status_bar import StatusBar
 from explorer_app.window.thumbnail_courier import ThumbnailCourier
 from explorer_app.window.top_bar import TopBar
 from explorer_app.window.workspace import Workspace
+from gpu_backend import printable
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
@@ -283,7 +284,7 @@ class MainWindow(QMainWindow):
             panel.show_model(facts, directions)
         self.model.show_model(facts, is_bundled=controller.is_bundled)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
-        self.setWindowTitle(f"{facts.name} – Latent Loom" if facts else "Latent Loom")
+        self.setWindowTitle(f"{printable(facts.name)} – Latent Loom" if facts else "Latent Loom")
         self._show_device()
         self._enable()
 
@@ -324,7 +325,7 @@ class MainWindow(QMainWindow):
         is_empty = loading is not None and self._controller.facts is None
         for key, panel in self._panels.items():
             if isinstance(panel, SessionPanel):
-                name = Path(loading.path).name if loading is not None else ""
+                name = printable(Path(loading.path).name) if loading is not None else ""
                 self.docks[key].show_notice(f"{name} is being read." if is_empty else "")
         self._show_state()
 
@@ -339,7 +340,7 @@ class MainWindow(QMainWindow):
             self.state.show_nothing()  # the status bar says how far the model is
         elif loading is not None:
             self._error = None
-            news = Path(loading.path).name, loading_text(loading.stage, loading.share), loading.share
+            news = printable(Path(loading.path).name), loading_text(loading.stage, loading.share), loading.share
             if frame is not None:
                 self.message_strip.show_progress(*news)
                 self.state.show_nothing()
@@ -350,7 +351,7 @@ class MainWindow(QMainWindow):
         elif facts is None:
             self.state.show_no_model()
         elif frame is None:
-            self.state.show_waiting(facts.name, "The first picture is being made.")
+            self.state.show_waiting(printable(facts.name), "The first picture is being made.")
         else:
             self.state.show_nothing()
 

@@ -12,8 +12,10 @@ from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.progress import time_text
 from explorer_app.window import fonts, theme
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.icons import icon
 from explorer_app.window.model import device_words
+from gpu_backend import printable
 
 
 class StatusBar(QStatusBar):
@@ -68,7 +70,7 @@ class StatusBar(QStatusBar):
     def show_now(self, text: str, tip: str = "") -> None:
         """Say what is going on; empty when it is over."""
         self.message.setText(text)
-        self.message.setToolTip(tip)
+        self.message.setToolTip(plain_tip(tip))
 
     def show_engine(self, text: str, tip: str = "") -> None:
         """Say in what state the engine is: "CPU ready"."""
@@ -82,7 +84,7 @@ class StatusBar(QStatusBar):
             self.show_now("")
         else:
             share = f" {100 * loading.share:.0f} %" if loading.total > 0 else "…"
-            self.show_now(f"{Path(loading.path).name}: {loading.stage.lower()}{share}", loading.path)
+            self.show_now(f"{printable(Path(loading.path).name)}: {loading.stage.lower()}{share}", loading.path)
 
     def show_export(self, progress: ExportProgress | None) -> None:
         """Show how far an export is, with the time left and a cancel; nothing while there is none."""

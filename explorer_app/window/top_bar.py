@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QLabel, QMenu, QMenuBar, QSizePolicy, QToolButton,
 
 from explorer_app.controller import DeviceState
 from explorer_app.window import theme
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.header_tab import HeaderTab
 from explorer_app.window.model import device_words
 from explorer_app.window.performance.figure import milliseconds
+from gpu_backend import printable
 
 _WIDEST_NAME = 260
 _NARROWEST_NAME = 84
@@ -76,9 +78,9 @@ class TopBar(QWidget):
 
     def show_model(self, name: str, path: str) -> None:
         """Show which model is open; a long name is cut in its middle and whole in the tooltip."""
-        self._model_name = name
+        self._model_name = name = printable(name)
         self.model_button.setAccessibleName(f"Model: {name or 'none'}")
-        self.model_button.setToolTip(f"{name}\n{path}" if name else "Open a model (Ctrl+O).")
+        self.model_button.setToolTip(plain_tip(f"{name}\n{printable(path)}") if name else "Open a model (Ctrl+O).")
         self._place()
 
     def show_devices(self, state: DeviceState) -> None:

@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from gpu_backend import printable
+
 
 class ElidedLabel(QLabel):
     """A label that may be narrower than its text; `text` stays whole.
@@ -21,9 +23,14 @@ class ElidedLabel(QLabel):
     def __init__(
         self, text: str = "", parent: QWidget | None = None, *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight
     ) -> None:
-        super().__init__(text, parent)
+        super().__init__(parent)
         self._mode = mode
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        """Show a text, on one line whatever characters it holds."""
+        super().setText(printable(text))
 
     @property
     def shown_text(self) -> str:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from explorer_app.window import theme
 from explorer_app.window.model import model_words
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, printable
 
 
 class ModelDetails(QDialog):
@@ -26,7 +26,7 @@ class ModelDetails(QDialog):
 
     def __init__(self, facts: ModelFacts, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle(f"Inspect {facts.name}")
+        self.setWindowTitle(f"Inspect {printable(facts.name)}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._facts = model_words.all_facts(facts)
         rows = QWidget(self)

@@ -10,10 +10,11 @@ from explorer_app.controller import DeviceState
 from explorer_app.window import fonts, theme
 from explorer_app.window.controls.disclosure import Disclosure
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.icons import icon
 from explorer_app.window.model import device_words, model_words
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, printable
 
 
 class ModelPanel(QWidget):
@@ -129,7 +130,7 @@ class ModelPanel(QWidget):
             self.about.setText("Open a StyleGAN file, or drop one on the window.")
             return
         self.name.setText(facts.name)
-        self.name.setToolTip(facts.path)
+        self.name.setToolTip(plain_tip(printable(facts.path)))
         self.about.setText(model_words.summary(facts, is_bundled))
         self.warnings.setText("\n".join(facts.warnings))
         self.safe.setText("Opened safely")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, printable
 
 
 def size_text(nbytes: int) -> str:
@@ -54,9 +54,9 @@ def safety_details(facts: ModelFacts) -> str:
     """Return the names that the file asked to import and the parts that were ignored, one a line."""
     lines = []
     if facts.names_requested:
-        lines += ["Names asked for, none imported:", *(f"  {name}" for name in facts.names_requested)]
+        lines += ["Names asked for, none imported:", *(f"  {printable(name)}" for name in facts.names_requested)]
     if facts.ignored:
-        lines += ["Ignored:", *(f"  {part}" for part in facts.ignored)]
+        lines += ["Ignored:", *(f"  {printable(part)}" for part in facts.ignored)]
     return "\n".join(lines)
 
 
@@ -64,8 +64,8 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
     """Return everything that is known, as (name, text) in the order of reading."""
     clamp = "none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"
     return [
-        ("Name", facts.name),
-        ("File", facts.path),
+        ("Name", printable(facts.name)),
+        ("File", printable(facts.path)),
         ("Size", f"{size_text(facts.nbytes)} ({facts.nbytes:,} bytes)"),
         ("SHA-256", facts.model_id),
         ("Container", facts.container),
@@ -82,16 +82,16 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Noise layers", ", ".join(facts.noise_layers) or "none"),
         ("Transform", "moves, turns and scales" if facts.has_transform else "none"),
         ("Drafts", ", ".join(f"{side} × {side}" for side in facts.draft_resolutions) or "none"),
-        ("Named directions", ", ".join(facts.named_directions) or "none"),
-        ("Names asked for", "\n".join(facts.names_requested) or "none"),
-        ("Ignored", "\n".join(facts.ignored) or "nothing"),
-        ("Warnings", "\n".join(facts.warnings) or "none"),
+        ("Named directions", ", ".join(map(printable, facts.named_directions)) or "none"),
+        ("Names asked for", "\n".join(map(printable, facts.names_requested)) or "none"),
+        ("Ignored", "\n".join(map(printable, facts.ignored)) or "nothing"),
+        ("Warnings", "\n".join(map(printable, facts.warnings)) or "none"),
     ]
 
 
 def _classes(facts: ModelFacts) -> str:
     count = str(facts.c_dim) if facts.c_dim else "none"
-    return f"{count}, with names from {facts.class_file}" if facts.class_file else count
+    return f"{count}, with names from {printable(facts.class_file)}" if facts.class_file else count
 
 
 def loading_text(stage: str, share: float) -> str:

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer_app.settings import RecentModel
 from explorer_app.window import theme
+from explorer_app.window.controls.plain_tip import plain_tip
+from gpu_backend import printable
 
 _WIDEST = 320
 
@@ -46,10 +48,10 @@ class RecentMenu(QMenu):
         self.clear()
         models = self._recent()
         for model in models:
-            name = model.name or Path(model.path).stem
+            name = printable(model.name or Path(model.path).stem)
             text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, theme.px(_WIDEST))
             action = self.addAction(text.replace("&", "&&"))
-            action.setToolTip(model.path)
+            action.setToolTip(plain_tip(model.path))
             action.triggered.connect(lambda _=False, path=model.path: self.path_chosen.emit(path))
         if not models:
             self.addAction("Nothing opened yet").setEnabled(False)
