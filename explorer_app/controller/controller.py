@@ -16,6 +16,7 @@ from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.file_control import FileControl
 from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.restoring import Restoring, difference
+from explorer_app.controller.whole_pictures import WholePictureKey
 from explorer_app.rendering.news import (
     ExportAdvanced,
     ExportEnded,
@@ -135,6 +136,7 @@ class Controller(FileControl):
         self._editor.finish()
         self._live.stop()
         self._preview.close()
+        self._whole_pictures.close()
         self._models.close()
         self._last_start.flush()
         self._save_now()  # before the wait for the device, which may be long
@@ -370,6 +372,10 @@ class Controller(FileControl):
                 self._exports.take_ended(news)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self._preview.take_draft(draft)
+            case ThumbnailMade(key=WholePictureKey() as key):
+                self._whole_pictures.take_made(news, key)
+            case ThumbnailFailed(key=WholePictureKey()):
+                self._whole_pictures.take_failed(news)
             case ThumbnailMade():
                 self._thumbnails.take_made(news)
             case ThumbnailFailed():
@@ -408,6 +414,7 @@ class Controller(FileControl):
             return
         before = self.facts
         self._thumbnails.clear()
+        self._whole_pictures.clear()
         self._said.clear()
         self._models.take_opened(news)
         self._devices.take_opened(news)

@@ -23,6 +23,7 @@ from explorer_app.controller.model_desk import ModelDesk
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_desk import ThumbnailDesk
+from explorer_app.controller.whole_pictures import WholePictures
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -62,6 +63,7 @@ class ControllerState(QObject):
     loading_changed = Signal()
     export_changed = Signal()
     thumbnails_changed = Signal()
+    whole_pictures_changed = Signal()
     drifting_changed = Signal()
     """drifting, drift_speed."""
     recent_models_changed = Signal()
@@ -108,6 +110,9 @@ class ControllerState(QObject):
         self._live = LiveUpdates(self._ask_live, self._tell_session, parent=self)
         self._preview.frame_changed.connect(self._thumbnails.take_shown)
         self._thumbnails.changed.connect(self.thumbnails_changed)
+        self._whole_pictures = WholePictures(renders, messages, lambda: self.frame, parent=self)
+        self._whole_pictures.changed.connect(self.whole_pictures_changed)
+        self._preview.frame_changed.connect(self._whole_pictures.note_shown)
         self._preview.statistics_changed.connect(self.statistics_changed)
         self._devices.changed.connect(self.device_changed)
         self._models.loading_changed.connect(self.loading_changed)
@@ -130,6 +135,23 @@ class ControllerState(QObject):
     def session(self) -> Session:
         """Everything that the person has set, as it is now."""
         return self._editor.session
+
+    @property
+    def session_before(self) -> tuple[str, Session] | None:
+        """What was before the gesture under way, or else before the last step, with words for it; None at the start."""
+        history = self.history
+        if self._editor.is_gesturing() and history.current is not None:
+            return "Before this gesture", history.current.session
+        if not history.can_undo:
+            return None
+        return f"Before “{history.undo_label}”", history.entries[history.position - 1].session
+
+    def whole_picture(self, session: Session) -> Frame | None:
+        """Return the whole picture of a session with the open model, None without a model.
+
+        None too while it is being made; `whole_pictures_changed` tells when it is there.
+        """
+        return None if self.facts is None else self._whole_pictures.get(session, self.facts)
 
     @property
     def effective(self) -> Session:

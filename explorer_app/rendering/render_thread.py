@@ -42,6 +42,7 @@ from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
+from explorer_app.rendering.thumbnails import THUMBNAIL_PX
 from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, Model, RenderRequest
 
 if TYPE_CHECKING:
@@ -196,9 +197,14 @@ class RenderThread(QObject):
         for exports in (self._pictures, self._exports):
             exports.cancel(job)
 
-    def ask_thumbnail(self, key: Hashable, request: Callable[[], RenderRequest]) -> None:
-        """Have a small picture made when nothing else is to do. `request` is called on the thread, in its turn."""
-        self._thumbnails.ask(key, request)
+    def ask_thumbnail(
+        self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
+    ) -> None:
+        """Have a small picture made when nothing else is to do. `request` is called on the thread, in its turn.
+
+        The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
+        """
+        self._thumbnails.ask(key, request, side_px)
 
     def forget_thumbnails(self) -> None:
         """Make none of the small pictures that were asked for."""

@@ -89,8 +89,8 @@ class History:
         return any(entry.number == number for entry in self.kept)
 
     def entry(self, number: int) -> HistoryEntry | None:
-        """Return the step or kept entry with this number, None if it is gone."""
-        for entry in (*self.entries, *self.kept):
+        """Return the kept entry or step with this number, None if it is gone."""
+        for entry in (*self.kept, *self.entries):
             if entry.number == number:
                 return entry
         return None

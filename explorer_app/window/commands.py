@@ -172,6 +172,18 @@ class Commands(QObject):
         """Shrink."""
         self._window.canvas.zoom_by(1 / _ZOOM_STEP)
 
+    def before(self, on: bool) -> None:
+        """Show the picture before the last step, or the picture again."""
+        self._window.comparing.show_before(on)
+
+    def compare(self) -> None:
+        """Compare the kept pictures that are selected, or the picture with that before the last step."""
+        numbers = self._window.history.selected_numbers()
+        if len(numbers) > 2:
+            self._messages.info("Two pictures are compared: select one or two of those that are kept.")
+        else:
+            self._window.comparing.compare(numbers)
+
     def transform(self, on: bool) -> None:
         """Put handles around the picture, or take them away."""
         self._window.canvas.transform.set_on(on)

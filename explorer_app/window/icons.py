@@ -24,6 +24,7 @@ GLYPHS = {
     "chevron-down": "caret-down",
     "chevron-right": "caret-right",
     "close": "x",
+    "compare": "square-split-horizontal",
     "copy": "copy",
     "docks": "layout",
     "drift": "wind",

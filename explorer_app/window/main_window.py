@@ -28,6 +28,7 @@ from explorer_app.window.app_icon import app_icon
 from explorer_app.window.canvas import Canvas
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
+from explorer_app.window.comparing import Comparing
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.dock import Dock
 from explorer_app.window.dock_table import DOCKS, DockSpec, SessionPanel
@@ -216,6 +217,8 @@ class MainWindow(QMainWindow):
         self.history.star_asked.connect(controller.set_starred)
         self.history.rename_requested.connect(controller.rename_kept)
         self.history.move_requested.connect(controller.move_kept)
+        self.comparing = Comparing(self.canvas, controller, self.actions_by_key["before"], self)
+        self.history.compare_requested.connect(self.comparing.compare)
         self.serve_thumbnails(self.latent, "latent")
         self.serve_thumbnails(self.mix, "mix")
         self.serve_thumbnails(self.history, "history")

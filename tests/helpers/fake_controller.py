@@ -143,6 +143,7 @@ class FakeController(QObject):
     loading_changed = Signal()
     export_changed = Signal()
     thumbnails_changed = Signal()
+    whole_pictures_changed = Signal()
     drifting_changed = Signal()
     recent_models_changed = Signal()
 
@@ -165,6 +166,7 @@ class FakeController(QObject):
         self.export_succeeded = False
         self.statistics = FrameStatistics()
         self.thumbnails = ThumbnailStore()
+        self.whole_pictures: dict[Session, Frame] = {}
         self.drifting = False
         self.drift_speed = 0.25
         self.recent_models: tuple[RecentModel, ...] = ()
@@ -301,6 +303,16 @@ class FakeController(QObject):
         self.asked.append(("set_starred", number, starred))
         self.history = self.history.starred(number, starred)
         self.history_changed.emit()
+
+    @property
+    def session_before(self) -> tuple[str, Session] | None:
+        if not self.history.can_undo:
+            return None
+        return f"Before “{self.history.undo_label}”", self.history.entries[self.history.position - 1].session
+
+    def whole_picture(self, session: Session) -> Frame | None:
+        self.asked.append(("whole_picture", session))
+        return self.whole_pictures.get(session)
 
     def rename_kept(self, number: int, name: str) -> None:
         self.asked.append(("rename_kept", number, name))

@@ -11,7 +11,7 @@ from threading import Condition
 from explorer_app.rendering.news import News, ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
-from explorer_app.rendering.thumbnails import shrink
+from explorer_app.rendering.thumbnails import THUMBNAIL_PX, shrink
 from gpu_backend import CancelledError, RenderRequest
 
 MAX_WAITING = 1024
@@ -22,6 +22,7 @@ MAX_WAITING = 1024
 class _Order:
     key: Hashable
     request: Callable[[], RenderRequest]
+    side_px: int | None
 
 
 class ThumbnailTask(RenderTask):
@@ -56,10 +57,13 @@ class ThumbnailTask(RenderTask):
         with self._condition:
             return len(self._orders)
 
-    def ask(self, key: Hashable, request: Callable[[], RenderRequest]) -> None:
-        """Order a picture, or move its order to the front. `request` is called in its turn, on the render thread."""
+    def ask(self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX) -> None:
+        """Order a picture, or move its order to the front. `request` is called in its turn, on the render thread.
+
+        The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
+        """
         with self._condition:
-            self._orders[key] = _Order(key, request)
+            self._orders[key] = _Order(key, request, side_px)
             self._orders.move_to_end(key)
             while len(self._orders) > MAX_WAITING:
                 self._orders.popitem(last=False)
@@ -90,7 +94,7 @@ class ThumbnailTask(RenderTask):
             request = order.request()
             if request.model_id == renderer.facts.model_id:
                 frame = renderer.render(request, abandoned=should_yield)
-                self._tell(ThumbnailMade(order.key, shrink(frame)))
+                self._tell(ThumbnailMade(order.key, shrink(frame, order.side_px or max(frame.width, frame.height))))
         except CancelledError:
             self._put_back(order)
             return False
@@ -105,4 +109,4 @@ class ThumbnailTask(RenderTask):
         """Order again what was taken, unless there is a newer order for it."""
         with self._condition:
             if order.key not in self._orders:
-                self.ask(order.key, order.request)
+                self.ask(order.key, order.request, order.side_px)

@@ -1,0 +1,105 @@
+"""Whole pictures of sessions beside the one on the screen: what one compares it with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from explorer_app.controller.adapting import adapt
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.news import ThumbnailFailed, ThumbnailMade
+from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.resolve import resolve, unobserved
+from explorer_app.session.session import Session
+from gpu_backend import Frame, ModelFacts, RenderRequest
+
+_CAPACITY = 6
+_REST_MS = 300
+"""A picture that is shown for so long is copied: it may be what one compares with next."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholePictureKey:
+    """The key under which the render thread makes a whole picture while nothing else is to do."""
+
+    request: RenderRequest
+
+
+class WholePictures(QObject):
+    """Orders whole pictures of sessions, and keeps a few of them.
+
+    Parameters
+    ----------
+    shown
+        Gives the frame on the screen.
+    """
+
+    changed = Signal()
+    """A picture that was ordered is there."""
+
+    def __init__(
+        self,
+        renders: RenderThread,
+        messages: MessageLog,
+        shown: Callable[[], Frame | None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._messages = messages
+        self._shown = shown
+        self._frames: OrderedDict[RenderRequest, Frame] = OrderedDict()
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
+        self._rest.timeout.connect(self._keep_shown)
+
+    def get(self, session: Session, facts: ModelFacts) -> Frame | None:
+        """Return the whole picture of a session, as the open model shows it; None while it is being made."""
+        request = replace(resolve(adapt(session, facts).session), tap=None)
+        frame = self._frames.get(request)
+        if frame is not None:
+            self._frames.move_to_end(request)
+            return frame
+        self._renders.ask_thumbnail(WholePictureKey(request), lambda: request, side_px=None)
+        return None
+
+    @Slot()
+    def note_shown(self) -> None:
+        """Another frame is on the screen."""
+        self._rest.start()
+
+    def take_made(self, news: ThumbnailMade, key: WholePictureKey) -> None:
+        """A picture that was ordered is there."""
+        self._put(key.request, news.frame)
+        self.changed.emit()
+
+    def take_failed(self, news: ThumbnailFailed) -> None:
+        """A picture that was ordered cannot be made."""
+        self._messages.exception(news.error)
+
+    def clear(self) -> None:
+        """Forget all: another model has other pictures."""
+        self._frames.clear()
+
+    def close(self) -> None:
+        """Copy nothing more."""
+        self._rest.stop()
+
+    @Slot()
+    def _keep_shown(self) -> None:
+        frame = self._shown()
+        if frame is None or frame.is_draft or frame.request.tap is not None:
+            return
+        request = unobserved(frame.request)
+        if request not in self._frames:
+            pixels = frame.pixels.copy()  # the frame's own memory may be a device's
+            pixels.flags.writeable = False
+            self._put(request, replace(frame, pixels=pixels))
+
+    def _put(self, request: RenderRequest, frame: Frame) -> None:
+        self._frames[request] = frame
+        self._frames.move_to_end(request)
+        while len(self._frames) > _CAPACITY:
+            self._frames.popitem(last=False)
