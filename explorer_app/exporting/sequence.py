@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference
-from gpu_backend import PathKind, RenderRequest
+from gpu_backend import PathKind, RecipeBudget, RenderRequest, spend_latent
 
 MAX_FRAMES = 100_000
 """As many as five digits can number."""
@@ -21,6 +22,9 @@ MANIFEST_SUFFIX = ".manifest.json"
 """What the name of a manifest ends in."""
 
 _MAX_NAME = 100
+
+_CUBIC_KEYS = 32
+"""Keyframes that a frame on a cubic path may hold: their weights fade by 3.7 a step, down to 1e-9 on either side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
     Raises
     ------
     ExportError
-        If the name cannot be a file name or the sequence would be too long.
+        If the name cannot be a file name, the sequence would be too long, or a frame would take too much work.
     RequestError
         If the keyframes do not suit the path.
     """
@@ -121,8 +125,35 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
             f"A sequence can have {MAX_FRAMES:,} frames, but this one would have {settings.frame_count:,}; "
             "take fewer frames per step."
         )
+    _check_budget(settings)
     path = KeyframePath(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
     return SequencePlan(settings, path)
+
+
+def _check_budget(settings: SequenceSettings) -> None:
+    """Raise ExportError if a frame would hold more seeds, sources or directions than a picture may.
+
+    A frame holds the recipes of all keyframes whose weight is not negligible. RequestError if a keyframe alone is over.
+    """
+    most = RecipeBudget()
+    spent: list[tuple[int, int, int]] = []
+    for key in settings.keys:
+        budget = RecipeBudget()
+        for recipe, _ in key.blend:
+            spend_latent(recipe.latent, budget)
+        spent.append((most.seeds - budget.seeds, most.sources - budget.sources, most.directions - budget.directions))
+    together = min(len(spent), _CUBIC_KEYS if settings.kind == "w-cubic" else 2)
+    row = spent + spent[: together - 1] if settings.loop else spent
+    for column, (name, limit) in enumerate(
+        (("seeds", most.seeds), ("mix sources", most.sources), ("directions", most.directions))
+    ):
+        sums = list(accumulate((item[column] for item in row), initial=0))
+        for first in range(len(row) - together + 1):
+            if sums[first + together] - sums[first] > limit:
+                raise ExportError(
+                    f"A frame may hold {limit:,} {name}, but those near keyframe {first + 1} would hold more; "
+                    "mix less into the keyframes, or go straight in w from one to the next."
+                )
 
 
 def _check_name(name: str) -> None:

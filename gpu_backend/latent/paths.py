@@ -13,7 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.seeds import z_angle
@@ -67,7 +71,6 @@ class LatentPath:
         self._frames_per_step = frames_per_step
         self._loop = loop
         self._z_dim = z_dim
-        self._curvature = curvature_weights(len(keys), closed=loop) if kind == "w-cubic" else None
         self._recipes = () if kind.startswith("w") else tuple(_recipe_on_seed(key, i) for i, key in enumerate(keys))
 
     def __len__(self) -> int:
@@ -85,9 +88,14 @@ class LatentPath:
     def weights(self, frame: int) -> dict[int, float]:
         """Return how much of each keyframe a frame holds; on a path in z, how far it is between its neighbours."""
         key, fraction = self.place(frame)
-        if self._curvature is not None:
+        if self._kind == "w-cubic":
             return spline_weights(self._curvature, key, fraction)
         return _linear_weights(key, (key + 1) % len(self._keys), fraction)
+
+    @cached_property
+    def _curvature(self) -> NDArray[np.float64]:
+        """Solved when the first frame is asked for: with thousands of keys it takes seconds."""
+        return curvature_weights(len(self._keys), closed=self._loop)
 
     def place(self, frame: int) -> tuple[int, float]:
         """Return the keyframe before a frame, and how far the frame is to the next one, in [0, 1)."""

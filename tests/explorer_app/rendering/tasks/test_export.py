@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
+from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.news import ExportAdvanced, ExportEnded, News
 from explorer_app.rendering.tasks.export import ExportTask
-from gpu_backend import DeviceLostError, RequestError
+from explorer_app.session.session import ModelReference
+from gpu_backend import DeviceLostError, Disk, RequestError
 from tests.helpers.fake_renderer import Engine, FakeRenderer
-from tests.helpers.render_desk import MODEL, Desk, Job, seed_of
+from tests.helpers.render_desk import MODEL, Desk, Job, request, seed_of
 
 
 class Lane:
@@ -142,6 +148,43 @@ def test_ending_all_keeps_every_job_for_another_time(lane: Lane) -> None:
     lane.task.end_all()
     assert [job.stopped for job in jobs] == [[False], [False]]
     assert len(lane.task) == 0
+
+
+class StuckDisk(Disk):
+    """Never finishes a picture before it is let."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+
+    def write(self, path: Path, data: bytes) -> None:
+        if ".png." in path.name:
+            assert self.gate.wait(20)
+        super().write(path, data)
+
+
+def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_not_answer(
+    desk: Desk, tmp_path: Path
+) -> None:
+    disk = StuckDisk()
+    keys = (Keyframe.of(request(1)), Keyframe.of(request(2)))
+    model = ModelReference(model_id=MODEL.facts.model_id)
+    jobs = [
+        SequenceJob(SequenceSettings(keys, tmp_path, name, model, "w-linear", 50, z_dim=8), disk=disk)
+        for name in ("first", "second")
+    ]
+    for job in jobs:
+        desk.thread.export(job)
+        desk.until(lambda job=job: job.delivered == 6)  # two are written, four wait, and there is no more room
+        desk.show(7 + len(desk.frames))
+        if job is jobs[0]:
+            desk.thread.cancel_export(job)
+            desk.until(lambda: desk.of(ExportEnded))
+    desk.thread.close()
+    assert desk.thread.state is Lifecycle.CLOSED
+    assert not disk.gate.is_set()
+    disk.gate.set()
+    assert all(job.join(20) for job in jobs)
+    assert [job.done for job in jobs] == [6, 2], "what was delivered before the cancelling; what was begun at the end"
 
 
 def test_the_preview_renders_every_request_while_the_files_of_an_export_lag_behind(desk: Desk, engine: Engine) -> None:
