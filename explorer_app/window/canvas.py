@@ -35,7 +35,7 @@ from explorer_app.window.transform_frame import TransformFrame
 from explorer_app.window.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from gpu_backend import Frame, ModelFacts
 
-_EDGE_PX = 14
+EDGE_PX = 14
 
 
 class Canvas(QWidget):
@@ -194,7 +194,7 @@ class Canvas(QWidget):
 
     def picture_area(self) -> QRectF:
         """Return where a fitted picture may lie, in the canvas's own coordinates."""
-        edge = theme.px(_EDGE_PX)
+        edge = theme.px(EDGE_PX)
         return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -self.caption.height)
 
     def _stage(self) -> QRectF:

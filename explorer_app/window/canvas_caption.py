@@ -27,6 +27,7 @@ class CanvasCaption:
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
         self._is_shown = True
+        self._margin = 0
         self._tap: Tap | None = None
         self.badge = TapBadge(canvas)
 
@@ -41,12 +42,12 @@ class CanvasCaption:
 
     @property
     def height(self) -> int:
-        """Height in px that the line takes at the bottom of the canvas; 0 while it is not shown."""
-        return theme.px(CAPTION_PX) if self._is_shown else 0
+        """Height in px that the line takes at the bottom of the canvas, or the margin there while it is not shown."""
+        return theme.px(CAPTION_PX) if self._is_shown else self._margin
 
-    def set_shown(self, shown: bool) -> None:
-        """Show the line, or leave its room to what is below the canvas."""
-        self._is_shown = shown
+    def set_shown(self, shown: bool, margin: int = 0) -> None:
+        """Show the line, or leave its room to what is below the canvas, with a margin in px below the picture."""
+        self._is_shown, self._margin = shown, margin
         self.badge.show_tap(self._tap if shown else None)
         self.place()
         self._canvas.update()

@@ -25,7 +25,7 @@ from explorer_app.settings import Settings
 from explorer_app.window import actions, theme
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
-from explorer_app.window.canvas import Canvas
+from explorer_app.window.canvas import EDGE_PX, Canvas
 from explorer_app.window.canvas_state import CanvasState
 from explorer_app.window.commands import Commands
 from explorer_app.window.comparing import Comparing
@@ -231,7 +231,7 @@ class MainWindow(QMainWindow):
         self.device_menu.precision_chosen.connect(controller.choose_precision)
         self.device_menu.again_asked.connect(controller.try_device_again)
         self.status_bar.export_cancel_asked.connect(controller.cancel_export)
-        self.message_strip.filled.connect(lambda filled: self.canvas.caption.set_shown(not filled))
+        self.message_strip.filled.connect(self._show_caption)
         self.message_strip.progress.cancel_requested.connect(controller.cancel_loading)
         self.message_strip.message_shown.connect(self._message_shown)
         self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
@@ -426,6 +426,12 @@ class MainWindow(QMainWindow):
         self.actions_by_key[f"workspace-{name}"].setChecked(True)
         self.performance.set_compact(name != "measure")
 
+    @Slot(bool)
+    def _show_caption(self, is_strip_filled: bool) -> None:
+        """Let the first message have the room of the canvas's caption; the picture alone has none."""
+        margin = 0 if is_strip_filled else theme.px(EDGE_PX)
+        self.canvas.caption.set_shown(not is_strip_filled and not self._is_picture_alone, margin)
+
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or bring back the window as it was."""
         if on == self._is_picture_alone:
@@ -434,6 +440,7 @@ class MainWindow(QMainWindow):
         self.actions_by_key["picture-alone"].setChecked(on)
         self.top_bar.setVisible(not on)
         self.status_bar.setVisible(not on)
+        self._show_caption(not self.message_strip.isHidden())
         edge = 0 if on else theme.GAP
         self._around.setContentsMargins(edge, edge, edge, edge)
         if on:

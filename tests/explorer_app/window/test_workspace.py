@@ -330,6 +330,8 @@ def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Mak
     assert window.top_bar.isHidden()
     assert window.status_bar.isHidden()
     assert window.canvas.size() == window.size()
+    picture = window.canvas.picture_rect()
+    assert picture.top() == window.canvas.height() - picture.bottom(), "no caption below it"
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
     settle(window, 1280, 720)
     assert not window.isFullScreen()
