@@ -262,6 +262,15 @@ class Dock(QDockWidget):
         self.hide()
         self.toggled_by_person.emit()
 
+    @property
+    def key(self) -> str:
+        """Its key in the table of docks."""
+        return self.objectName().removesuffix("-dock")
+
+    def least_width(self) -> int:
+        """Return the width below which the panel would be cut."""
+        return self.panel.minimumSizeHint().width() + 2
+
     def wanted_height(self, width: int) -> int:
         """Return the height at which the panel shows all of itself at a width, header included."""
         has_lines = self.panel.hasHeightForWidth()

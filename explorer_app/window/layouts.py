@@ -38,6 +38,9 @@ _BETWEEN = 24
 
 _HISTORY = 112
 
+_LEFT = 304
+"""The least width of the left column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -76,12 +79,17 @@ class Layout:
         return (key for column in self.columns for group in column.groups for key in group)
 
 
-def first_layout(workspace: WorkspaceName, width: float, height: float) -> Layout:
-    """Return where the docks of a workspace are at first, in so much room."""
-    return Layout(_measure(width, height) if workspace == "measure" else _explore(width, height))
+def first_layout(workspace: WorkspaceName, width: float, height: float, least_left: float = _LEFT) -> Layout:
+    """Return where the docks of a workspace are at first, in so much room.
+
+    `least_left` is the width that the panels at the left need, which a wide font makes larger.
+    """
+    if workspace == "measure":
+        return Layout(_measure(width, height))
+    return Layout(_explore(width, height, max(_LEFT, round(least_left))))
 
 
-def _explore(width: float, height: float) -> tuple[Column, ...]:
+def _explore(width: float, height: float, least_left: int) -> tuple[Column, ...]:
     history = Column("bottom", (("history",),), _HISTORY)
     is_low = height < _LOW
     if width < _TWO_COLUMNS:
@@ -90,9 +98,9 @@ def _explore(width: float, height: float) -> tuple[Column, ...]:
             if is_low
             else (("latent",), ("sliders", "mix", "performance"))
         )
-        return Column("left", groups, 304, "sliders" if not is_low else "latent"), history
+        return Column("left", groups, least_left, "sliders" if not is_low else "latent"), history
     both = width / 2 - _BETWEEN
-    left = round(min(344, max(304, 0.445 * both)))
+    left = round(max(least_left, min(344, 0.445 * both)))
     right = round(min(428, both - left))
     if is_low:
         return (

@@ -165,7 +165,8 @@ class Workspace(QMainWindow):
 
     def _first(self) -> Layout:
         factor = fonts.factor()
-        return first_layout(self._name, self.width() / factor, self.height() / factor)
+        left = max((dock.least_width() for dock in self.docks if HOMES[dock.key] == "left"), default=0)
+        return first_layout(self._name, self.width() / factor, self.height() / factor, left / factor)
 
     # -- all panels -------------------------------------------------------------------------------------------------
 
@@ -340,9 +341,12 @@ class Workspace(QMainWindow):
 
     @Slot()
     def _docks_moved(self) -> None:
-        """Let docks that share a place leave their title to the tab."""
+        """Let docks that share a place leave their title to the tab, and see to it that the tabs are there."""
         for dock in self.docks:
             dock.set_shares_place(not dock.isFloating() and bool(self.tabifiedDockWidgets(dock)))
+        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            if bar.count() > 1 and bar.isHidden():
+                bar.show()  # Qt forgets it where the layout changes again before the first one was applied
 
     def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
         """Name the tabs of docks that share a place, which Qt makes when it needs them."""

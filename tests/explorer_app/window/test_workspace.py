@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QTabBar, QWidget
+from pytestqt.qtbot import QtBot
 
+from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window import theme
 from explorer_app.window.main_window import MainWindow
@@ -353,3 +356,27 @@ def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
 def test_the_view_menu_and_the_docks_have_the_same_names(window: MainWindow) -> None:
     for item in window.workspace.docks:
         assert item.toggleViewAction().text() == item.windowTitle() == item.header.title.text()
+
+
+def test_tabs_are_there_from_the_first_moment_on(
+    qtbot: QtBot, settings: Settings, messages: MessageLog, controller: FakeController
+) -> None:
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    window.show_restored()
+    controller.show_devices(replace(controller.devices, problem="The GPU is gone."))  # before the first layout is done
+    settle(window, 900, 600)
+    window.workspace.reset()
+    controller.show_devices(replace(controller.devices, problem=""))
+    QApplication.processEvents()
+    bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.count() > 1]
+    assert [bar.isVisible() for bar in bars] == [True]
+    window.close()
+
+
+@pytest.mark.usefixtures("each_font")
+def test_no_panel_at_the_left_is_cut_at_its_side(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    for key in ("latent", "sliders", "mix"):
+        assert window.docks[key].width() >= window.docks[key].least_width(), key
