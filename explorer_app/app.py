@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from explorer_app.rendering.model_loader import ReadModel
     from gpu_backend import Frame, Model
 
-_DOCUMENTS = (".png", ".loom", ".manifest.json")
+_DOCUMENTS = (".png", ".loom", ".npz", ".npy", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 """Of Qt; a dialog there would wait for good."""

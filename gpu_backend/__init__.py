@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         MAX_ITEMS as MAX_ITEMS,
         MAX_KEPT as MAX_KEPT,
         MAX_STEPS as MAX_STEPS,
+        MAX_STORED_NBYTES as MAX_STORED_NBYTES,
         MAX_TEXT as MAX_TEXT,
         PICTURE_LIMITS as PICTURE_LIMITS,
         SESSION_LIMITS as SESSION_LIMITS,
@@ -89,6 +90,12 @@ if TYPE_CHECKING:
         write_directions as write_directions,
         write_safetensors as write_safetensors,
     )
+    from gpu_backend.model.latent_file import (
+        LATENT_SUFFIXES as LATENT_SUFFIXES,
+        read_latent as read_latent,
+        stored_latent as stored_latent,
+        write_latent as write_latent,
+    )
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
     from gpu_backend.plain_text import (
         printable as printable,
@@ -106,6 +113,7 @@ if TYPE_CHECKING:
         Point as Point,
         Recipe as Recipe,
         RowRange as RowRange,
+        StoredLatent as StoredLatent,
         Tap as Tap,
         Transform as Transform,
         Truncation as Truncation,
@@ -127,6 +135,9 @@ if TYPE_CHECKING:
         request_from_json as request_from_json,
         request_to_json as request_to_json,
         spend_latent as spend_latent,
+        stored_from_json as stored_from_json,
+        stored_in as stored_in,
+        stored_to_json as stored_to_json,
         tap_from_json as tap_from_json,
         tap_to_json as tap_to_json,
     )
@@ -186,6 +197,7 @@ _HOMES = {
         "MAX_ITEMS",
         "MAX_KEPT",
         "MAX_STEPS",
+        "MAX_STORED_NBYTES",
         "MAX_TEXT",
         "PICTURE_LIMITS",
         "SESSION_LIMITS",
@@ -209,6 +221,7 @@ _HOMES = {
         "write_directions",
         "write_safetensors",
     ),
+    "model.latent_file": ("LATENT_SUFFIXES", "read_latent", "stored_latent", "write_latent"),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),
@@ -222,6 +235,7 @@ _HOMES = {
         "Point",
         "Recipe",
         "RowRange",
+        "StoredLatent",
         "Tap",
         "Transform",
         "Truncation",
@@ -243,6 +257,9 @@ _HOMES = {
         "request_from_json",
         "request_to_json",
         "spend_latent",
+        "stored_from_json",
+        "stored_in",
+        "stored_to_json",
         "tap_from_json",
         "tap_to_json",
     ),

@@ -162,6 +162,8 @@ class Frame:
         True when the picture left the network early, at a lower resolution than the model's.
     tap
         What is known of the layer that is shown; None for a picture.
+    ws
+        Rows of w that the picture was made of, (num_ws, w_dim) float32; None where a frame was not rendered.
     """
 
     request: RenderRequest
@@ -171,6 +173,7 @@ class Frame:
     has_alpha: bool = False
     warnings: tuple[str, ...] = field(default=())
     tap: TappedLayer | None = None
+    ws: NDArray[np.float32] | None = field(default=None, compare=False)
 
     @property
     def width(self) -> int:

@@ -34,6 +34,12 @@ MAX_RECIPE_SOURCES = 4096
 MAX_RECIPE_DIRECTIONS = 8192
 """Directions of one picture, on all levels."""
 
+MAX_STORED_ROWS, MAX_STORED_DIM = 128, 8192
+"""Largest stored latent: rows of w, and numbers in a row."""
+
+MAX_STORED_NBYTES = 64 << 20
+"""Stored latents of one file, in all."""
+
 MAX_KEPT = 10_000
 """Kept sessions in one file."""
 

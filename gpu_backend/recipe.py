@@ -1,7 +1,8 @@
 """Recipes: how a latent is made, as frozen data.
 
-A recipe names seeds, weights, amounts and strengths, never arrays, so that it is small, hashable and can be written
-into a session file, a PNG or a manifest, and gives the same picture on another machine.
+A recipe names seeds, weights, amounts and strengths, so that it is small, hashable and can be written into a session
+file, a PNG or a manifest, and gives the same picture on another machine. Rows that no seed gives are a `StoredLatent`,
+which files hold once and name by its content.
 
 The rows that a recipe stands for (`gpu_backend.latent.rows` computes them, in NumPy)::
 
@@ -15,10 +16,15 @@ where w_avg is the average of the latent's own classes if the network has one of
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
+
+from gpu_backend.errors import RequestError
+from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_ROWS
 
 Space = Literal["w", "z"]
 NoiseMode = Literal["none", "const", "random"]
@@ -41,6 +47,42 @@ class Point:
 
     seeds: tuple[tuple[int, float], ...] = ((0, 1.0),)
     space: Space = "w"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLatent:
+    """Rows of w that no seed gives: projected from a photograph, imported, or kept as they were.
+
+    It stands where a `Point` does. Truncation leaves it as it is: its rows are what they should be.
+
+    Attributes
+    ----------
+    rows
+        float32, little-endian, (num_ws, w_dim) in C order. `num_ws` 1 stands for the same row everywhere.
+    """
+
+    rows: bytes = field(repr=False)
+    num_ws: int
+    w_dim: int
+
+    def __post_init__(self) -> None:
+        """Check that the bytes have the shape. Raises RequestError."""
+        is_shape = 0 < self.num_ws <= MAX_STORED_ROWS and 0 < self.w_dim <= MAX_STORED_DIM
+        if not is_shape or len(self.rows) != 4 * self.num_ws * self.w_dim:
+            raise RequestError(
+                f"A stored latent has up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers, but one has "
+                f"{self.num_ws} of {self.w_dim} in {len(self.rows)} bytes."
+            )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of shape and rows: its name in files."""
+        return _digest(self)
+
+
+@lru_cache(maxsize=1024)
+def _digest(latent: StoredLatent) -> str:
+    return hashlib.sha256(f"{latent.num_ws},{latent.w_dim}:".encode() + latent.rows).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +124,7 @@ class Latent:
     class 0 where a network looks classes up.
     """
 
-    point: Point = Point()
+    point: Point | StoredLatent = Point()
     classes: tuple[tuple[int, float], ...] = ()
     mix: tuple[MixSource, ...] = ()
     directions: tuple[DirectionAmount, ...] = ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from gpu_backend.errors import RequestError
-from gpu_backend.limits import MAX_ITEMS, RecipeBudget
+from gpu_backend.limits import MAX_ITEMS, MAX_STORED_DIM, MAX_STORED_ROWS, RecipeBudget
 from gpu_backend.recipe import (
     SEED_COUNT,
     DirectionAmount,
@@ -20,9 +21,13 @@ from gpu_backend.recipe import (
     Recipe,
     RowRange,
     Space,
+    StoredLatent,
     Tap,
     Truncation,
 )
+
+StoredLatents = Mapping[str, StoredLatent]
+"""Stored latents by digest."""
 
 _MAX_BITS = 1000
 """Whole numbers longer than this are no float, and too long to write out."""
@@ -86,8 +91,8 @@ def request_to_json(request: RenderRequest) -> dict[str, Any]:
     return data
 
 
-def request_from_json(data: object) -> RenderRequest:
-    """Read what `request_to_json` wrote.
+def request_from_json(data: object, stored: StoredLatents | None = None) -> RenderRequest:
+    """Read what `request_to_json` wrote; `stored` has the stored latents of the same file, by digest.
 
     Raises
     ------
@@ -100,7 +105,7 @@ def request_from_json(data: object) -> RenderRequest:
         raise RequestError(f"The request's model must be a text, but is {_kind(model_id)}.")
     budget = RecipeBudget()
     blend = tuple(
-        (recipe_from_json(recipe, budget), _number(weight, "blend weight"))
+        (recipe_from_json(recipe, budget, stored), _number(weight, "blend weight"))
         for recipe, weight in _pairs(fields.get("blend"), "blend")
     )
     if not blend:
@@ -130,12 +135,12 @@ def recipe_to_json(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def recipe_from_json(data: object, budget: RecipeBudget | None = None) -> Recipe:
+def recipe_from_json(data: object, budget: RecipeBudget | None = None, stored: StoredLatents | None = None) -> Recipe:
     """Read what `recipe_to_json` wrote; recipes of one picture share a budget. Raises RequestError."""
     fields = _mapping(data, "recipe")
     cutoff = fields.get("cutoff")
     return Recipe(
-        latent=latent_from_json(fields.get("latent", {}), budget),
+        latent=latent_from_json(fields.get("latent", {}), budget, 0, stored),
         truncation=Truncation(
             psi=_number(fields.get("psi", 1.0), "psi"),
             cutoff=None if cutoff is None else _integer(cutoff, "cutoff", 0, MAX_ITEMS),
@@ -144,10 +149,17 @@ def recipe_from_json(data: object, budget: RecipeBudget | None = None) -> Recipe
 
 
 def latent_to_json(latent: Latent) -> dict[str, Any]:
-    """Return a latent as JSON-able data; empty parts are left out."""
-    data: dict[str, Any] = {"seeds": [list(pair) for pair in latent.point.seeds]}
-    if latent.point.space != "w":
-        data["space"] = latent.point.space
+    """Return a latent as JSON-able data; empty parts are left out.
+
+    A stored latent is named by its digest; `stored_to_json` writes its rows.
+    """
+    data: dict[str, Any]
+    if isinstance(latent.point, StoredLatent):
+        data = {"stored": latent.point.digest}
+    else:
+        data = {"seeds": [list(pair) for pair in latent.point.seeds]}
+        if latent.point.space != "w":
+            data["space"] = latent.point.space
     if latent.classes:
         data["classes"] = [list(pair) for pair in latent.classes]
     if latent.mix:
@@ -157,7 +169,9 @@ def latent_to_json(latent: Latent) -> dict[str, Any]:
     return data
 
 
-def latent_from_json(data: object, budget: RecipeBudget | None = None, depth: int = 0) -> Latent:
+def latent_from_json(
+    data: object, budget: RecipeBudget | None = None, depth: int = 0, stored: StoredLatents | None = None
+) -> Latent:
     """Read what `latent_to_json` wrote.
 
     Parameters
@@ -166,6 +180,8 @@ def latent_from_json(data: object, budget: RecipeBudget | None = None, depth: in
         What the picture that the latent is part of may still hold; None for that of one picture.
     depth
         How many mix sources the latent lies in.
+    stored
+        The stored latents of the same file, by digest.
 
     Raises
     ------
@@ -174,33 +190,86 @@ def latent_from_json(data: object, budget: RecipeBudget | None = None, depth: in
     """
     budget = budget or RecipeBudget()
     fields = _mapping(data, "latent")
-    space = fields.get("space", "w")
-    if space not in get_args(Space):
-        raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
-    seeds = _pairs(fields.get("seeds", [[0, 1.0]]), "seeds")
+    seeds = _pairs(fields.get("seeds", [[0, 1.0]]), "seeds") if "stored" not in fields else []
     mix = _pairs(fields.get("mix", []), "mix")
     directions = _list(fields.get("directions", []), "directions")
     budget.spend(seeds=len(seeds), sources=len(mix), directions=len(directions), depth=depth)
     return Latent(
-        point=Point(
-            seeds=tuple(
-                (_integer(seed, "seed", 0, SEED_COUNT - 1), _number(weight, "seed weight")) for seed, weight in seeds
-            ),
-            space=space,
-        ),
+        point=_stored_point(fields["stored"], stored)
+        if "stored" in fields
+        else _point(seeds, fields.get("space", "w")),
         classes=tuple(
             (_integer(index, "class", 0, 1 << 20), _number(weight, "class weight"))
             for index, weight in _pairs(fields.get("classes", []), "classes")
         ),
         mix=tuple(
             MixSource(
-                latent=latent_from_json(source, budget, depth + 1),
+                latent=latent_from_json(source, budget, depth + 1, stored),
                 strengths=tuple(_number(item, "strength") for item in _list(strengths, "strengths")),
             )
             for source, strengths in mix
         ),
         directions=tuple(_direction(item) for item in directions),
     )
+
+
+def _point(seeds: Sequence[tuple[Any, Any]], space: Any) -> Point:
+    if space not in get_args(Space):
+        raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
+    return Point(
+        tuple((_integer(seed, "seed", 0, SEED_COUNT - 1), _number(weight, "seed weight")) for seed, weight in seeds),
+        space,
+    )
+
+
+def _stored_point(digest: object, stored: StoredLatents | None) -> StoredLatent:
+    latent = stored.get(digest) if stored is not None and isinstance(digest, str) else None
+    if latent is None:
+        raise RequestError(f"The rows of a stored latent must be in the same file, but {_kind(digest)} is not there.")
+    return latent
+
+
+def stored_in(latents: Iterable[Latent]) -> StoredLatents:
+    """Return every stored latent that latents and their mix sources use, by digest."""
+    found: dict[str, StoredLatent] = {}
+    for latent in latents:
+        if isinstance(latent.point, StoredLatent):
+            found[latent.point.digest] = latent.point
+        found.update(stored_in(source.latent for source in latent.mix))
+    return found
+
+
+def stored_to_json(stored: StoredLatents) -> dict[str, Any]:
+    """Return stored latents as JSON-able data: digest -> [rows, numbers in a row, base64 of the bytes]."""
+    return {
+        digest: [latent.num_ws, latent.w_dim, base64.b64encode(latent.rows).decode("ascii")]
+        for digest, latent in stored.items()
+    }
+
+
+def stored_from_json(data: object) -> StoredLatents:
+    """Read what `stored_to_json` wrote.
+
+    Raises
+    ------
+    RequestError
+        If a shape is out of range, or bytes are damaged: they must have the digest that names them.
+    """
+    found: dict[str, StoredLatent] = {}
+    for digest, value in _mapping(data, "stored latents").items():
+        items = _list(value, "stored latent")
+        if len(items) != 3 or not isinstance(items[2], str):
+            raise RequestError("A stored latent must be [rows, numbers in a row, base64], but is something else.")
+        try:
+            rows = base64.b64decode(items[2], validate=True)
+        except ValueError as error:
+            raise RequestError("A stored latent is damaged: its rows are not base64.", str(error)) from error
+        num_ws = _integer(items[0], "number of rows", 1, MAX_STORED_ROWS)
+        latent = StoredLatent(rows, num_ws, _integer(items[1], "length of a row", 1, MAX_STORED_DIM))
+        if latent.digest != digest:
+            raise RequestError("A stored latent is damaged: its rows have another SHA-256 than its name says.")
+        found[digest] = latent
+    return found
 
 
 def spend_blend(blend: Sequence[tuple[Recipe, float]], budget: RecipeBudget) -> None:
@@ -211,7 +280,8 @@ def spend_blend(blend: Sequence[tuple[Recipe, float]], budget: RecipeBudget) -> 
 
 def spend_latent(latent: Latent, budget: RecipeBudget, depth: int = 0) -> None:
     """Pay for a latent that lies in `depth` mix sources. Raises RequestError if the budget does not suffice."""
-    budget.spend(seeds=len(latent.point.seeds), sources=len(latent.mix), directions=len(latent.directions), depth=depth)
+    seeds = 0 if isinstance(latent.point, StoredLatent) else len(latent.point.seeds)
+    budget.spend(seeds=seeds, sources=len(latent.mix), directions=len(latent.directions), depth=depth)
     for source in latent.mix:
         spend_latent(source.latent, budget, depth + 1)
 

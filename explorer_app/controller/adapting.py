@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from explorer_app.session.parameters import fixed_parameters
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider, Source
-from gpu_backend import Latent, ModelFacts, Recipe, RowRange, Truncation
+from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,14 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
     fitted = replace(
         session,
         model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
-        held=tuple((_fit_recipe(recipe, facts), weight) for recipe, weight in session.held),
+        held=tuple(
+            (_fit_recipe(recipe, facts), weight) for recipe, weight in session.held if _takes(recipe.latent, facts)
+        ),
         classes=_fit_classes(session.classes, facts, is_other),
         truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
         sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
-        mix=tuple(_fit_source(source, facts) for source in session.mix),
+        mix=tuple(_fit_source(source, facts) for source in session.mix if _takes(source.latent, facts)),
     )
     for row in fixed_parameters():
         if row.path != "classes":  # fitted above: what no class means depends on the model before
@@ -50,7 +52,11 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("the class was reset", was_something and fitted.classes != session.classes),
         ("the cutoff was lowered", is_lowered),
         (_usual_words(facts), was_something and not is_lowered and fitted.truncation != session.truncation),
-        ("mix strengths were fitted to its rows", fitted.mix != session.mix),
+        (
+            "stored latents of another shape were taken away",
+            (len(fitted.mix), len(fitted.held)) != (len(session.mix), len(session.held)),
+        ),
+        ("mix strengths were fitted to its rows", _strengths(fitted) != _strengths(session)),
         ("directions it does not have were taken away", len(fitted.sliders) != len(session.sliders)),
         ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
         ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
@@ -114,6 +120,18 @@ def _fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
     if rows.last is None or rows.last < facts.num_ws:
         return rows
     return RowRange(rows.first, facts.num_ws - 1)
+
+
+def _takes(latent: Latent, facts: ModelFacts) -> bool:
+    """Return whether a model has the rows of every stored latent in a latent."""
+    point = latent.point
+    if isinstance(point, StoredLatent) and (point.w_dim != facts.w_dim or point.num_ws not in (1, facts.num_ws)):
+        return False
+    return all(_takes(source.latent, facts) for source in latent.mix)
+
+
+def _strengths(session: Session) -> list[tuple[float, ...]]:
+    return [source.strengths for source in session.mix]
 
 
 def _ranges(session: Session) -> dict[str, RowRange]:

@@ -37,6 +37,7 @@ from gpu_backend import (
     MAX_KEPT,
     MAX_TEXT,
     SEED_COUNT,
+    Latent,
     ModelFacts,
     RecipeBudget,
     RenderRequest,
@@ -222,7 +223,10 @@ class Controller(FileControl):
         if self.facts is None:
             return
         count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
-        source = Source(kept_latent(self.session), (0.0,) * self.facts.num_ws, f"current {count}")
+        # What lies between several recipes is no recipe: its rows are kept.
+        stored = self.shown_latent if len(self.session.held) > 1 else None
+        latent = kept_latent(self.session) if stored is None else Latent(stored)
+        source = Source(latent, (0.0,) * self.facts.num_ws, f"current {count}")
         try:
             budget = RecipeBudget()
             for item in (*self.session.mix, source):
@@ -468,5 +472,5 @@ class Controller(FileControl):
         self._editor.finish()
         self._editor.add_steps(restoring.steps)
         self._editor.set_transient(fitted.session)
-        self._editor.commit("Restore")
+        self._editor.commit(restoring.label)
         self._show()

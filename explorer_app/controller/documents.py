@@ -19,7 +19,9 @@ from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.messages import MessageLog
+from explorer_app.session.edits import HoldLatent
 from explorer_app.session.storage import SessionFile, load_session_file, save_session
+from gpu_backend import Latent, StoredLatent, read_latent
 
 
 class Documents:
@@ -75,6 +77,26 @@ class Documents:
             self._restore(Restoring(file.session, file.session.model, f"The session {path.name}", path.parent, steps))
 
         self._read(lambda: load_session_file(path), take)
+
+    def import_latent(self, path: Path) -> None:
+        """Show w rows of a file in place of the seed plane's point."""
+
+        def take(stored: StoredLatent) -> None:
+            facts = self._models.facts
+            if facts is not None and (stored.w_dim != facts.w_dim or stored.num_ws not in (1, facts.num_ws)):
+                self._messages.error(
+                    f"{path.name} has {stored.num_ws} rows of {stored.w_dim} numbers, but {facts.name} takes "
+                    f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
+                )
+                return
+            session = HoldLatent(Latent(stored)).apply(self._editor.session)
+            restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
+            if facts is None or self._models.loading is not None:
+                self._waiting = restoring
+            else:
+                self._apply(restoring)
+
+        self._read(lambda: read_latent(path), take)
 
     def save_session(self, path: Path) -> None:
         """Write the session, its history and what was kept."""

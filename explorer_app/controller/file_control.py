@@ -10,6 +10,7 @@ from explorer_app.controller.documents import Documents
 from explorer_app.controller.engine_control import EngineControl
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings
 from explorer_app.session.resolve import resolve
+from gpu_backend import write_latent
 
 
 class FileControl(EngineControl):
@@ -45,6 +46,8 @@ class FileControl(EngineControl):
             self.resume_export(path)
         elif path.suffix.lower() == ".png":
             self.open_picture(path)
+        elif path.suffix.lower() in (".npz", ".npy"):
+            self.import_latent(path)
         elif path.suffix.lower() == ".loom":
             self.open_session(path)
         else:
@@ -78,6 +81,21 @@ class FileControl(EngineControl):
     def resume_export(self, manifest: Path | str) -> None:
         """Go on with the sequence that a manifest describes; opens its model as `open_picture` does."""
         self._documents.resume_export(Path(manifest))
+
+    def import_latent(self, path: Path | str) -> None:
+        """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
+        self._documents.import_latent(Path(path))
+
+    def export_latent(self, path: Path | str) -> None:
+        """Write the w rows of the picture to a .npz, .npy or .pt file in the background; a message says it is there."""
+        path = Path(path)
+        stored = self.shown_latent
+        if stored is None:
+            self._messages.warning("The latent can be exported once its picture is there; wait a moment.")
+            return
+        self._worker.submit(
+            lambda: write_latent(path, stored), done=f"Saved {path.name}.", failed=f"{path.name} could not be saved"
+        )
 
     @Slot()
     def cancel_export(self) -> None:

@@ -23,6 +23,8 @@ class Restoring:
         The folder of its file, where its model may be too.
     steps
         (session, label) pairs of the history that led to it.
+    label
+        What undo calls the step.
     """
 
     session: Session
@@ -30,6 +32,7 @@ class Restoring:
     what: str
     beside: Path | None = None
     steps: LabelledSessions = ()
+    label: str = "Restore"
 
 
 def picture_session(document: PictureDocument) -> Session:

@@ -38,7 +38,7 @@ from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
-from gpu_backend import Frame, ModelFacts
+from gpu_backend import Frame, ModelFacts, StoredLatent, stored_latent
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -167,6 +167,14 @@ class ControllerState(QObject):
     def stored_picture(self) -> QImage | None:
         """The picture of the last start, or of a first session, to show until the first frame; None afterwards."""
         return self._stored_picture
+
+    @property
+    def shown_latent(self) -> StoredLatent | None:
+        """The w rows of the session as it is now; None before its picture is there."""
+        frame = self.frame
+        if frame is None or frame.ws is None or frame.request.blend != resolve(self.effective).blend:
+            return None
+        return stored_latent(frame.ws)
 
     @property
     def facts(self) -> ModelFacts | None:

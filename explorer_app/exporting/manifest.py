@@ -22,12 +22,16 @@ from gpu_backend import (
     LimitError,
     LoomError,
     PathKind,
+    StoredLatent,
     check_json_size,
     noise_to_json,
     parse_json,
     read_regular_file,
     recipe_to_json,
     request_from_json,
+    stored_from_json,
+    stored_in,
+    stored_to_json,
 )
 
 FORMAT = "latent-loom-sequence"
@@ -84,6 +88,9 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
     lines.append(f'"keys": [\n{keys}\n]')
+    stored = stored_in(recipe.latent for key in settings.keys for recipe, _ in key.blend)
+    if stored:
+        lines.append(f'"latents": {json.dumps(stored_to_json(stored))}')
     data = ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
     try:
         check_json_size(data, MANIFEST_LIMITS, _WHAT)
@@ -162,7 +169,8 @@ def _key_to_json(key: Keyframe) -> dict[str, Any]:
 def _settings(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
     model = fields.get("model")
     model = model if isinstance(model, Mapping) else {}
-    keys = [_key(item) for item in _keys(fields)]
+    stored = stored_from_json(fields.get("latents", {}))
+    keys = [_key(item, stored) for item in _keys(fields)]
     return _made(fields, keys, model.get("name"), model.get("sha256"), path)
 
 
@@ -172,7 +180,7 @@ def _settings_1(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
     if not isinstance(plan, Mapping):
         raise ExportError("its plan should be a set of named fields.")
     common = {name: plan[name] for name in ("noise", "transform") if name in plan}
-    keys = [_key({"blend": blend, **common}) for blend in _keys(plan)]
+    keys = [_key({"blend": blend, **common}, {}) for blend in _keys(plan)]
     name = model.get("name") if isinstance(model, Mapping) else ""
     return _made(plan, keys, name, plan.get("sha256"), path)
 
@@ -206,12 +214,12 @@ def _keys(fields: Mapping[str, Any]) -> list[Any]:
     return keys
 
 
-def _key(item: object) -> Keyframe:
+def _key(item: object, stored: Mapping[str, StoredLatent]) -> Keyframe:
     """Read a keyframe, which has fields of a request."""
     if not isinstance(item, Mapping):
         raise ExportError("a keyframe should be a set of named fields.")
     fields = {name: item[name] for name in ("blend", "noise", "transform") if name in item}
-    return Keyframe.of(request_from_json({**fields, "model": ""}))
+    return Keyframe.of(request_from_json({**fields, "model": ""}, stored))
 
 
 def _whole(fields: Mapping[str, Any], name: str, most: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from explorer_app.exporting.errors import PictureError
 from explorer_app.session.session import ModelReference, Session
-from explorer_app.session.storage import session_from_json, session_to_json
+from explorer_app.session.session_json import session_from_json, session_to_json, stored_of
 from gpu_backend import (
     PICTURE_LIMITS,
     LimitError,
@@ -19,6 +19,9 @@ from gpu_backend import (
     parse_json,
     request_from_json,
     request_to_json,
+    stored_from_json,
+    stored_in,
+    stored_to_json,
 )
 
 FORMAT = "latent-loom-picture"
@@ -61,6 +64,11 @@ def document_to_text(document: PictureDocument) -> str:
     if document.session is not None:
         data["session"] = session_to_json(document.session)
     data["request"] = request_to_json(document.request)
+    stored = stored_in(recipe.latent for recipe, _ in document.request.blend)
+    if document.session is not None:
+        stored = {**stored, **stored_of((document.session,))}
+    if stored:
+        data["latents"] = stored_to_json(stored)
     data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     try:
@@ -100,10 +108,11 @@ def document_from_text(text: str) -> PictureDocument:
     name = model.get("name") if isinstance(model, Mapping) else ""
     session = data.get("session")
     try:
+        stored = stored_from_json(data.get("latents", {}))
         return PictureDocument(
-            request=request_from_json(data.get("request")),
+            request=request_from_json(data.get("request"), stored),
             model_name=name if isinstance(name, str) else "",
-            session=None if session is None else session_from_json(session),
+            session=None if session is None else session_from_json(session, stored),
         )
     except LoomError as error:
         raise PictureError(f"This picture's recipe is damaged: {error.sentence}", details=error.details) from error

@@ -27,6 +27,7 @@ _ZOOM_STEP = 1.25
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
 MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
+LATENT_FILES = "Latents (*.npz *.npy *.pt)"
 PICTURE_FILES = "Pictures (*.png)"
 TRACE_FILES = "Chrome traces (*.json)"
 
@@ -61,6 +62,15 @@ class Commands(QObject):
     def save_session(self) -> None:
         """Choose where the session goes."""
         self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._controller.save_session)
+
+    def import_latent(self) -> None:
+        """Choose a file of w rows to show."""
+        self._choose_file("latent", "Import latent", LATENT_FILES, self._controller.import_latent)
+
+    def export_latent(self) -> None:
+        """Choose where the picture's w rows go."""
+        name = f"{picture_name(self._controller.session)}.npz"
+        self._choose_target("latent", "Export latent", LATENT_FILES, name, self._controller.export_latent)
 
     def open_picture(self) -> None:
         """Choose a picture to restore from."""

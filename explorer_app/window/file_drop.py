@@ -22,6 +22,8 @@ def drop_text(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix == ".png":
         return f"Drop to restore what {path.name} remembers"
+    if suffix in (".npz", ".npy"):
+        return f"Drop to show the latent {path.name}"
     if suffix == ".loom":
         return f"Drop to open the session {path.name}"
     if path.name.endswith(MANIFEST_SUFFIX):

@@ -22,12 +22,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange
+from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
 
 _NEGLIGIBLE = 1e-8
 """A point whose weight is below this in all rows changes no bit of w, which is rounded to 24 bits."""
 
-_Term = tuple[Point, tuple[tuple[int, float], ...]]
+_Term = tuple[Point | StoredLatent, tuple[tuple[int, float], ...]]
 """A point and its classes."""
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -159,7 +159,8 @@ def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
     """Return the only recipe of a keyframe that stands on one whole seed."""
     recipe, weight = blend[0]
     point = recipe.latent.point
-    if len(blend) != 1 or weight != 1.0 or len(point.seeds) != 1 or point.seeds[0][1] != 1.0:
+    is_seed = isinstance(point, Point) and len(point.seeds) == 1 and point.seeds[0][1] == 1.0
+    if len(blend) != 1 or weight != 1.0 or not is_seed:
         raise RequestError(
             f"A path in z needs keyframes that stand on whole seeds, but keyframe {index + 1} lies between seeds; "
             "choose a path in w or snap it to a seed."
@@ -167,8 +168,14 @@ def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
     return recipe
 
 
+def _seed_of(recipe: Recipe) -> int:
+    """Return the seed that a recipe of `_recipe_on_seed` stands on."""
+    assert isinstance(recipe.latent.point, Point)
+    return recipe.latent.point.seeds[0][0]
+
+
 def _between(first: Recipe, second: Recipe, fraction: float, on_arc: bool, z_dim: int) -> _Blend:
-    first_seed, second_seed = first.latent.point.seeds[0][0], second.latent.point.seeds[0][0]
+    first_seed, second_seed = _seed_of(first), _seed_of(second)
     if fraction == 0.0 or first == second:
         return ((first, 1.0),)
     if first_seed == second_seed:

@@ -19,7 +19,7 @@ from gpu_backend.latent.directions import Directions, add_direction
 from gpu_backend.latent.mixing import mix_rows
 from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
 from gpu_backend.limits import MAX_MIX_DEPTH, MAX_RECIPE_SEEDS
-from gpu_backend.recipe import Latent, Recipe, Truncation
+from gpu_backend.recipe import Latent, Point, Recipe, StoredLatent, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
@@ -121,14 +121,17 @@ def _latent_rows(
     latent: Latent, truncation: Truncation, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
 ) -> NDArray[np.float64]:
     """Return (num_ws, w_dim), or (1, w_dim) while all rows are the same."""
-    base = np.zeros(space.w_dim, dtype=np.float64)
-    for anchor, weight in _weighted_anchors(latent):
-        base += weight * mapped[anchor]
-    rows = _truncated(base[None], latent.classes, truncation, space)
+    if isinstance(latent.point, StoredLatent):
+        rows = _stored_rows(latent.point, space)
+    else:
+        base = np.zeros(space.w_dim, dtype=np.float64)
+        for anchor, weight in _weighted_anchors(latent, latent.point):
+            base += weight * mapped[anchor]
+        rows = _truncated(base[None], latent.classes, truncation, space)
     if not latent.mix and not latent.directions:
         return rows
     if rows.shape[0] < space.num_ws:
-        rows, row = np.empty((space.num_ws, base.shape[0])), rows
+        rows, row = np.empty((space.num_ws, space.w_dim)), rows
         rows[...] = row
     for source in latent.mix:
         mix_rows(rows, _latent_rows(source.latent, truncation, space, mapped), source.strengths)
@@ -160,21 +163,33 @@ def _truncated(
 def _anchors(latent: Latent, depth: int) -> Iterator[Anchor]:
     if depth > MAX_MIX_DEPTH:
         raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these are nested deeper.")
-    for anchor, _ in _weighted_anchors(latent):
-        yield anchor
+    if not isinstance(latent.point, StoredLatent):
+        for anchor, _ in _weighted_anchors(latent, latent.point):
+            yield anchor
     for source in latent.mix:
         yield from _anchors(source.latent, depth + 1)
 
 
-def _weighted_anchors(latent: Latent) -> tuple[tuple[Anchor, float], ...]:
+def _stored_rows(stored: StoredLatent, space: LatentSpace) -> NDArray[np.float64]:
+    """Return a stored latent's rows as a new array, (num_ws, w_dim) or (1, w_dim). Raises RequestError."""
+    if stored.w_dim != space.w_dim or stored.num_ws not in (1, space.num_ws):
+        raise RequestError(
+            f"This model's w has {space.num_ws} rows of {space.w_dim} numbers, but the stored latent has "
+            f"{stored.num_ws} of {stored.w_dim}; it belongs to another model."
+        )
+    rows = np.frombuffer(stored.rows, dtype="<f4").astype(np.float64)
+    return rows.reshape(stored.num_ws, stored.w_dim)
+
+
+def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float], ...]:
     """Return what is mapped for a latent's own point: each seed in w, the blended z in z."""
-    if not latent.point.seeds:
+    if not point.seeds:
         raise RequestError("A latent's point must hold at least one seed, but holds none.")
-    for _, weight in latent.point.seeds:
+    for _, weight in point.seeds:
         _check_weight(weight)
-    if latent.point.space == "z":
-        return ((Anchor(latent.point.seeds, latent.classes), 1.0),)
-    return tuple((Anchor(((seed, 1.0),), latent.classes), weight) for seed, weight in latent.point.seeds)
+    if point.space == "z":
+        return ((Anchor(point.seeds, latent.classes), 1.0),)
+    return tuple((Anchor(((seed, 1.0),), latent.classes), weight) for seed, weight in point.seeds)
 
 
 def _check_weight(weight: float) -> None:

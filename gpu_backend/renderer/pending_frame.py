@@ -31,6 +31,8 @@ class Departure:
         Of the time before `rows_s`, what was spent on waiting for the device.
     tap_channels
         Of the layer that is shown; 0 for a picture.
+    ws
+        The w rows, (num_ws, w_dim).
     """
 
     request: RenderRequest
@@ -41,6 +43,7 @@ class Departure:
     is_draft: bool
     has_alpha: bool
     tap_channels: int = 0
+    ws: NDArray[np.float32] | None = None
 
 
 class PendingOutputs:
@@ -114,6 +117,7 @@ class PendingFrame:
             has_alpha=departure.has_alpha,
             warnings=_NOT_FINITE if outputs["flags"][self._place] else (),
             tap=None if tap is None else _tapped(tap, departure.tap_channels, outputs),
+            ws=departure.ws,
         )
 
 

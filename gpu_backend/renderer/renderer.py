@@ -459,6 +459,7 @@ class Renderer:
                     is_draft=is_picture and key.resolution < spec.resolution,
                     has_alpha=is_picture and spec.img_channels == 4,
                     tap_channels=0 if first.tap is None else self._check.channels_of(first.tap.layer),
+                    ws=ws[place],
                 ),
                 place,
             )

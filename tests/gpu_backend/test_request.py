@@ -2,7 +2,9 @@
 
 import json
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -24,6 +26,10 @@ from gpu_backend import (
     recipe_from_json,
     request_from_json,
     request_to_json,
+    stored_from_json,
+    stored_in,
+    stored_latent,
+    stored_to_json,
 )
 from tests.helpers.strategies import texts
 
@@ -180,3 +186,30 @@ def test_mix_sources_nested_without_end_are_refused() -> None:
         latent = {"mix": [[latent, [1.0]]]}
     with pytest.raises(RequestError, match="nested 8 deep, but these are nested deeper"):
         latent_from_json(latent)
+
+
+def test_stored_latents_come_back_from_json_by_their_digest() -> None:
+    stored = stored_latent(np.arange(12, dtype=np.float32).reshape(2, 6))
+    latent = Latent(stored, mix=(MixSource(Latent(stored), (0.5,)),))
+    request = RenderRequest("a", ((Recipe(latent), 1.0),))
+    found = stored_from_json(json.loads(json.dumps(stored_to_json(stored_in([latent])))))
+    assert request_from_json(json.loads(json.dumps(request_to_json(request))), found) == request
+    with pytest.raises(RequestError, match="must be in the same file"):
+        request_from_json(request_to_json(request))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        3,
+        {"a": 3},
+        {"a": [1, 2]},
+        {"a": [1, 2, "%"]},
+        {"a": [1, 1, "AAAAAA=="]},
+        {"a": [0, 1, ""]},
+        {"a": [1, 2, "AAAA"]},
+    ],
+)
+def test_stored_latents_that_are_damaged_are_refused(value: Any) -> None:
+    with pytest.raises(RequestError):
+        stored_from_json(value)

@@ -21,6 +21,7 @@ from gpu_backend import (
     Roofline,
     RowRange,
     StepTime,
+    StoredLatent,
 )
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.taps import layer_pixels, tapped_layer
@@ -273,7 +274,8 @@ class FakeRenderer:
             raise engine.failing
         side = request.resolution or self.facts.resolution
         pixels = np.full((side, side, 4), 255, np.uint8)
-        pixels[..., 0] = int(request.blend[0][0].latent.point.seeds[0][0]) % 256
+        point = request.blend[0][0].latent.point
+        pixels[..., 0] = point.rows[0] if isinstance(point, StoredLatent) else int(point.seeds[0][0]) % 256
         if request.resolution is not None:
             pixels[..., 0] -= np.minimum(pixels[..., 0], engine.paleness)
         if side > engine.empty_px:

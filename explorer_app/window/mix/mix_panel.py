@@ -338,7 +338,8 @@ class MixPanel(QWidget):
         menu.popup(where)
 
     def _ask_seed(self, index: int, where: QPoint) -> None:
-        seeds = self._session.mix[index].latent.point.seeds
+        point = self._session.mix[index].latent.point
+        seeds = point.seeds if isinstance(point, Point) else ()
         seed = seeds[0][0] if len(seeds) == 1 else random.randrange(_RANDOM_SEEDS)
 
         def take(seed: int) -> None:

@@ -4,15 +4,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from explorer_app.controller.adapting import adapt
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
 from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_truncation
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Slider, Source
+from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
-from gpu_backend import Latent, Recipe, RenderRequest, Truncation
+from gpu_backend import Latent, Point, Recipe, RenderRequest, Truncation, read_latent, stored_latent, write_latent
 from tests.helpers.desk import Desk
 from tests.helpers.fake_engine import fake_frame
 
@@ -373,3 +376,109 @@ def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_desk: D
     again.until(lambda: len(again.controller.history.kept) == 2)
     again.close()
     assert len(load_session_file(Path(again.state / "kept.loom")).kept) == 2
+
+
+def rows_for(desk: Desk, seed: int = 0) -> np.ndarray:
+    facts = desk.controller.facts
+    assert facts is not None
+    return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
+
+
+def test_an_imported_latent_is_shown_saved_and_taken_back(open_desk: Desk):
+    desk, before = open_desk, open_desk.controller.session
+    stored = stored_latent(rows_for(desk))
+    write_latent(desk.folder / "face.npz", stored)
+    desk.controller.open_file(desk.folder / "face.npz")
+    desk.until(lambda: desk.controller.session.held)
+    desk.rest()
+    assert desk.frames[-1].request.blend[0][0].latent.point == stored
+    assert desk.labels == ["Start", "Import latent"]
+    wanted = desk.controller.session
+    desk.controller.save_picture(desk.folder / "face.png")
+    desk.controller.save_session(desk.folder / "face.loom")
+    desk.until(lambda: said(desk, "Saved face.loom.") and said(desk, "Saved face.png."))
+    desk.controller.undo()
+    assert desk.controller.session == before
+    for name in ("face.png", "face.loom"):
+        desk.controller.edit(GoToSeed(3))
+        desk.controller.open_file(desk.folder / name)
+        desk.until(lambda: desk.controller.session == wanted)
+    again = desk.reopened()
+    again.start()
+    again.until(lambda: again.controller.session == wanted)
+    again.close()
+
+
+def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_desk: Desk):
+    desk, before = open_desk, open_desk.controller.session
+    write_latent(desk.folder / "face.npy", stored_latent(np.zeros((3, 5), np.float32)))
+    desk.controller.open_file(desk.folder / "face.npy")
+    desk.until(lambda: desk.said(Level.ERROR))
+    assert "face.npy has 3 rows of 5 numbers, but cats takes" in desk.said(Level.ERROR)[0]
+    assert desk.controller.session == before
+
+
+def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_desk: Desk):
+    desk = open_desk
+    desk.controller.export_latent(desk.folder / "face.npz")
+    assert "once its picture is there" in desk.said(Level.WARNING)[0]  # the fake renderer tells no rows
+    rows = rows_for(desk)
+    desk.controller._preview._frame = replace(desk.frames[-1], ws=rows)
+    desk.controller.export_latent(desk.folder / "face.npz")
+    desk.until(lambda: said(desk, "Saved face.npz."))
+    assert read_latent(desk.folder / "face.npz") == stored_latent(rows)
+
+
+def test_what_lies_between_recipes_is_kept_by_its_rows(open_desk: Desk):
+    desk = open_desk
+    blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
+    request = RenderRequest(desk.controller.session.model.model_id, blend)
+    write_picture(desk.folder / "frame.png", fake_frame(request), model_name="cats")
+    desk.controller.open_picture(desk.folder / "frame.png")
+    desk.until(lambda: resolve(desk.controller.session) == request)
+    desk.rest()
+    rows = rows_for(desk)
+    desk.controller._preview._frame = replace(desk.frames[-1], ws=rows)
+    desk.controller.keep_current()
+    assert desk.controller.session.mix[0].latent == Latent(stored_latent(rows))
+
+
+def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_desk: Desk):
+    facts = open_desk.controller.facts
+    assert facts is not None
+    stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
+    session = Session(held=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
+    fitted = adapt(session, facts)
+    assert (fitted.session.held, fitted.session.mix) == ((), ())
+    assert "stored latents of another shape were taken away" in fitted.changes
+
+
+def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    change(desk)
+    wanted = desk.controller.session
+    write_picture(desk.folder / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
+    moved = desk.folder / "elsewhere"
+    moved.mkdir()
+    desk.open("birds")
+    desk.path("dogs").rename(moved / "dogs.pkl")
+    desk.controller.open_picture(desk.folder / "dog.png")
+    desk.until(lambda: said(desk, "birds shows it differently until you open dogs"))
+    desk.controller.edit(GoToSeed(3))
+    desk.controller.open_model(moved / "dogs.pkl")
+    desk.until(lambda: desk.controller.session == wanted)
+
+
+def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_desk: Desk):
+    desk = open_desk
+    desk.open("dogs")
+    wanted = desk.controller.session
+    friend = desk.folder / "from a friend"
+    friend.mkdir()
+    write_picture(friend / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
+    desk.path("dogs").rename(friend / "dogs.pkl")
+    desk.open("birds")
+    desk.controller.open_picture(friend / "dog.png")
+    desk.until(lambda: desk.controller.facts and desk.controller.facts.path == str(friend / "dogs.pkl"))
+    desk.until(lambda: desk.controller.session == wanted)

@@ -3,6 +3,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -12,7 +13,7 @@ from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.edits import GoToSeed, SetSlider
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Truncation
+from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Truncation, stored_latent
 from gpu_backend.whole_file import part_name
 from tests.helpers.failing_disk import FullDisk, dead_part
 from tests.helpers.fake_engine import SIDE_PX, fake_frame
@@ -36,6 +37,14 @@ def test_a_saved_picture_gives_its_request_model_and_session_back(tmp_path: Path
     assert document == PictureDocument(frame.request, MODEL.name, SESSION)
     assert document.model == MODEL
     assert fake_frame(document.request).pixels.tobytes() == frame.pixels.tobytes()
+
+
+def test_two_people_who_exchange_a_picture_exchange_its_stored_latents(tmp_path: Path) -> None:
+    face = Latent(stored_latent(np.arange(24, dtype=np.float32).reshape(4, 6)))
+    session = replace(SESSION, held=((Recipe(face), 1.0),), mix=(Source(face, (0.5,), "face"),))
+    frame = fake_frame(resolve(session))
+    write_picture(tmp_path / "a.png", frame, model_name=MODEL.name, session=session)
+    assert read_picture(tmp_path / "a.png") == PictureDocument(frame.request, MODEL.name, session)
 
 
 def test_a_picture_without_a_session_gives_its_request_and_model_back(tmp_path: Path) -> None:

@@ -2,27 +2,42 @@ import contextlib
 import json
 import os
 import sys
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from explorer_app.session import parameters
 from explorer_app.session.edits import AddSource
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.session.session_json import session_from_json, session_to_json
 from explorer_app.session.storage import (
     SessionFileError,
     file_of_bytes,
     load_session,
     load_session_file,
     save_session,
-    session_from_json,
-    session_to_json,
 )
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
+from gpu_backend import (
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    RowRange,
+    Tap,
+    Transform,
+    Truncation,
+    stored_latent,
+)
 from tests.helpers.strategies import texts
 
 NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
@@ -55,6 +70,90 @@ def test_a_session_comes_back_from_a_file_with_what_was_kept(tmp_path: Path):
     assert load_session(tmp_path / "new" / "evening.loom") == FULL
     assert load_session_file(tmp_path / "new" / "evening.loom").kept == kept
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["evening.loom"]
+
+
+def stored_session() -> Session:
+    """A session that uses two stored latents, one of them twice."""
+    face = stored_latent(np.arange(24, dtype=np.float32).reshape(4, 6))
+    other = stored_latent(np.ones(6, dtype=np.float32))
+    return replace(
+        FULL,
+        held=((Recipe(Latent(face)), 1.0),),
+        mix=(
+            Source(Latent(face), (0.5,), "face"),
+            Source(Latent(mix=(MixSource(Latent(other), (1.0,)),)), (1.0,), "b"),
+        ),
+    )
+
+
+def test_stored_latents_lie_in_the_session_once_and_come_back(tmp_path: Path):
+    session = stored_session()
+    save_session(tmp_path / "evening.loom", session, (KeptSession(session, "Mix"),), ((session, "Walk"),), 0)
+    file = load_session_file(tmp_path / "evening.loom")
+    assert file.session == file.kept[0][0] == file.steps[0][0] == session
+    with zipfile.ZipFile(tmp_path / "evening.loom") as archive:
+        assert sorted(archive.namelist()) == ["latents.safetensors", "session.json"]
+        assert len(archive.read("session.json")) < 10_000
+
+
+def test_the_same_session_gives_the_same_bytes(tmp_path: Path):
+    for name in ("a", "b"):
+        save_session(tmp_path / f"{name}.loom", stored_session())
+    assert (tmp_path / "a.loom").read_bytes() == (tmp_path / "b.loom").read_bytes()
+
+
+def rewritten(path: Path, change: Callable[[str, bytes], bytes]) -> None:
+    """Write the members of a session anew, each as `change` makes it."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, change(name, data))
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda name, data: data if name == "session.json" else data[:-4] + b"abcd", "another SHA-256"),
+        (lambda name, data: data if name == "session.json" else data[:20], "damaged"),
+        (lambda name, data: data if name == "session.json" else b"", "must be in the same file"),
+        (lambda name, data: b"{" if name == "session.json" else data, "JSON"),
+        (lambda name, data: b" " * (33 << 20) if name == "session.json" else data, "at most 32 MB"),
+    ],
+)
+def test_a_zip_whose_members_were_changed_is_refused(tmp_path: Path, change: Callable[[str, bytes], bytes], part: str):
+    path = tmp_path / "evening.loom"
+    save_session(path, stored_session())
+    rewritten(path, change)
+    with pytest.raises(SessionFileError, match=part):
+        load_session(path)
+
+
+@pytest.mark.parametrize("cut", [10, 100, 400, -30])
+def test_a_zip_that_was_cut_is_refused(tmp_path: Path, cut: int):
+    path = tmp_path / "evening.loom"
+    save_session(path, stored_session())
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(SessionFileError, match=r"evening\.loom"):
+        load_session(path)
+
+
+def test_a_row_that_is_added_to_the_table_of_parameters_is_stored(monkeypatch: pytest.MonkeyPatch):
+    rows = {
+        **{row.path: row for row in parameters.fixed_parameters()},
+        "test.gain": replace(parameters.parameter("slider/x"), path="test.gain", high=2.0),
+        "test.mode": replace(parameters.parameter("slider/y"), path="test.mode", kind="choice", default=0.0),
+    }
+    monkeypatch.setattr(parameters, "_rows", lambda: rows)
+    data = session_to_json(Session(sliders=(Slider("x", 1.5),)))
+    assert data["parameters"] == {"test.gain": 1.5}
+    del data["sliders"]
+    data["parameters"]["of a newer program"] = 3
+    assert session_from_json(data).slider("x").amount == 1.5
+    assert session_from_json({**data, "parameters": {"test.gain": 5.0}}).slider("x").amount == 2.0
+    for wrong in ({"test.gain": "much"}, {"test.mode": 3}, []):
+        with pytest.raises(SessionFileError):
+            session_from_json({**data, "parameters": wrong})
 
 
 def test_a_part_that_is_missing_gets_its_default():

@@ -17,6 +17,7 @@ from gpu_backend import (
     Truncation,
     path_blends,
     plane_point,
+    stored_latent,
 )
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.rows import Anchor, LatentSpace, anchors_of, blend_rows
@@ -163,3 +164,25 @@ def test_sources_nested_without_end_are_refused() -> None:
         latent = replace(Latent(), mix=(MixSource(latent, (1.0,)),))
     with pytest.raises(RequestError, match="8 deep"):
         rows_of((recipe(latent), 1.0))
+
+
+def test_stored_rows_are_used_as_they_are_and_mixed_and_pushed_like_others() -> None:
+    stored_rows = np.random.default_rng(3).standard_normal((NUM_WS, W_DIM)).astype(np.float32)
+    stored = stored_latent(stored_rows)
+    assert np.array_equal(rows_of((recipe(Latent(stored), 0.5), 1.0)), stored_rows)
+    pushed = rows_of((recipe(Latent(stored, directions=(DirectionAmount("sefa/0", 1.0, RowRange(0, 1)),))), 1.0))
+    assert np.array_equal(pushed[2:], stored_rows[2:])
+    assert not np.array_equal(pushed[:2], stored_rows[:2])
+    over = rows_of((recipe(Latent(Point(((7, 1.0),)), mix=(MixSource(Latent(stored), (1.0, 1.0)),))), 1.0))
+    assert np.array_equal(over[:2], stored_rows[:2])
+    assert np.array_equal(over[2:], np.tile(w(7), (NUM_WS - 2, 1)))
+
+
+def test_one_stored_row_stands_in_every_row() -> None:
+    row = np.arange(W_DIM, dtype=np.float32)
+    assert np.array_equal(rows_of((recipe(Latent(stored_latent(row))), 1.0)), np.tile(row, (NUM_WS, 1)))
+
+
+def test_stored_rows_of_another_model_are_refused() -> None:
+    with pytest.raises(RequestError, match="belongs to another model"):
+        rows_of((recipe(Latent(stored_latent(np.zeros((NUM_WS + 1, W_DIM), np.float32)))), 1.0))

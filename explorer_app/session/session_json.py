@@ -1,0 +1,317 @@
+"""Sessions as JSON: a versioned object, read field by field.
+
+::
+
+    {"format": "latent-loom-session", "version": 1, "model": {...}, "position": [x, y], ...,
+     "parameters": {path: value}}              rows of the table of parameters that have no key of their own
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from explorer_app.session.parameters import Parameter, Value, fixed_parameters
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
+from gpu_backend import (
+    MAX_ITEMS,
+    MAX_TEXT,
+    LoomError,
+    RecipeBudget,
+    RowRange,
+    StoredLatent,
+    Transform,
+    Truncation,
+    flat_latent,
+    latent_from_json,
+    latent_to_json,
+    noise_from_json,
+    noise_to_json,
+    recipe_from_json,
+    recipe_to_json,
+    spend_latent,
+    stored_in,
+    tap_from_json,
+    tap_to_json,
+)
+
+FORMAT = "latent-loom-session"
+VERSION = 1
+
+_OWN_KEYS = {
+    "position",
+    "classes",
+    "truncation.psi",
+    "truncation.cutoff",
+    "noise.mode",
+    "noise.seed",
+    "noise.gain",
+    "transform.x",
+    "transform.y",
+    "transform.degrees",
+    "transform.scale",
+    "layer",
+    "layer.gain",
+}
+"""Parameters that were written under keys of their own before there was a table."""
+
+_NESTED_BUDGET = RecipeBudget(seeds=200_000, sources=100_000, directions=200_000, depth=64)
+"""What the mix sources of one session may hold before they are flattened: former versions nested them."""
+
+
+class SessionFileError(LoomError):
+    """A session file is missing, damaged, too new, or something else."""
+
+
+def session_to_json(session: Session) -> dict[str, Any]:
+    """Return a session as JSON-able data; empty parts are left out."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {"name": session.model.name, "sha256": session.model.model_id},
+        "position": [session.position.x, session.position.y],
+        "psi": session.truncation.psi,
+        "cutoff": session.truncation.cutoff,
+        "noise": noise_to_json(session.noise),
+    }
+    if session.held:
+        data["held"] = [[recipe_to_json(recipe), weight] for recipe, weight in session.held]
+    if session.classes:
+        data["classes"] = [list(pair) for pair in session.classes]
+    if session.sliders:
+        data["sliders"] = [
+            {
+                "direction": item.direction,
+                "amount": item.amount,
+                "rows": [item.rows.first, item.rows.last],
+                "label": item.label,
+                "starred": item.starred,
+            }
+            for item in session.sliders
+        ]
+    if session.mix:
+        data["mix"] = [
+            {"latent": latent_to_json(item.latent), "strengths": list(item.strengths), "label": item.label}
+            for item in session.mix
+        ]
+    if session.transform != Transform():
+        data["transform"] = asdict(session.transform)
+    if session.tap is not None:
+        data["tap"] = tap_to_json(session.tap)
+    others = {
+        row.path: row.read(session)
+        for row in fixed_parameters()
+        if row.path not in _OWN_KEYS and row.read(session) != row.default
+    }
+    if others:
+        data["parameters"] = others
+    return data
+
+
+def stored_of(sessions: Iterable[Session]) -> dict[str, StoredLatent]:
+    """Return every stored latent that sessions use, by digest."""
+    found: dict[str, StoredLatent] = {}
+    for session in sessions:
+        found.update(stored_in(recipe.latent for recipe, _ in session.held))
+        found.update(stored_in(source.latent for source in session.mix))
+    return found
+
+
+def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = None) -> Session:
+    """Read what `session_to_json` wrote; a part that is missing gets its default.
+
+    `stored` has the stored latents of the same file, by digest.
+
+    Raises
+    ------
+    SessionFileError
+        If it is no session, a newer version, or a field is of the wrong type or out of range.
+    """
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise SessionFileError(f"A session should say that its format is {FORMAT!r}, but this one does not.")
+    version = data.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise SessionFileError("A session should have a whole version number, but this one has none.")
+    if version > VERSION:
+        raise SessionFileError(
+            f"This session is of version {str(version)[:20]}, but this program reads up to {VERSION}; update it."
+        )
+    default = Session()
+    budget = RecipeBudget()
+    try:
+        session = Session(
+            model=_model(data.get("model", {})),
+            position=_position(data.get("position", [0.0, 0.0])),
+            held=tuple(
+                (recipe_from_json(a, budget, stored), _number(b, "weight"))
+                for a, b in _pairs(data.get("held", []), "held")
+            ),
+            classes=tuple(
+                (_integer(a, "class", 0, 1 << 20), _number(b, "class weight"))
+                for a, b in _pairs(data.get("classes", []), "classes")
+            ),
+            truncation=Truncation(
+                psi=_number(data.get("psi", default.truncation.psi), "psi"),
+                cutoff=_optional_integer(data.get("cutoff"), "cutoff"),
+            ),
+            noise=noise_from_json(data.get("noise", {})),
+            sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
+            mix=_sources(data.get("mix", []), stored),
+            transform=_transform(data.get("transform", {})),
+            tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
+        )
+        return _with_parameters(session, _mapping(data.get("parameters", {}), "parameters"))
+    except SessionFileError:
+        raise
+    except LoomError as error:
+        raise SessionFileError(f"The session is damaged: {error.sentence}", error.details) from error
+    except (OverflowError, RecursionError) as error:
+        raise SessionFileError("The session is damaged: it holds a number that is too large.", str(error)) from error
+
+
+def _with_parameters(session: Session, values: Mapping[str, Any]) -> Session:
+    """Return the session with the parameters that have no key of their own; one of a newer version is left out."""
+    rows = {row.path: row for row in fixed_parameters()}
+    for path, value in values.items():
+        row = rows.get(path)
+        if row is not None and path not in _OWN_KEYS:
+            session = row.write(session, _value(row, value))
+    return session
+
+
+def _value(row: Parameter, data: object) -> Value:
+    name = row.label.lower()
+    match row.kind:
+        case "number" | "angle":
+            return row.clamped(_number(data, name))
+        case "integer":
+            return row.clamped(None if data is None else _number(data, name))
+        case "choice":
+            return _text(data, name)
+        case _:
+            raise SessionFileError(f"The {name} cannot be kept as a number or a text.")
+
+
+def _model(data: object) -> ModelReference:
+    fields = _mapping(data, "model")
+    return ModelReference(
+        name=_text(fields.get("name", ""), "model name"),
+        model_id=_text(fields.get("sha256", ""), "model's SHA-256"),
+    )
+
+
+def _position(data: object) -> Position:
+    numbers = [_number(item, "position") for item in _list(data, "position")]
+    if len(numbers) != 2:
+        raise SessionFileError(f"The position must be two numbers, but has {len(numbers)}.")
+    return Position(*numbers)
+
+
+def _slider(data: object) -> Slider:
+    fields = _mapping(data, "slider")
+    starred = fields.get("starred", False)
+    if not isinstance(starred, bool):
+        raise SessionFileError("A slider's star must be true or false, but is something else.")
+    rows = _list(fields.get("rows", [0, None]), "slider's rows")
+    if len(rows) != 2:
+        raise SessionFileError("A slider's rows must be a first and a last, but are not.")
+    return Slider(
+        direction=_text(fields.get("direction"), "slider's direction"),
+        amount=_number(fields.get("amount", 0.0), "slider's amount"),
+        rows=RowRange(_integer(rows[0], "first row", 0, MAX_ITEMS), _optional_integer(rows[1], "last row")),
+        label=_text(fields.get("label", ""), "slider's label"),
+        starred=starred,
+    )
+
+
+def _sources(data: object, stored: Mapping[str, StoredLatent] | None) -> tuple[Source, ...]:
+    budget = replace(_NESTED_BUDGET)
+    sources = tuple(_source(item, budget, stored) for item in _list(data, "mix"))
+    flat = RecipeBudget()
+    for source in sources:
+        spend_latent(source.latent, flat, 1)
+    return sources
+
+
+def _source(data: object, budget: RecipeBudget, stored: Mapping[str, StoredLatent] | None) -> Source:
+    fields = _mapping(data, "mix source")
+    return Source(
+        latent=flat_latent(latent_from_json(_used_parts(fields.get("latent", {})), budget, 1, stored)),
+        strengths=tuple(_number(item, "strength") for item in _list(fields.get("strengths", []), "strengths")),
+        label=_text(fields.get("label", ""), "mix source's label"),
+    )
+
+
+def _used_parts(latent: object) -> object:
+    """Return a latent as JSON without the mix sources, on all levels, that have strength 0 in every row.
+
+    Former versions nested kept sources so that n of them stood for 2^n, nearly all of them unused.
+    """
+    if not isinstance(latent, Mapping) or not isinstance(latent.get("mix"), list):
+        return latent
+    mix = []
+    for item in latent["mix"]:
+        if isinstance(item, list) and len(item) == 2 and isinstance(item[1], list):
+            if any(strength != 0 for strength in item[1]):
+                mix.append([_used_parts(item[0]), item[1]])
+        else:
+            mix.append(item)  # refused by the reader
+    return {**latent, "mix": mix}
+
+
+def _transform(data: object) -> Transform:
+    fields, rest = _mapping(data, "transform"), Transform()
+    names = ("x", "y", "degrees", "scale")
+    x, y, degrees, scale = (_number(fields.get(name, getattr(rest, name)), f"transform's {name}") for name in names)
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise SessionFileError(f"The transform's scale must be in {MIN_SCALE:g}..{MAX_SCALE:g}, but is {scale:g}.")
+    return Transform(x, y, degrees, scale)
+
+
+def _mapping(data: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise SessionFileError(f"The {what} must be an object, but is {_kind(data)}.")
+    return data
+
+
+def _list(data: object, what: str, limit: int = MAX_ITEMS) -> Sequence[Any]:
+    if not isinstance(data, list | tuple):
+        raise SessionFileError(f"The {what} must be a list, but is {_kind(data)}.")
+    if len(data) > limit:
+        raise SessionFileError(f"The {what} may have {limit} items, but has {len(data)}.")
+    return data
+
+
+def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
+    pairs = [item for item in _list(data, what) if isinstance(item, list | tuple) and len(item) == 2]
+    if len(pairs) != len(_list(data, what)):
+        raise SessionFileError(f"Each item of {what} must be a pair, but one is not.")
+    return [(a, b) for a, b in pairs]
+
+
+def _text(data: object, what: str) -> str:
+    if not isinstance(data, str) or len(data) > MAX_TEXT:
+        raise SessionFileError(f"The {what} must be a text of at most {MAX_TEXT} letters, but is {_kind(data)}.")
+    return data
+
+
+def _number(data: object, what: str) -> float:
+    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+        raise SessionFileError(f"The {what} must be a finite number, but is {_kind(data)}.")
+    return float(data)
+
+
+def _optional_integer(data: object, what: str) -> int | None:
+    return None if data is None else _integer(data, what, 0, MAX_ITEMS)
+
+
+def _integer(data: object, what: str, low: int, high: int) -> int:
+    if isinstance(data, bool) or not isinstance(data, int) or not low <= data <= high:
+        raise SessionFileError(f"The {what} must be a whole number in {low}..{high}, but is {_kind(data)}.")
+    return data
+
+
+def _kind(data: object) -> str:
+    return repr(data)[:40] if isinstance(data, float | str) else type(data).__name__

@@ -1,0 +1,205 @@
+"""Files of w rows: ``.npz`` with the key ``w`` as projectors write it, ``.npy``, and torch's ``.pt``.
+
+Arrays may be (num_ws, w_dim), the same with a first axis of 1, or (w_dim,) for one row everywhere. Nothing in a file
+runs: arrays of objects are refused, and torch files go through the restricted reader.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from gpu_backend.errors import LoomError, ModelFileError, RequestError
+from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_NBYTES, MAX_STORED_ROWS, LimitError, read_regular_file
+from gpu_backend.model.pickled import read_torch_stream, read_torch_zip
+from gpu_backend.model.records import TensorRecord
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.source import BytesSource
+from gpu_backend.model.tensors import load_tensors
+from gpu_backend.model.watch import Watch
+from gpu_backend.recipe import StoredLatent
+from gpu_backend.whole_file import write_whole
+
+LATENT_SUFFIXES = (".npz", ".npy", ".pt")
+
+_KEYS = ("w", "ws", "latent", "latents", "latent_code", "w_plus")
+"""Names under which tools keep w rows."""
+
+_ZIP = b"PK\x03\x04"
+
+
+def read_latent(path: Path) -> StoredLatent:
+    """Read w rows from a file, which is told apart by its content.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read, holds no w rows, or rows of a shape that no network has.
+    """
+    name = path.name
+    try:
+        data = read_regular_file(path, MAX_STORED_NBYTES, "a file of w rows")
+        array = _array_of(data)
+        return stored_latent(array)
+    except Refusal as refusal:
+        raise ModelFileError(refusal.sentence(name)) from refusal
+    except OSError as error:
+        raise ModelFileError(f"{name} cannot be read ({error.strerror}).", str(error)) from error
+    except (LimitError, RequestError) as error:
+        raise ModelFileError(f"{name}: {error.sentence}" if name not in error.sentence else error.sentence) from error
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, struct.error, MemoryError) as error:
+        raise ModelFileError(f"{name} should hold w rows (.npz, .npy or .pt), but is damaged.", str(error)) from error
+
+
+def stored_latent(array: NDArray[Any]) -> StoredLatent:
+    """Return rows of w as a stored latent.
+
+    Parameters
+    ----------
+    array
+        (num_ws, w_dim), (1, num_ws, w_dim), (w_dim,) or (1, w_dim); floating-point.
+
+    Raises
+    ------
+    RequestError
+        If the shape is another one, or a number is not finite.
+    """
+    if array.ndim == 3 and array.shape[0] == 1:
+        array = array[0]
+    rows = array[None] if array.ndim == 1 else array
+    if rows.ndim != 2 or rows.dtype.kind != "f":
+        raise RequestError(f"W rows are floats of (rows, numbers), but {array.dtype} of {array.shape} came.")
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(rows, dtype="<f4")
+    if not np.isfinite(rows).all():
+        raise RequestError("W rows must be finite numbers, but some are not.")
+    return StoredLatent(rows.tobytes(), *rows.shape)
+
+
+def write_latent(path: Path, latent: StoredLatent) -> None:
+    """Write w rows as (1, num_ws, w_dim) float32, in the format that the suffix names.
+
+    Raises
+    ------
+    LoomError
+        If the suffix is none of `LATENT_SUFFIXES`.
+    OSError
+        If the system refuses.
+    """
+    rows = np.frombuffer(latent.rows, dtype="<f4").reshape(1, latent.num_ws, latent.w_dim)
+    target = io.BytesIO()
+    match path.suffix.lower():
+        case ".npz":
+            with zipfile.ZipFile(target, "w") as archive:
+                array = io.BytesIO()
+                np.save(array, rows, allow_pickle=False)
+                archive.writestr(zipfile.ZipInfo("w.npy"), array.getvalue())
+        case ".npy":
+            np.save(target, rows, allow_pickle=False)
+        case ".pt":
+            with zipfile.ZipFile(target, "w") as archive:
+                for name, data in (
+                    ("data.pkl", _torch_pickle(rows.shape)),
+                    ("byteorder", b"little"),
+                    ("data/0", latent.rows),
+                    ("version", b"3\n"),
+                ):
+                    archive.writestr(zipfile.ZipInfo(f"latent/{name}"), data)
+        case other:
+            raise LoomError(f"W rows are written as {', '.join(LATENT_SUFFIXES)}, but not as {other or 'no suffix'!r}.")
+    write_whole(path, target.getvalue())
+
+
+def _array_of(data: bytes) -> NDArray[Any]:
+    if data.startswith(b"\x93NUMPY"):
+        return _npy(data)
+    source = BytesSource(data)
+    if data.startswith(_ZIP):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {info.filename: info for info in archive.infolist() if info.filename.endswith(".npy")}
+            if members:
+                return _npz(archive, members)
+        return _tensor_of(source, read_torch_zip(source, Watch(), set()).value)
+    if data[:1] == b"\x80":
+        return _tensor_of(source, read_torch_stream(source, Watch(), set()).value)
+    raise Refusal("a file of w rows (.npz, .npy or .pt)", "its first bytes are those of something else")
+
+
+def _npz(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> NDArray[Any]:
+    name = next((f"{key}.npy" for key in _KEYS if f"{key}.npy" in members), "")
+    if not name and len(members) == 1:
+        name = next(iter(members))
+    if not name:
+        raise Refusal("w rows under the key 'w'", "the archive has only other arrays")
+    with archive.open(members[name]) as file:
+        data = file.read(MAX_STORED_NBYTES + 1)
+    return _npy(data)
+
+
+def _npy(data: bytes) -> NDArray[Any]:
+    """Return the array of an .npy file whose header agrees with its length."""
+    file = io.BytesIO(data)
+    version = npy_format.read_magic(file)
+    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject or dtype.kind != "f":
+        raise Refusal("an array of floating-point numbers", f"one of {dtype} came")
+    _check_shape(shape)
+    if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise Refusal("an array as long as its header says", "it has another length")
+    file.seek(0)
+    array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
+    return array
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if not 1 <= len(shape) <= 3 or shape[-1] > MAX_STORED_DIM or math.prod(shape[:-1]) > MAX_STORED_ROWS:
+        raise Refusal(f"up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers", f"an array of {shape} came")
+
+
+def _tensor_of(source: BytesSource, value: object) -> NDArray[np.float32]:
+    record = _find_tensor(value)
+    if record is None:
+        raise Refusal("a tensor of w rows, alone or under the key 'w'", "none is there")
+    _check_shape(record.shape)
+    return load_tensors(source, {"w": record}, Watch()).weights["w"]
+
+
+def _find_tensor(value: object, depth: int = 0) -> TensorRecord | None:
+    """Return the tensor of w rows: the value itself, under a usual key, or the only one; projectors nest one dict."""
+    if isinstance(value, TensorRecord):
+        return value
+    if not isinstance(value, dict) or depth > 1:
+        return None
+    for key in _KEYS:
+        if isinstance(value.get(key), TensorRecord):
+            return value[key]  # type: ignore[no-any-return]
+    if len(value) == 1:
+        return _find_tensor(next(iter(value.values())), depth + 1)
+    return None
+
+
+def _torch_pickle(shape: tuple[int, ...]) -> bytes:
+    """Return the pickle of ``{"w": tensor}`` as torch.save writes it, with the tensor's data in storage ``0``."""
+
+    def text(value: str) -> bytes:
+        return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+    def numbers(*values: int) -> bytes:
+        return b"(" + b"".join(b"J" + struct.pack("<i", value) for value in values) + b"t"
+
+    count = math.prod(shape)
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    size = b"J" + struct.pack("<i", count)
+    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + size + b"tQ"
+    rest = b"J\0\0\0\0" + numbers(*shape) + numbers(*strides) + b"\x89" + b"ccollections\nOrderedDict\n)R"
+    return b"\x80\x02}" + text("w") + b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + rest + b"tRs."

@@ -1,0 +1,113 @@
+"""Files of w rows: what is written is read again, and what is no such file is refused."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu_backend import LoomError, ModelFileError, StoredLatent, read_latent, stored_latent, write_latent
+from tests.helpers.torch_file import save_torch
+
+ROWS = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+LATENT = stored_latent(ROWS)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".pt"])
+def test_rows_come_back_bit_for_bit(tmp_path: Path, suffix: str):
+    path = tmp_path / f"face{suffix}"
+    write_latent(path, LATENT)
+    assert read_latent(path) == LATENT
+    assert [item.name for item in tmp_path.iterdir()] == [path.name]
+
+
+def test_other_tools_read_what_is_written(tmp_path: Path):
+    import torch
+
+    for suffix in (".npz", ".npy", ".pt"):
+        write_latent(tmp_path / f"face{suffix}", LATENT)
+    with np.load(tmp_path / "face.npz") as archive:
+        assert np.array_equal(archive["w"], ROWS[None])
+    assert np.array_equal(np.load(tmp_path / "face.npy"), ROWS[None])
+    loaded = torch.load(tmp_path / "face.pt", weights_only=True)
+    assert np.array_equal(loaded["w"].numpy(), ROWS[None])
+
+
+@pytest.mark.parametrize("is_legacy", [False, True])
+def test_what_torch_saves_is_read(tmp_path: Path, is_legacy: bool):
+    for value in ({"w": ROWS}, {"photo.png": {"img": ROWS[:1], "latent": ROWS}}, OrderedDict(latent=ROWS)):
+        assert read_latent(save_torch(value, tmp_path / "face.pt", is_legacy=is_legacy)) == LATENT
+
+
+def test_one_row_stands_for_all_and_half_precision_is_widened(tmp_path: Path):
+    np.save(tmp_path / "row.npy", ROWS[0])
+    assert read_latent(tmp_path / "row.npy") == stored_latent(ROWS[:1])
+    np.savez_compressed(tmp_path / "half.npz", w=ROWS.astype(np.float16), other=np.zeros(3))
+    assert (read_latent(tmp_path / "half.npz").num_ws, read_latent(tmp_path / "half.npz").w_dim) == (4, 6)
+
+
+def _npy_that_lies() -> bytes:
+    target = io.BytesIO()
+    np.lib.format.write_array_header_1_0(target, {"descr": "<f4", "fortran_order": False, "shape": (100, 8000)})
+    return target.getvalue() + b"\0" * 16
+
+
+def _bomb() -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", b"\0" * (80 << 20))
+    return target.getvalue()
+
+
+def _saved(array: np.ndarray, **options: bool) -> bytes:
+    target = io.BytesIO()
+    np.save(target, array, **options)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (b"", "something else"),
+        (b"hello", "something else"),
+        (_saved(np.array([{}], dtype=object), allow_pickle=True), "floating-point"),
+        (_saved(np.arange(8)), "floating-point"),
+        (_saved(np.zeros((2, 3, 4), np.float32)), "(rows, numbers)"),
+        (_saved(np.zeros((1, 9000), np.float32)), "up to 8192 numbers"),
+        (_saved(np.full((2, 3), np.nan, np.float32)), "finite"),
+        (_npy_that_lies(), "as long as its header says"),
+        (_bomb(), "damaged"),
+        (b"\x93NUMPY\x01\x00", "damaged"),
+        (b"PK\x03\x04 broken", "damaged"),
+    ],
+)
+def test_what_holds_no_rows_is_refused_with_its_name(tmp_path: Path, data: bytes, part: str):
+    path = tmp_path / "face.npz"
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError) as caught:
+        read_latent(path)
+    assert part in caught.value.sentence
+    assert "face.npz" in caught.value.sentence
+
+
+def test_a_torch_file_that_asks_for_code_is_refused(tmp_path: Path):
+    hostile = Path(__file__).parents[2] / "data" / "hostile"
+    files = [path for path in hostile.rglob("*") if path.suffix in (".pt", ".pkl", ".pth")]
+    assert files
+    for path in files:
+        with pytest.raises(LoomError):
+            read_latent(path)
+
+
+def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path):
+    with pytest.raises(LoomError, match=r"\.npz, \.npy, \.pt, but not as '\.txt'"):
+        write_latent(tmp_path / "face.txt", LATENT)
+
+
+def test_bytes_and_shape_have_to_agree():
+    with pytest.raises(LoomError, match="2 of 3 in 8 bytes"):
+        StoredLatent(b"\0" * 8, 2, 3)
