@@ -1,24 +1,27 @@
 """Preferences: typed, versioned, read field by field, so that no file can ever stop a start.
 
-A field that is missing, of the wrong type or out of range gets its default; the rest of the file is still used. A file
-of a newer version is read the same way: what this program knows is taken, what it does not know is left alone until
-the next save.
+A field that is missing, of the wrong type or out of range gets its default; the rest of the file is still used, and
+the file is kept as ``.broken``. Fields of a newer version stay in the file. Several windows share it: each saves only
+what was changed in it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import platformdirs
 
+from explorer_app.file_lock import HeldLock
 from explorer_app.messages import MessageLog
-from gpu_backend import write_whole
+from gpu_backend import SETTINGS_LIMITS, LimitError, parse_json, read_regular_file, write_whole
 
 VERSION = 1
 
@@ -28,7 +31,6 @@ MAX_RECENT = 12
 Theme = Literal["system", "dark", "light"]
 Font = Literal["inter", "system"]
 
-_MAX_NBYTES = 4 << 20
 _MAX_TEXT = 1 << 20
 _T = TypeVar("_T")
 
@@ -157,14 +159,21 @@ class Settings:
         self.change(choices={**self._values.choices, key: value})
 
     def save(self) -> None:
-        """Write the file in one atomic move, if anything changed; a refusal becomes a message."""
+        """Write what changed in one atomic move; a refusal becomes a message.
+
+        The file is read again first: what another window saved meanwhile stays, unless it was changed here too.
+        """
         if self._path is None or self._values == self._saved:
             return
         try:
-            text = json.dumps({"version": VERSION, **asdict(self._values)}, indent=1)
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path, text.encode())
-            self._saved = self._values
+            with HeldLock(self._path.with_name(f".{self._path.name}.lock")):
+                data = _load(self._path, self._messages)
+                own = self._values
+                values = _merged(_FieldReader(data).preferences(), self._saved, own)
+                text = json.dumps({**data, "version": VERSION, **asdict(values)}, indent=1)
+                write_whole(self._path, text.encode())
+            self._saved = own
         except OSError as error:
             self._messages.warning(
                 f"The preferences could not be written to {self._path} ({error.strerror}); they last until you close.",
@@ -174,42 +183,90 @@ class Settings:
 
 def _read(path: Path, messages: MessageLog) -> Preferences:
     try:
-        if not path.exists():
-            return Preferences()
-        if path.stat().st_size > _MAX_NBYTES:
-            raise ValueError(f"{path.stat().st_size} bytes")
-        data = json.loads(path.read_bytes())
-        if not isinstance(data, dict):
-            raise ValueError(f"a {type(data).__name__}")
-    except (OSError, ValueError, RecursionError) as error:
+        reader = _FieldReader(_load(path, messages))
+    except OSError as error:
         messages.warning(
-            f"The preferences in {path} cannot be read, so the defaults are used; the file is replaced when you close.",
-            str(error),
+            f"The preferences in {path} cannot be read ({error.strerror}), so the defaults are used.", str(error)
         )
         return Preferences()
-    reader = _FieldReader(data)
-    default = Preferences()
-    preferences = Preferences(
-        theme=reader.take("theme", _theme, default.theme),
-        font=reader.take("font", _font, default.font),
-        window_geometry=reader.take("window_geometry", _text, ""),
-        workspace=reader.take("workspace", _text, default.workspace),
-        layouts=reader.take("layouts", _texts, {}),
-        recent_models=reader.take("recent_models", _recent_models, ()),
-        last_model=reader.take("last_model", _text, ""),
-        folders=reader.take("folders", _texts, {}),
-        drift_speed=reader.take("drift_speed", _speed, default.drift_speed),
-        flick_glide=reader.take("flick_glide", _flag, default.flick_glide),
-        performance_visible=reader.take("performance_visible", _flag, default.performance_visible),
-        device=reader.take("device", _device, default.device),
-        precision=reader.take("precision", _precision, default.precision),
-        choices=reader.take("choices", _texts, {}),
-    )
+    preferences = reader.preferences()
     if reader.broken:
+        kept = _kept_aside(path, keeps_original=True)
         messages.warning(
-            f"Some preferences cannot be read and get their defaults: {', '.join(reader.broken)}.", f"In {path}."
+            f"Some preferences cannot be read and get their defaults: {', '.join(reader.broken)}{kept}.", f"In {path}."
         )
     return preferences
+
+
+def _load(path: Path, messages: MessageLog) -> dict[str, Any]:
+    """Return the file's fields, none if there is no file. One that is no JSON object is kept as ``.broken``.
+
+    Raises
+    ------
+    OSError
+        If the system refuses to read it.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        data = parse_json(
+            read_regular_file(path, SETTINGS_LIMITS.nbytes, "preferences"), SETTINGS_LIMITS, "preferences"
+        )
+        if not isinstance(data, dict):
+            raise ValueError(f"a {type(data).__name__}")
+    except FileNotFoundError:
+        return {}
+    except (LimitError, ValueError) as error:
+        kept = _kept_aside(path)
+        messages.warning(f"The preferences in {path} cannot be read, so the defaults are used{kept}.", str(error))
+        return {}
+    return data
+
+
+def _kept_aside(path: Path, *, keeps_original: bool = False) -> str:
+    """Keep a broken file as ``.broken``, unless it is a folder; return the words that say so."""
+    target = path.with_name(f"{path.name}.broken")
+    try:
+        if keeps_original:
+            write_whole(target, path.read_bytes())
+        else:
+            path.replace(target)
+    except OSError:
+        return ""
+    return f"; the file is kept as {target.name}"
+
+
+def _merged(theirs: Preferences, before: Preferences, after: Preferences) -> Preferences:
+    """Return what a file holds now with the changes from `before` to `after`."""
+    changes: dict[str, Any] = {}
+    for item in fields(Preferences):
+        old, new = getattr(before, item.name), getattr(after, item.name)
+        if new == old:
+            continue
+        found = getattr(theirs, item.name)
+        if item.name == "recent_models":
+            new = _merged_models(found, old, new)
+        elif isinstance(new, Mapping):
+            kept = {key: text for key, text in found.items() if key in new or key not in old}
+            new = {**kept, **{key: text for key, text in new.items() if old.get(key) != text}}
+        changes[item.name] = new
+    return replace(theirs, **changes)
+
+
+def _merged_models(
+    theirs: tuple[RecentModel, ...], before: tuple[RecentModel, ...], after: tuple[RecentModel, ...]
+) -> tuple[RecentModel, ...]:
+    """Return the models opened here, then those of the file that were not forgotten here."""
+
+    def is_as_before(items: tuple[RecentModel, ...]) -> bool:
+        rest = iter(before)
+        return all(item in rest for item in items)
+
+    # What was opened moved to the front; behind it the former order is left.
+    count = next(count for count in range(len(after) + 1) if is_as_before(after[count:]))
+    opened = after[:count]
+    gone = {item.path for item in before} - {item.path for item in after} | {item.path for item in opened}
+    return (*opened, *(item for item in theirs if item.path not in gone))[:MAX_RECENT]
 
 
 class _FieldReader:
@@ -219,7 +276,27 @@ class _FieldReader:
         self._data = data
         self.broken: list[str] = []
 
-    def take(self, name: str, read: Callable[[Any], _T], default: _T) -> _T:
+    def preferences(self) -> Preferences:
+        """Return every field, those that are missing or broken with their defaults."""
+        take, default = self._take, Preferences()
+        return Preferences(
+            theme=take("theme", _theme, default.theme),
+            font=take("font", _font, default.font),
+            window_geometry=take("window_geometry", _text, ""),
+            workspace=take("workspace", _text, default.workspace),
+            layouts=take("layouts", _texts, {}),
+            recent_models=take("recent_models", _recent_models, ()),
+            last_model=take("last_model", _text, ""),
+            folders=take("folders", _texts, {}),
+            drift_speed=take("drift_speed", _speed, default.drift_speed),
+            flick_glide=take("flick_glide", _flag, default.flick_glide),
+            performance_visible=take("performance_visible", _flag, default.performance_visible),
+            device=take("device", _device, default.device),
+            precision=take("precision", _precision, default.precision),
+            choices=take("choices", _texts, {}),
+        )
+
+    def _take(self, name: str, read: Callable[[Any], _T], default: _T) -> _T:
         if name not in self._data:
             return default
         try:

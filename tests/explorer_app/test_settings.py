@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,12 @@ def test_a_broken_file_gives_the_defaults_and_a_message(tmp_path: Path, data: by
     settings, messages = open_settings(path)
     assert settings.values == Preferences()
     assert [message.level for message in messages.messages] == [Level.WARNING]
+    assert "settings.json.broken" in messages.messages[0].sentence
+    assert (tmp_path / "settings.json.broken").read_bytes() == data
     settings.change(theme="dark")
     settings.save()
     assert json.loads(path.read_bytes())["theme"] == "dark"
+    assert (tmp_path / "settings.json.broken").read_bytes() == data
 
 
 def test_a_folder_in_place_of_the_file_cannot_stop_a_start(tmp_path: Path):
@@ -65,6 +69,64 @@ def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path)
     settings, messages = open_settings(path)
     assert settings.values == Preferences(drift_speed=2.0)
     assert "theme, flick_glide" in messages.messages[0].sentence
+    assert (tmp_path / "settings.json.broken").read_bytes() == path.read_bytes()
+    settings.change(theme="dark")
+    settings.save()
+    assert json.loads(path.read_bytes())["unknown"] == {}, "what a newer version wrote stays"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path):
+    path = tmp_path / "settings.json"
+    os.mkfifo(path)
+    settings, messages = open_settings(path)
+    assert settings.values == Preferences()
+    assert len(messages.messages) == 1
+
+
+def test_two_windows_save_what_each_changed(tmp_path: Path):
+    path = tmp_path / "settings.json"
+    models = [RecentModel(f"/{name}", name, name) for name in "abcde"]
+    first, _ = open_settings(path)
+    for model in reversed(models[:3]):
+        first.remember_model(model)
+    first.change(folders={"model": "/models", "export": "/old"}, choices={"a": "1", "b": "1"})
+    first.save()
+    one, _ = open_settings(path)
+    other, _ = open_settings(path)
+    one.change(theme="dark", choices={"a": "2", "b": "1", "one": "1"})
+    one.remember_model(models[3])
+    one.remember_model(models[1])
+    other.change(drift_speed=2.0, folders={"model": "/models"}, choices={"a": "1", "b": "3"})
+    other.remember_model(models[4])
+    other.forget_model("/a")
+    one.save()
+    other.save()
+    values = open_settings(path)[0].values
+    assert (values.theme, values.drift_speed) == ("dark", 2.0)
+    assert values.folders == {"model": "/models"}
+    assert values.choices == {"a": "2", "b": "3", "one": "1"}
+    assert [item.name for item in values.recent_models] == ["e", "b", "d", "c"]
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=12))
+def test_recent_models_of_a_single_window_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[bool, int]]
+):
+    path = tmp_path_factory.getbasetemp() / "recent-settings.json"
+    path.unlink(missing_ok=True)
+    settings, _ = open_settings(path)
+    for number, (is_opened, model) in enumerate(steps):
+        if is_opened:
+            settings.remember_model(RecentModel(f"/{model}", "", ""))
+        else:
+            settings.forget_model(f"/{model}")
+        if number % 3 == 0:
+            settings.save()
+    settings.change(last_model="x")
+    settings.save()
+    assert open_settings(path)[0].values == settings.values
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "", 0, None, ["cpu"]])
