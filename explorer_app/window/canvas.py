@@ -246,7 +246,7 @@ class Canvas(QWidget):
             way = (event.position() - self._last) * self.devicePixelRatioF()
             self._last = event.position()
             self._look(self.view.panned(way.x(), way.y(), self.picture_size, self._stage_size()))
-        elif self._walk is not None and event.buttons().value & LEFT:
+        elif self._walk is not None and (self._way.is_ticking or event.buttons().value & LEFT):
             self._way.move(event)
 
     def _follow(self, dx: float, dy: float, keys: int) -> None:

@@ -39,6 +39,11 @@ class PointerWay(QObject):
         self._tick.setInterval(TICK_MS)
         self._tick.timeout.connect(self.flush)
 
+    @property
+    def is_ticking(self) -> bool:
+        """Whether a way was followed within the last tick."""
+        return self._tick.isActive()
+
     def begin(self, at: QPointF) -> None:
         """Begin a way here."""
         self._from = self._to = at

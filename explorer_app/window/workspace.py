@@ -325,9 +325,10 @@ class Workspace(QMainWindow):
 
     def event(self, event: QEvent) -> bool:
         """Take note of a line between docks that was moved."""
-        if event.type() == QEvent.Type.MouseButtonPress:
+        kind = event.type()  # once: every move of the mouse comes here
+        if kind is QEvent.Type.MouseButtonPress:
             self._pressed = self._lengths()
-        elif event.type() == QEvent.Type.MouseButtonRelease:
+        elif kind is QEvent.Type.MouseButtonRelease:
             QTimer.singleShot(0, self, self._line_released)  # Qt moves the docks by a timer of its own
         return super().event(event)
 

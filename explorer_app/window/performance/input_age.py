@@ -45,7 +45,7 @@ class InputAge(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Tell the age of input events; nothing is held back."""
-        if isinstance(event, QInputEvent) and self._clock() - self._last_s >= _PAUSE_S and event.timestamp() > 0:
+        if self._clock() - self._last_s >= _PAUSE_S and isinstance(event, QInputEvent) and event.timestamp() > 0:
             self.input_came.emit(self.age_s(event.timestamp() / 1000.0))
         return False
 
