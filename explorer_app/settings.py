@@ -118,6 +118,11 @@ class Settings:
         return platformdirs.user_config_path("latentloom", appauthor=False) / "settings.json"
 
     @property
+    def has_file(self) -> bool:
+        """Whether preferences are remembered after the program ends."""
+        return self._path is not None
+
+    @property
     def values(self) -> Preferences:
         """The preferences as they are now."""
         return self._values

@@ -481,6 +481,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "model",
         starts_section=True,
     ),
+    ActionSpec("tour", "&Tour", "info", ("Ctrl+F1",), "show_tour", "Help", "Show the hints of the first start again."),
     ActionSpec("shortcuts", "&Shortcuts", "keyboard", ("F1", "?"), "show_shortcuts", "Help", "List every shortcut."),
     ActionSpec(
         "report",

@@ -274,6 +274,12 @@ class Commands(QObject):
 
             self._open(ModelDetails(self._controller.facts, self._window))
 
+    def show_tour(self) -> None:
+        """Show the hints of the first start again, in their workspace."""
+        self._window.workspace.set_panels_shown(True)
+        self._window.workspace.switch_to("explore")
+        self._window.hints.show_all()
+
     def show_shortcuts(self) -> None:
         """List every shortcut."""
         from explorer_app.window.shortcuts_dialog import ShortcutsDialog

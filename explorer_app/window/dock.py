@@ -168,6 +168,13 @@ class DockBody(QFrame):
         else:
             layout.addWidget(panel)
 
+    def show_above(self, widget: QWidget) -> None:
+        """Show a widget between the header and the panel."""
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.insertWidget(0, widget)
+        widget.show()
+
     def show_notice(self, text: str) -> None:
         """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
         if text != self._notice.text():
@@ -235,6 +242,10 @@ class Dock(QDockWidget):
     def show_notice(self, text: str) -> None:
         """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
         self._body.show_notice(text)
+
+    def show_above(self, widget: QWidget) -> None:
+        """Show a widget between the header and the panel; it may hide or delete itself."""
+        self._body.show_above(widget)
 
     def set_shares_place(self, shares: bool) -> None:
         """Take note of whether the dock has a tab beside others, which says its title."""

@@ -33,6 +33,7 @@ from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.dock import Dock
 from explorer_app.window.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.file_drop import drop_text, dropped
+from explorer_app.window.hints import Hints
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.layers.layers_panel import LayersPanel
@@ -239,6 +240,10 @@ class MainWindow(QMainWindow):
         for dock in self.docks.values():
             if isinstance(dock.panel, SessionPanel):
                 dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
+        self.hints = Hints(self.docks, self._settings, self)
+        for key, panel in (("latent", self.latent), ("sliders", self.sliders), ("mix", self.mix)):
+            panel.edited.connect(partial(_use_hint, self.hints, key))
+        self.canvas.edited.connect(partial(_use_hint, self.hints, "latent"))
         self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
         self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
         self.docks["layers"].visibilityChanged.connect(controller.set_reading_values)
@@ -472,6 +477,7 @@ class MainWindow(QMainWindow):
         self.show()
         self.performance_link.input_age.watch(self.windowHandle())
         self.workspace.restore(values.layouts, values.workspace)
+        self.hints.begin()
         self.canvas.setFocus()
 
     def close_now(self) -> None:
@@ -499,6 +505,12 @@ class MainWindow(QMainWindow):
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)
+
+
+def _use_hint(hints: Hints, key: str, edit: Edit, final: bool) -> None:
+    """Put the hint of a panel away once its person has made a gesture."""
+    if final:
+        hints.used(key)
 
 
 def _send_edit(controller: Controller, source: str, edit: Edit, final: bool) -> None:

@@ -1,0 +1,113 @@
+"""Three hints for the first start, each at the top of the panel that it is about; Help > Tour shows them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
+
+from explorer_app.settings import Settings
+from explorer_app.window import fonts, theme
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.dock import Dock
+from explorer_app.window.icons import icon
+
+HINTS = {
+    "latent": "Drag the ring, or the picture itself: every place between the seeds is a picture.",
+    "sliders": "Each slider changes one thing. Shift goes finely, Ctrl snaps, a double-click sets zero.",
+    "mix": "Add a source, then paint the rows that it gives: coarse rows shape, fine rows colour.",
+}
+"""Dock -> what its hint says."""
+
+_CHOICE = "hints-seen"
+"""Key of the small choice that remembers the hints which are not shown any more."""
+
+
+class HintLine(QFrame):
+    """A sentence with a button that puts it away.
+
+    Signals
+    -------
+    dismissed()
+        The button was pressed.
+    """
+
+    dismissed = Signal()
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.text = WrappedLabel(text, self)
+        self.text.setFont(fonts.table())
+        self.button = QToolButton(self)
+        theme.set_role(self.button, "flat")
+        self.button.setIcon(icon("close", "dim"))
+        self.button.setIconSize(QSize(theme.px(12), theme.px(12)))
+        self.button.setAccessibleName("Put the hint away")
+        self.button.setToolTip("Put this hint away; Help > Tour shows it again.")
+        self.button.clicked.connect(self.dismissed)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.MARGIN + theme.GRID, theme.GRID, theme.GRID, theme.GRID)
+        layout.setSpacing(theme.GRID)
+        layout.addWidget(self.text, 1)
+        layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint a raised ground with an accent bar."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(tokens.raised))
+        painter.fillRect(0, 0, 3, self.height(), QColor(tokens.accent))
+        painter.end()
+
+
+class Hints(QObject):
+    """Shows the hints that a person has neither used nor put away.
+
+    Settings without a file would forget that, so with them no hint comes by itself.
+
+    Parameters
+    ----------
+    docks
+        The docks by their keys.
+    """
+
+    def __init__(self, docks: Mapping[str, Dock], settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._docks = docks
+        self._settings = settings
+        self.lines: dict[str, HintLine] = {}
+        """The hints that are shown, by their docks."""
+
+    def begin(self) -> None:
+        """Show the hints that are new to the person."""
+        if self._settings.has_file:
+            seen = self._settings.choice(_CHOICE).split()
+            for key in HINTS:
+                if key not in seen:
+                    self._show(key)
+
+    @Slot()
+    def show_all(self) -> None:
+        """Show all of them, whatever was put away before."""
+        for key in HINTS:
+            self._show(key)
+            self._docks[key].reveal()
+
+    def used(self, key: str) -> None:
+        """Put a hint away: the person did what it tells, or does not want it."""
+        line = self.lines.pop(key, None)
+        if line is not None:
+            line.hide()
+            line.deleteLater()
+            seen = {*self._settings.choice(_CHOICE).split(), key}
+            self._settings.choose(_CHOICE, " ".join(sorted(seen)))
+
+    def _show(self, key: str) -> None:
+        if key not in self.lines:
+            line = self.lines[key] = HintLine(HINTS[key], self._docks[key])
+            line.dismissed.connect(partial(self.used, key))
+            self._docks[key].show_above(line)
