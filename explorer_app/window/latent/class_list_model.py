@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.class_names import class_words, classes_like
@@ -19,6 +21,8 @@ WEIGHT = Qt.ItemDataRole.UserRole + 1
 NAME = Qt.ItemDataRole.UserRole + 2
 COLUMN = Qt.ItemDataRole.UserRole + 3
 """The longest number beside names; empty where there are no names."""
+PICTURE = Qt.ItemDataRole.UserRole + 4
+"""The small picture of a class, a QPixmap; None while there is none."""
 
 
 class ClassListModel(QAbstractListModel):
@@ -32,6 +36,7 @@ class ClassListModel(QAbstractListModel):
         self._filter = ""
         self._shown: list[int] = []
         self._weights: dict[int, float] = {}
+        self._pictures: OrderedDict[int, QPixmap] = OrderedDict()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
         """Return how many classes are shown."""
@@ -50,6 +55,8 @@ class ClassListModel(QAbstractListModel):
             return number
         if role == COLUMN:
             return str(self._count - 1) if self._names else ""
+        if role == PICTURE:
+            return self._pictures.get(number)
         if role == WEIGHT:
             return self._weights.get(number, 0.0) if number >= 0 else float(not self._weights)
         return None
@@ -58,6 +65,20 @@ class ClassListModel(QAbstractListModel):
         """Take on the classes of a model, their names where they have some, and whether a picture may be of none."""
         self._count, self._names, self._has_none = count, names, has_none
         self._rebuild()
+
+    def show_picture(self, number: int, picture: QPixmap, most: int) -> None:
+        """Show the picture of a class; beyond `most`, the oldest goes."""
+        self._pictures[number] = picture
+        self._pictures.move_to_end(number)
+        while len(self._pictures) > most:
+            self._pictures.popitem(last=False)
+        if number in self._shown:
+            index = self.index(self._shown.index(number))
+            self.dataChanged.emit(index, index)
+
+    def forget_pictures(self) -> None:
+        """Show no pictures: they are of another place or model."""
+        self._pictures.clear()
 
     def row_of(self, number: int) -> int:
         """Return the row of a class; of one that is not shown, the first."""

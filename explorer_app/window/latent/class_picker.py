@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import (
@@ -13,9 +14,20 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
+    QTimer,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -36,7 +48,8 @@ from explorer_app.session.session import Session
 from explorer_app.window import theme
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
-from explorer_app.window.latent.class_list_model import CLASS, COLUMN, NAME, WEIGHT, Classes, ClassListModel
+from explorer_app.window.latent.class_list_model import CLASS, COLUMN, NAME, PICTURE, WEIGHT, Classes, ClassListModel
+from explorer_app.window.mix.mix_cells import paint_picture
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
@@ -50,11 +63,22 @@ NAMES_TIP = "a text file MODEL.labels.txt beside the model, a name a line, or la
 """Where names of classes come from; `gpu_backend.model.class_names` lists all that is looked for."""
 
 _CUT = Qt.TextElideMode.ElideRight
-_BEFORE, _BETWEEN, _AFTER = 22, 10, 8
-"""px before a number, between it and a name, and at the end of a line."""
+_DOT, _BETWEEN, _AFTER = 20, 10, 8
+"""px before a picture, between it, a number and a name, and at the end of a line."""
 
 _WIDTH = 300
-_NAMED_WIDTH = 380
+_NAMED_WIDTH = 400
+_ROW, _PICTURE = 36, 32
+"""Height of a line, and of the picture at its left end."""
+
+_ROWS_IN_SIGHT = 7
+_ASK_MS = 120
+_KEPT_PICTURES = 256
+
+
+def _before() -> int:
+    """Return where words begin, right of the picture."""
+    return _DOT + theme.px(_PICTURE) + _BETWEEN
 
 
 def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
@@ -66,7 +90,7 @@ def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
 
 class _ClassDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: N802
-        return QSize(120, theme.px(theme.ROW))
+        return QSize(120, theme.px(_ROW))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         tokens = theme.current()
@@ -78,15 +102,19 @@ class _ClassDelegate(QStyledItemDelegate):
         if state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_HasFocus):
             painter.setBrush(QColor(tokens.raised))
             painter.drawRoundedRect(rect, 4, 4)
+        side = theme.px(_PICTURE)
+        place = QRectF(rect.left() + _DOT, rect.top() + (rect.height() - side) / 2, side, side)
+        if int(index.data(CLASS)) >= 0:
+            paint_picture(painter, place, index.data(PICTURE))
         weight = float(index.data(WEIGHT))
         if weight:
             painter.setBrush(QColor(tokens.accent))
-            painter.drawEllipse(QRectF(rect.left() + 8, rect.center().y() - 3, 6, 6))
+            painter.drawEllipse(QRectF(rect.left() + 7, rect.center().y() - 3, 6, 6))
         colour = QColor(tokens.strong if weight else tokens.text)
         painter.setPen(colour)
         metrics = painter.fontMetrics()
         flags = Qt.AlignmentFlag.AlignVCenter
-        inner = rect.adjusted(_BEFORE, 0, -_AFTER, 0)
+        inner = rect.adjusted(_before(), 0, -_AFTER, 0)
         if weight and int(index.data(CLASS)) >= 0:
             painter.setPen(QColor(tokens.dim))
             painter.drawText(inner, flags | Qt.AlignmentFlag.AlignRight, f"{weight:.2f}")
@@ -125,7 +153,7 @@ class _ClassDelegate(QStyledItemDelegate):
     def _room(self, metrics: QFontMetrics, option: QStyleOptionViewItem, index: _Index) -> int:
         """Return the px that a name has, which ends before the weight."""
         weight = metrics.horizontalAdvance("0.00") + _BETWEEN if index.data(WEIGHT) else 0
-        return int(option.rect.width()) - _BEFORE - _AFTER - self._indent(metrics, index) - weight
+        return int(option.rect.width()) - _before() - _AFTER - self._indent(metrics, index) - weight
 
 
 class ClassFilter(QLineEdit):
@@ -203,15 +231,19 @@ class ClassPicker(Popup):
         `SetParameter` for the classes; True once a gesture.
     gesture_cancelled()
         Escape ended a drag on a weight.
+    thumbnail_wanted(object, object)
+        ``("class", session)`` and that session, for classes in sight without a picture; answered by `show_thumbnail`.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("classes",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
+    thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._place = Session()
         self._classes: Classes = ()
         self._names: Sequence[str] = ()
         self._has_none = True
@@ -222,7 +254,7 @@ class ClassPicker(Popup):
         self.model = ClassListModel(self)
         self.list = ClassList(self)
         self.list.setModel(self.model)
-        self.list.setFixedHeight(theme.px(theme.ROW) * 8)
+        self.list.setFixedHeight(theme.px(_ROW) * _ROWS_IN_SIGHT)
         self.hint = QLabel("Click for one class, Ctrl-click to weigh several")
         theme.set_role(self.hint, "hint")
         self.rows: list[SliderRow] = []
@@ -240,11 +272,16 @@ class ClassPicker(Popup):
         self.filter.left.connect(self._enter_list)
         self.filter.returnPressed.connect(self._choose_first)
         self.list.chosen.connect(self._choose)
+        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._ask_later.timeout.connect(self._ask_for_pictures)
+        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._ask_later.start())
+        self.model.modelReset.connect(self._ask_later.start)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Take on a model's classes."""
         count, file = (facts.c_dim, facts.class_file) if facts is not None else (0, "")
         self._names = facts.class_names if facts is not None else ()
+        self.model.forget_pictures()
         self._has_none = facts is None or not facts.looks_classes_up
         self.model.show_classes(count, self._names, has_none=self._has_none)
         self.setFixedWidth(theme.px(_NAMED_WIDTH if self._names else _WIDTH))
@@ -263,6 +300,36 @@ class ClassPicker(Popup):
         if session.classes != self._classes:
             self._show(session.classes)
 
+    def set_place(self, session: Session) -> None:
+        """Take over of which place the classes' pictures are, the next time that it opens."""
+        place = replace(session, mix=(), sliders=(), tap=None)
+        if place != self._place:
+            self._place = place
+            self.model.forget_pictures()
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Show a picture that was wanted; keys of others and of former places are left alone."""
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == "class":
+            session = key[1]
+            number = session.classes[0][0]
+            if session == self._session_of(number):
+                self.model.show_picture(number, QPixmap.fromImage(image), _KEPT_PICTURES)
+
+    def _session_of(self, number: int) -> Session:
+        """Return the place that is shown, with one class."""
+        return SetParameter("classes", ((number, 1.0),)).apply(self._place)
+
+    def _ask_for_pictures(self) -> None:
+        if not self.isVisible():
+            return
+        rows = range(self.model.rowCount())
+        top, pitch = self.list.verticalScrollBar().value(), theme.px(_ROW)
+        for row in reversed(rows[top // pitch : (top + self.list.viewport().height()) // pitch + 1]):
+            number = int(self.model.index(row).data(CLASS))
+            if number >= 0 and self.model.index(row).data(PICTURE) is None:  # what is asked for last is made first
+                session = self._session_of(number)
+                self.thumbnail_wanted.emit(("class", session), session)
+
     def open_at(self, point: QPoint) -> None:
         """Open with the chosen class in sight."""
         self.filter.clear()
@@ -271,6 +338,7 @@ class ClassPicker(Popup):
         self.list.setCurrentIndex(self.model.index(row))
         self.list.scrollTo(self.model.index(row), QListView.ScrollHint.PositionAtCenter)
         self.filter.setFocus()
+        self._ask_later.start()
 
     def _filter(self, text: str) -> None:
         self.model.show_filter(text)

@@ -63,7 +63,8 @@ class LatentPanel(QWidget):
     drift_changed(float)
         Speed of drifting in seeds a second; 0 stops it. `show_drift` shows it back.
     thumbnail_wanted(object, object)
-        The seed plane's: a key and the `Session` whose picture is wanted; answered by `show_thumbnail`.
+        Of the seed plane and the list of classes: a key, and the `Session` whose picture is wanted; answered by
+        `show_thumbnail`.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = (
@@ -180,6 +181,7 @@ class LatentPanel(QWidget):
         self.plane.edited.connect(self.edited)
         self.plane.gesture_cancelled.connect(self.gesture_cancelled)
         self.plane.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.picker.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.transform.edited.connect(self.edited)
         self.noise.edited.connect(self.edited)
         self.noise.gesture_cancelled.connect(self.gesture_cancelled)
@@ -265,8 +267,9 @@ class LatentPanel(QWidget):
         self.drift.show_amount(speed)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Hand a picture to the seed plane."""
+        """Hand a picture to the seed plane, or to the list of classes."""
         self.plane.show_thumbnail(key, image)
+        self.picker.show_thumbnail(key, image)
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -306,4 +309,5 @@ class LatentPanel(QWidget):
             self._edit(SetParameter("truncation.cutoff", None if rows >= self._num_ws else rows), final)
 
     def _pick_class(self) -> None:
+        self.picker.set_place(self._session)
         self.picker.open_at(below(self.class_button))

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QColor, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QToolTip
 
-from explorer_app.session.session import Session
+from explorer_app.session.session import Position, Session
 from explorer_app.window import theme
+from explorer_app.window.latent.class_list_model import PICTURE
 from explorer_app.window.latent.latent_panel import LatentPanel
 from tests.helpers.panels import CTRL, Edits, model_facts, mouse
 
@@ -156,3 +157,46 @@ def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel, qtbot
     click_row(picker, 1)
     assert [edit.value for edit in panel.edits.steps] == [((1, 1.0),)]
     picker.hide()
+
+
+@pytest.fixture
+def wanted(panel, qtbot):
+    """The picker of a person at seed 3, and what pictures it wants."""
+    panel.edits.show(Session(position=Position(3.0, 0.0)))
+    asked = []
+    panel.thumbnail_wanted.connect(lambda key, session: asked.append((key, session)) if key[0] == "class" else None)
+    qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
+    panel.picker._ask_for_pictures()
+    yield asked
+    panel.picker.hide()
+
+
+def test_only_classes_in_sight_want_pictures_of_the_place_one_is_at(panel, wanted):
+    numbers = [session.classes[0][0] for _, session in reversed(wanted)]
+    assert numbers == list(range(len(numbers)))
+    assert 5 <= len(numbers) <= 9
+    assert {session.position for _, session in wanted} == {Position(3.0, 0.0)}
+    wanted.clear()
+    picker = panel.picker
+    picker.list.verticalScrollBar().setValue(picker.list.verticalScrollBar().maximum())
+    picker._ask_for_pictures()
+    assert max(session.classes[0][0] for _, session in wanted) == 199
+
+
+def test_a_class_shows_its_picture_until_one_is_somewhere_else(panel, wanted, qtbot):
+    white = QImage(8, 8, QImage.Format.Format_RGB32)
+    white.fill(Qt.GlobalColor.white)
+    key = next(key for key, session in wanted if session.classes[0][0] == 1)
+    panel.show_thumbnail(key, white)
+    picker = panel.picker
+    index = picker.model.index(2)
+    assert index.data(PICTURE) is not None
+    rect = picker.list.visualRect(index)
+    place = QPoint(rect.left() + theme.px(36), rect.center().y())
+    assert picker.list.viewport().grab().toImage().pixelColor(place) == QColor(Qt.GlobalColor.white)
+    picker.hide()
+    panel.edits.show(Session(position=Position(4.0, 0.0)))
+    qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
+    assert index.data(PICTURE) is None
+    panel.show_thumbnail(key, white)
+    assert index.data(PICTURE) is None, "it is of the former place"
