@@ -24,7 +24,7 @@ from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.observation import observe_layers
 from gpu_backend.cuda.pending_run import DeviceRun, Lane
 from gpu_backend.cuda.pinned import PinnedRing, address_of, array_over, pinned_memory
-from gpu_backend.cuda.schedule import Launch, Region, Schedule
+from gpu_backend.cuda.schedule import Argument, Launch, Region, Schedule
 from gpu_backend.cuda.staging import HeldInputs, region_nbytes
 from gpu_backend.cuda.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
@@ -84,16 +84,17 @@ class CudaBoundPlan:
         self._base: int | None = None
         self._places: dict[str, int] = {}
         self._taken: dict[str, int] = {}
-        self._graph: Graph | None = None
+        self._graphs: dict[bool, Graph] = {}
+        """By whether optional outputs are among what a run computes."""
         self._captures = 0
         self._is_closed = False
         self._ring: PinnedRing | None = None
         if _KEPT in self._regions:
             self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]))
-        self._arguments: list[PackedArguments] = []
-        # Not a method: what is closed goes at once, with the weights that its schedule knows, if nothing goes round.
-        self._launch = partial(_launch, driver, schedule.launches, self._kernels, self._arguments)
-        self._timer = make_timer(schedule, self._launch)
+        self._arguments: dict[bool, list[PackedArguments]] = {False: [], True: []}
+        # A partial, not a bound method: a reference cycle would delay freeing the weights that the schedule holds.
+        self._launch = partial(_launch, driver, schedule.launches, self._kernels)
+        self._timer = make_timer(schedule, partial(self._launch, self._arguments[False]))
         try:
             self._bind()
         except BaseException:
@@ -124,7 +125,7 @@ class CudaBoundPlan:
 
     @property
     def captures(self) -> int:
-        """Graphs captured so far: one, and another one once a run was measured."""
+        """Graphs captured so far: one, another one for optional outputs, and another one once a run was measured."""
         return self._captures + self._timer.captures
 
     @property
@@ -209,7 +210,7 @@ class CudaBoundPlan:
     def launch(self, index: int) -> None:
         """Start one launch of the schedule by itself."""
         self._enter()
-        self._launch(index)
+        self._launch(self._arguments[True], index)
 
     def close(self) -> None:
         """Free the memory once no run uses it. Pictures that were handed out stay. May be called twice."""
@@ -227,9 +228,9 @@ class CudaBoundPlan:
         self._is_closed = True
         self._timer.close()
         driver = self._driver
-        if self._graph is not None:
-            driver.release_graph(self._graph)
-            self._graph = None
+        for graph in self._graphs.values():
+            driver.release_graph(graph)
+        self._graphs.clear()
         for event in self._events:
             driver.release_event(event)
         self._events.clear()
@@ -250,10 +251,11 @@ class CudaBoundPlan:
         driver.zero(self._base, schedule.nbytes)
         self._places = {region.name: self._base + region.offset for region in schedule.regions}
         self._taken = self._constants.take(schedule.constants)
-        self._arguments += (
-            pack_arguments(launch.arguments, self._places, self._taken, driver.tensor_map)
-            for launch in schedule.launches
-        )
+        for has_optional, packed in self._arguments.items():
+            packed += (
+                pack_arguments(_arguments_of(launch, has_optional), self._places, self._taken, driver.tensor_map)
+                for launch in schedule.launches
+            )
         for _ in range(_LANES):
             start, end, done = (self._make_event() for _ in range(3))
             lane = Lane(start, end, done, pinned_memory(self._pool, self._inputs.nbytes))
@@ -276,12 +278,15 @@ class CudaBoundPlan:
 
     def _handed_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
+        has_optional = not self._schedule.optional_outputs.isdisjoint(outputs)
+        launch_all = partial(self._launch_all, self._arguments[has_optional])
         is_instead = measure and timer.is_instead
-        # A measured run that nothing is known to compare with follows a plain one.
-        is_plain = not is_instead or not timer.has_total
-        if is_plain and use_graph and self._graph is None:
+        # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
+        # more than it computes.
+        is_plain = not is_instead or not timer.has_total or has_optional
+        if is_plain and use_graph and has_optional not in self._graphs:
             # Before anything is handed over: what a capture needs may wait for the device.
-            self._graph = self._pool.make(lambda: driver.capture(self._launch_all))
+            self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
             self._captures += 1
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
         wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
@@ -294,10 +299,10 @@ class CudaBoundPlan:
             driver.record(lane.start)
             if not is_plain:
                 timer.replay()
-            elif use_graph and self._graph is not None:
-                driver.replay(self._graph)
+            elif use_graph:
+                driver.replay(self._graphs[has_optional])
             else:
-                self._launch_all()
+                launch_all()
             driver.record(lane.end)
             if is_plain and is_instead:
                 timer.replay()
@@ -329,9 +334,9 @@ class CudaBoundPlan:
             self._driver.copy_in(self._base + copy.target, address + copy.source, copy.nbytes)
         self._inputs.sent()
 
-    def _launch_all(self) -> None:
+    def _launch_all(self, arguments: Sequence[PackedArguments]) -> None:
         for index in range(len(self._kernels)):
-            self._launch(index)
+            self._launch(arguments, index)
 
     def _finish(self, run: DeviceRun) -> None:
         """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
@@ -395,3 +400,9 @@ def _launch(
 ) -> None:
     launch = launches[index]
     driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index])
+
+
+def _arguments_of(launch: Launch, has_optional: bool) -> tuple[Argument, ...]:
+    if has_optional or not launch.optional:
+        return launch.arguments
+    return tuple(None if place in launch.optional else item for place, item in enumerate(launch.arguments))

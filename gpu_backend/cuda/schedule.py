@@ -89,6 +89,8 @@ class Launch:
         False for a plain kernel that stands in for a fused one.
     reason
         Why it stands in, one phrase; empty for fused ones and in plans that are plain throughout.
+    optional
+        Arguments, by place, that are null in runs which do not ask for the outputs that they name.
     """
 
     layer: str
@@ -102,6 +104,7 @@ class Launch:
     nbytes: int = 0
     is_fused: bool = True
     reason: str = ""
+    optional: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,3 +125,9 @@ class Schedule:
     def recipes(self) -> tuple[KernelRecipe, ...]:
         """Kernels to compile, each once, in order of first use."""
         return tuple(dict.fromkeys(launch.recipe for launch in self.launches))
+
+    @property
+    def optional_outputs(self) -> frozenset[str]:
+        """Outputs that a run leaves out unless it is asked for them."""
+        named = (launch.arguments[place] for launch in self.launches for place in launch.optional)
+        return frozenset(item.name for item in named if isinstance(item, Address))

@@ -12,6 +12,7 @@ from gpu_backend.cuda.constants import ConstantStore
 from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.memory_pool import MemoryPool
 from gpu_backend.cuda.occupancy import kernel_facts
+from gpu_backend.cuda.schedule import Schedule
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
 from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
 
@@ -32,6 +33,11 @@ class HandDesk:
         self.empty = self.driver.load(b"", "empty")
         self.bound = self.bind()
 
+    @staticmethod
+    def schedule() -> Schedule:
+        """What is bound."""
+        return hand_schedule()
+
     def bind(self) -> CudaBoundPlan:
         """Bind it once more."""
 
@@ -47,7 +53,7 @@ class HandDesk:
                 lambda: measure_event_cost(self.driver, self.empty),
             )
 
-        return CudaBoundPlan(self.driver, self.pool, hand_schedule(), self.kernels, self.constants, make_timer)
+        return CudaBoundPlan(self.driver, self.pool, self.schedule(), self.kernels, self.constants, make_timer)
 
     def close(self) -> None:
         """Free `bound` and what all plans share."""

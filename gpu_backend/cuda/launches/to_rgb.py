@@ -24,8 +24,17 @@ from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.plan import Step
 
+_VECTOR = 4
+"""Neighbouring pixels of a thread of ``to_rgb`` in a large picture, where they divide a row."""
+
+_LARGE = 256
+"""Side from which on bytes take longer than the way of one number through a thread."""
+
 _BLOCK = 256
 """Threads of a block of both kernels."""
+
+_IMAGE = 6
+"""Place of ``image`` among the arguments of ``to_rgb``."""
 
 
 class PictureSite(Protocol):
@@ -142,6 +151,8 @@ def to_rgb(
 ) -> Built:
     """Build the sum of toRGB's parts.
 
+    ``image`` of the last block is left out of a run that does not ask for it.
+
     Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch,
     side / 2, side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named,
     that one (batch, side, side, 4) uint8, around `middle`, and ``flags`` (batch,) uint32, which must be zero before.
@@ -161,11 +172,12 @@ def to_rgb(
     taps: Argument = None
     if settings.adds_image and previous is not None:
         before, taps = region(previous), taps_constant(constants, settings.taps, 2.0)
+    vector = _VECTOR if side % _VECTOR == 0 and side >= _LARGE else 1
     launch = Launch(
         layer=step.layer,
         label="to_rgb",
-        recipe=_recipe(channels, len(settings.taps), middle),
-        grid=(-(-side * side // _BLOCK), batch, 1),
+        recipe=_recipe(channels, len(settings.taps), vector, middle),
+        grid=(-(-side * side // (vector * _BLOCK)), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
         arguments=(
@@ -183,7 +195,8 @@ def to_rgb(
             np.float32(settings.gain),
         ),
         flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
-        nbytes=_nbytes(settings, batch, part_count, has_pixels=pixels is not None),
+        nbytes=_nbytes(settings, batch, part_count, has_image=pixels is None, has_pixels=pixels is not None),
+        optional=() if pixels is None else (_IMAGE,),
     )
     regions = [Region(image, settings.output_shape(batch), "float32", "output" if is_last else "scratch")]
     if pixels is not None:
@@ -191,12 +204,13 @@ def to_rgb(
     return Built((launch,), tuple(constants), tuple(regions))
 
 
-def _recipe(channels: int, taps: int, middle: float) -> KernelRecipe:
+def _recipe(channels: int, taps: int, vector: int, middle: float) -> KernelRecipe:
     moved = () if middle == MIDDLE else (("MIDDLE_TWICE", str(round(2 * middle))),)
-    return KernelRecipe("to_rgb", (("IMG_CHANNELS", str(channels)), ("TAPS", str(taps)), *moved))
+    sizes = (("IMG_CHANNELS", str(channels)), ("TAPS", str(taps)), ("PIXELS", str(vector)))
+    return KernelRecipe("to_rgb", (*sizes, *moved))
 
 
-def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_pixels: bool) -> int:
+def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_image: bool, has_pixels: bool) -> int:
     area = settings.resolution**2
-    pictures = part_count + 1 + (0.25 if settings.adds_image else 0.0)
+    pictures = part_count + has_image + (0.25 if settings.adds_image else 0.0)
     return int(4 * batch * area * (settings.out_channels * pictures + has_pixels))

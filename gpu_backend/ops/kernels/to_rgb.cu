@@ -1,50 +1,105 @@
 // The end of toRGB (gpu_backend/ops/to_rgb.py) and, at the last resolution, the bytes of gpu_backend/ops/to_display.py:
 //     image = gain clamp(sum of parts + bias) + U(previous)
 //     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
-// Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them), MIDDLE_TWICE (of `bytes`).
+// Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them), MIDDLE_TWICE (of `bytes`), PIXELS: 1, or 4 where 4 divides
+// `side`, neighbours in a row, so that a thread loads and stores 16 bytes at a time.
 // `parts`: (part_count, batch, side, side, IMG_CHANNELS).
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
-// Grid: pixels of a sample, 256 a block; samples.
+// Grid: groups of PIXELS of a sample, 256 a block; samples.
 // part: doubling
 // part: bytes
+
+#define COUNT (PIXELS * IMG_CHANNELS)  // numbers of a thread
+
+#if PIXELS == 4 && TAPS == 4
+// Adds U(low) to the pixels (row, column .. column + 3): two rows and four columns of `low` reach them. Output u takes, of
+// low's numbers, (u - 1) / 2 with tap 3 or 2 and the one behind it with tap 1 or 0, for even and odd u.
+__device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const float* low, const float* taps, int side, int row, int column) {
+    const int low_side = side >> 1, first_row = (row + 1 >> 1) - 1, first_column = (column >> 1) - 1;
+    const float above = taps[row & 1 ? 2 : 3], below = taps[row & 1 ? 0 : 1];
+    float kept[4][IMG_CHANNELS];
+#pragma unroll
+    for (int x = 0; x < 4; ++x) {
+        const int at = first_column + x;
+        const bool is_inside = static_cast<unsigned>(at) < static_cast<unsigned>(low_side);
+        const bool has_above = is_inside && first_row >= 0, has_below = is_inside && first_row + 1 < low_side;
+        const float* const from = low + (static_cast<long long>(first_row) * low_side + at) * IMG_CHANNELS;
+#pragma unroll
+        for (int i = 0; i < IMG_CHANNELS; ++i) {
+            const float high = has_above ? from[i] : 0.0f, deep = has_below ? from[low_side * IMG_CHANNELS + i] : 0.0f;
+            kept[x][i] = above * high + below * deep;
+        }
+    }
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        const int x = (p + 1) / 2;
+#pragma unroll
+        for (int i = 0; i < IMG_CHANNELS; ++i) {
+            v[p * IMG_CHANNELS + i] += taps[p & 1 ? 2 : 3] * kept[x][i] + taps[p & 1 ? 0 : 1] * kept[x + 1][i];
+        }
+    }
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
     const float* __restrict__ previous, const float* __restrict__ taps, float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
-    const int b = blockIdx.y, area = side * side, pixel = blockIdx.x * 256 + threadIdx.x;
+    const int b = blockIdx.y, area = side * side, pixel = (blockIdx.x * 256 + threadIdx.x) * PIXELS;
     if (pixel >= area) return;
     const size_t place = (size_t)b * area + pixel, part = (size_t)batch * area * IMG_CHANNELS;
-    float v[IMG_CHANNELS];
+    float v[COUNT];
 #pragma unroll
-    for (int i = 0; i < IMG_CHANNELS; ++i) v[i] = 0.0f;
+    for (int i = 0; i < COUNT; ++i) v[i] = 0.0f;
+#pragma unroll(PIXELS == 1 ? 8 : 2)
     for (int p = 0; p < part_count; ++p) {
+        float own[COUNT];
+        load_many<COUNT>(parts + p * part + place * IMG_CHANNELS, own);
 #pragma unroll
-        for (int i = 0; i < IMG_CHANNELS; ++i) v[i] += parts[p * part + place * IMG_CHANNELS + i];
+        for (int i = 0; i < COUNT; ++i) v[i] += own[i];
     }
 #pragma unroll
-    for (int i = 0; i < IMG_CHANNELS; ++i) v[i] = __fmul_rn(gain, bounded(v[i] + (bias == nullptr ? 0.0f : bias[i]), clamp));
+    for (int i = 0; i < COUNT; ++i) v[i] = __fmul_rn(gain, bounded(v[i] + (bias == nullptr ? 0.0f : bias[i % IMG_CHANNELS]), clamp));
     if (previous != nullptr) {
         const size_t half_side = side >> 1;
-        add_doubled<IMG_CHANNELS>(
-            v, previous + b * half_side * half_side * IMG_CHANNELS, taps, side, IMG_CHANNELS, pixel / side,
-            pixel % side);
-    }
-    bool is_finite = true;
-#pragma unroll
-    for (int i = 0; i < IMG_CHANNELS; ++i) {
-        is_finite &= isfinite(v[i]);
-        if (image != nullptr) image[place * IMG_CHANNELS + i] = v[i];
-    }
-    if (pixels != nullptr) {
-#if IMG_CHANNELS == 3
-        const unsigned blue = to_byte(v[2]), green = to_byte(v[1]), red = to_byte(v[0]), alpha = 255u;
-#elif IMG_CHANNELS == 4
-        const unsigned blue = to_byte(v[2]), green = to_byte(v[1]), red = to_byte(v[0]), alpha = to_byte(v[3]);
+        const float* const low = previous + b * half_side * half_side * IMG_CHANNELS;
+#if PIXELS == 4 && TAPS == 4
+        add_doubled_pixels(v, low, taps, side, pixel / side, pixel % side);
 #else
-        const unsigned blue = to_byte(v[0]), green = blue, red = blue, alpha = 255u;
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p) {
+            float one[IMG_CHANNELS];
+#pragma unroll
+            for (int i = 0; i < IMG_CHANNELS; ++i) one[i] = v[p * IMG_CHANNELS + i];
+            add_doubled<IMG_CHANNELS>(one, low, taps, side, IMG_CHANNELS, (pixel + p) / side, (pixel + p) % side);
+#pragma unroll
+            for (int i = 0; i < IMG_CHANNELS; ++i) v[p * IMG_CHANNELS + i] = one[i];
+        }
 #endif
-        reinterpret_cast<unsigned*>(pixels)[place] = blue | green << 8 | red << 16 | alpha << 24;
+    }
+    if (image != nullptr) store_many<COUNT>(image + place * IMG_CHANNELS, v);
+    if (pixels != nullptr) {
+        bool is_finite = true;
+        unsigned words[PIXELS];
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) is_finite &= isfinite(v[i]);
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p) {
+            const float* const one = v + p * IMG_CHANNELS;
+#if IMG_CHANNELS == 3
+            const unsigned blue = to_byte(one[2]), green = to_byte(one[1]), red = to_byte(one[0]), alpha = 255u;
+#elif IMG_CHANNELS == 4
+            const unsigned blue = to_byte(one[2]), green = to_byte(one[1]), red = to_byte(one[0]), alpha = to_byte(one[3]);
+#else
+            const unsigned blue = to_byte(one[0]), green = blue, red = blue, alpha = 255u;
+#endif
+            words[p] = blue | green << 8 | red << 16 | alpha << 24;
+        }
+#if PIXELS == 4
+        reinterpret_cast<uint4*>(pixels)[place / 4] = make_uint4(words[0], words[1], words[2], words[3]);
+#else
+        reinterpret_cast<unsigned*>(pixels)[place] = words[0];
+#endif
         if (!is_finite) atomicOr(flags + b, 1u);
     }
 }
