@@ -24,7 +24,7 @@ from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
 from gpu_backend.plan.plan import Step
 
-_Y, _Y_RAW, _SKIP = 2, 3, 12
+_Y, _Y_RAW, _NEXT_STYLE, _SKIP = 2, 3, 5, 12
 _FILTERED = 1
 _NORMALIZED = 1
 _PREVIOUS, _IMAGE, _PIXELS, _FLAGS, _GAIN = 4, 6, 7, 8, 11
@@ -100,7 +100,10 @@ class _Observer:
         if isinstance(skip, Address):  # of another layer; its kernel has no way to leave it out
             region = self._regions[skip.name]
             zeros = np.zeros(region.shape, region.dtype)
-        values = self._borrow(launch, kernel, shape, self._dtype(launch.arguments[0]), {_Y_RAW: _BORROWED}, zeros)
+        # A fused up-convolution stores one of the two: the kernel is compiled for that.
+        is_fused_up = launch.recipe.stem == "modulated_up_conv"
+        unstyled = {_Y: _BORROWED, _NEXT_STYLE: None} if is_fused_up else {_Y_RAW: _BORROWED}
+        values = self._borrow(launch, kernel, shape, self._dtype(launch.arguments[0]), unstyled, zeros)
         self._start(launch, kernel, launch.arguments, {})
         return _channels_first(values[..., :channels])
 

@@ -133,6 +133,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "WALK": tile.walk,
         "RESIDENT": int(tile.resident),
         "BOXES": int(geometry.has_boxes),
+        "DECOUPLED": int(geometry.is_decoupled),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "MOMENTS": int(site.moments is not None),
     }
@@ -140,6 +141,8 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         defines["TAPS"] = len(work.taps)
         defines["ODD_BORDER"] = int(work.has_odd_border)
         defines["BLURS_BIAS"] = int(work.blurs_bias)
+        defines["HAS_Y"] = int(site.y is not None)
+        defines["HAS_RAW"] = int(site.y_raw is not None)
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding

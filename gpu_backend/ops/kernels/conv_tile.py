@@ -205,6 +205,18 @@ class ConvGeometry:
         return self.counters * self.tile.split * self.sums_per_thread * self.tile.threads * 4
 
     @property
+    def is_decoupled(self) -> bool:
+        """Whether warps go through the steps each at its own pace, which pays where each has many products a step."""
+        return self.has_boxes and self._may_decouple
+
+    @property
+    def _may_decouple(self) -> bool:
+        tile = self.tile
+        is_large = tile.mma == "wgmma" and tile.threads >= 256 and tile.channels >= 64
+        has_registers = tile.walk == 1 or tile.threads == 256
+        return is_large and has_registers and tile.blocks == 1 and tile.stages > 1
+
+    @property
     def patch(self) -> tuple[int, int, int]:
         """Channels, columns and rows of input that lie in shared memory for a step of a band."""
         tile, around = self.tile, 1 if self.shape.kind == "up_conv" else self.shape.kernel - 1
@@ -219,7 +231,8 @@ class ConvGeometry:
         tile = self.tile
         if self.shape.kind == "up_conv":
             jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
-            carried = jobs * self.taps * tile.threads * 16 if tile.walk > 1 else 0
+            has_registers = self.taps == 4 and not self.has_moments and jobs == 1 and self.sums_per_thread <= 64
+            carried = jobs * self.taps * tile.threads * 16 if tile.walk > 1 and not has_registers else 0
             end = 8 * self.positions * tile.channels + carried
         else:
             shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
@@ -233,9 +246,12 @@ class ConvGeometry:
     @property
     def static_nbytes(self) -> int:
         """Shared memory that the kernel itself declares."""
-        pixels = self.tile.rows * self.tile.columns * (4 if self.shape.kind == "up_conv" else 1)
+        pixels = self.tile.rows * self.tile.columns
+        noise = 8 * pixels
+        if self.shape.kind == "up_conv":
+            noise = 16 * pixels * (1 if self.tile.walk == 1 else 3 if self._may_decouple else 2)
         picture = 16 * (self.tile.channels + 8) if self.picture_channels else 0
-        return 10 * self.tile.channels + 8 * pixels + picture + 8 * (self.tile.stages + 1) + 64
+        return 10 * self.tile.channels + noise + picture + 8 * (2 * self.tile.stages + 1) + 64
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""

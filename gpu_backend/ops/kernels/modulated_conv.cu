@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
         x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
-    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0, 0, 0};
+    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0, 0};
     unsigned char* const store = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
 
@@ -219,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if MOMENTS
     unsigned char* const told_at = WALK > 1 ? store + POSITIONS * STORE_PITCH : pool;
 #endif
-    for (int band = 0; band < bands; ++band) {
+    for (int band = 0; band < (WALK == 1 ? 1 : bands); ++band) {
         const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
         float sum[MF][NF * 4];
 #pragma unroll
@@ -233,10 +233,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
+            accumulate(sum, pixels, stage, RESIDENT ? walk.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            if (!DECOUPLED && WALK > 1 && step == 0) keep_noise(band + 1, noises);
+            walk.leave_stage();
         }
-        if (strip.steps == 0) __syncthreads();
+        walk.end_steps(strip);
+        if (DECOUPLED && WALK > 1) keep_noise(band + 1, noises);
 #if SPLIT > 1
         if (!add_shares<MF * NF * 4>(&sum[0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, share)) return;
 #endif

@@ -14,6 +14,7 @@
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
 // Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
+// HAS_Y, HAS_RAW: which of y and y_raw are stored;
 // BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
 // part: types
 // part: tensor_core
@@ -46,9 +47,18 @@
 #if ODD_BORDER && TAPS != 4
 #error "ODD_BORDER goes with a filter of 4 taps"
 #endif
-#define COLUMN_JOBS (2 * COLUMNS * GROUPS)  // a thread filters eight channels of one column of outputs
+// The usual filter is done on two columns of outputs at a time, which share three of five columns of t. Where nothing is
+// carried from band to band, the rows are dealt among as many threads as there are. Other filters are done column by column.
+#define PAIRED (TAPS == 4 && !ODD_BORDER && !MOMENTS)
+#define WORDS (WALK == 1 && THREADS < 4 * COLUMNS * GROUPS ? 4 : 2)  // of two channels, of each of a thread's columns
+#define PAIR_JOBS (COLUMNS * GROUPS * 4 / WORDS)
+#define PARTS (WALK > 1 || PAIR_JOBS >= THREADS ? 1 : THREADS / PAIR_JOBS < SEGMENT ? THREADS / PAIR_JOBS : SEGMENT)
+#define PART_ROWS ((2 * SEGMENT + PARTS - 1) / PARTS)  // of outputs
+#define COLUMN_JOBS (PAIRED ? PAIR_JOBS * PARTS : 2 * COLUMNS * GROUPS)
 #define JOBS ((COLUMN_JOBS + THREADS - 1) / THREADS)
+#define CARRIED_WORDS (PAIRED && WALK > 1 && JOBS == 1 && 16 * MF * NF <= 64)  // in registers, where the sums leave some
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
+#define NOISE_BUFFERS (WALK == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
 // part: conv_walk
 #if MOMENTS
@@ -80,8 +90,9 @@ __device__ __forceinline__ void accumulate(
 #pragma unroll
         for (int m = 0; m < MF; ++m) {
             const int turn = (k * MF + m) % TURNS;
+            const int pixel = SHORT_OF_REGISTERS ? fresh(pixels[m]) : pixels[m];  // four addresses are not kept from step to step
 #pragma unroll
-            for (int i = 0; i < 4 - SHORT_OF_REGISTERS; ++i) load_positions(a[turn][i], patch, pixels[m] - (i >> 1) * PITCH - (i & 1), k * 2 + a_half);
+            for (int i = 0; i < 4 - SHORT_OF_REGISTERS; ++i) load_positions(a[turn][i], patch, pixel - (i >> 1) * PITCH - (i & 1), k * 2 + a_half);
             wgmma_fence();
 #pragma unroll
             for (int p = 0; p < 9; ++p) {
@@ -89,7 +100,7 @@ __device__ __forceinline__ void accumulate(
                 if (p == 8) {
                     wgmma_commit();
                     wgmma_wait<0>();
-                    load_positions(a[turn][0], patch, pixels[m] - PITCH - 1, k * 2 + a_half);
+                    load_positions(a[turn][0], patch, pixel - PITCH - 1, k * 2 + a_half);
                     wgmma_fence();
                 }
                 wgmma<WARP_CHANNELS>(sum[phase_of(p)][m], a[turn][neighbour_of(p) % 3], matrix + (tap_of(p) * CHANNELS * DEPTH * 2 + k * 32 >> 4));
@@ -140,12 +151,45 @@ __device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
 }
 #endif
 
-// Where t at a row and a column of the band lies; groups of eight channels are exchanged against bank conflicts.
+// Where t at a row and a column of the band lies; groups of eight channels are exchanged against bank conflicts. For
+// paired columns even and odd ones lie apart, so that neighbouring threads find neighbours.
+#if PAIRED
+__device__ __forceinline__ int t_offset(int row, int column) { return ((row * 2 + (column & 1)) * M_COLUMNS + (column >> 1)) * GROUPS * 16; }
+__device__ __forceinline__ int t_group(int group, int column) {
+    return (group ^ ((column >> 1) / (GROUPS < 8 ? 8 / GROUPS : 1) & (GROUPS - 1))) * 16;
+}
+#else
 __device__ __forceinline__ int t_offset(int row, int column) { return (row * T_COLUMNS + column) * GROUPS * 16; }
+__device__ __forceinline__ int t_group(int group, int column) { return (group ^ ((column >> 1) & (GROUPS - 1))) * 16; }
+#endif
+// Two or four words beside each other.
+__device__ __forceinline__ void load_words(unsigned (&words)[2], const void* from) {
+    const uint2 two = *static_cast<const uint2*>(from);
+    words[0] = two.x, words[1] = two.y;
+}
+__device__ __forceinline__ void load_words(unsigned (&words)[4], const void* from) {
+    const uint4 four = *static_cast<const uint4*>(from);
+    words[0] = four.x, words[1] = four.y, words[2] = four.z, words[3] = four.w;
+}
+__device__ __forceinline__ void store_words(void* to, const unsigned (&words)[2]) { *static_cast<uint2*>(to) = make_uint2(words[0], words[1]); }
+__device__ __forceinline__ void store_words(void* to, const unsigned (&words)[4]) {
+    *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Activation, gain and clamp of two numbers; `bound` is the clamp as such a pair.
+__device__ __forceinline__ unsigned activated_word(unsigned z, unsigned bound, float clamp) {
+#if ACTIVATION <= 2 && LEVEL >= 800
+    return activated2(z, bound);
+#else
+    float low, high;
+    from_half2(z, low, high);
+    return to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
+#endif
+}
+
 __device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
-__device__ __forceinline__ int t_group(int group, int column) { return (group ^ ((column >> 1) & (GROUPS - 1))) * 16; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_conv(
     const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
@@ -159,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
     __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
-    __shared__ float shared_noise[2][NOISE_COUNT];
+    __shared__ float shared_noise[NOISE_BUFFERS][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
     const int sample = blockIdx.z / SPLIT, share = blockIdx.z % SPLIT;
@@ -176,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
         x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
     Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0),
-                 0, 0, bands, first_row, ROWS, 0, 0, 0};
+                 0, 0, bands, first_row, ROWS, 0, 0};
     unsigned char* const t = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
     walk.begin(strip);
 
@@ -203,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     auto keep_noise = [&](int band, const float (&values)[NOISES]) {
 #pragma unroll
         for (int i = 0; i < NOISES; ++i) {
-            if (i * THREADS + tid < NOISE_COUNT) shared_noise[band & 1][i * THREADS + tid] = values[i] * layer_noise.strength;
+            if (i * THREADS + tid < NOISE_COUNT) shared_noise[band % NOISE_BUFFERS][i * THREADS + tid] = values[i] * layer_noise.strength;
         }
     };
     float noises[NOISES];
@@ -217,7 +261,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const int position = min((own_warp_m * MF + m) * 16 + (own_lane & 15), POSITIONS - 1);
         pixels[m] = (position / M_COLUMNS + 1) * PITCH + position % M_COLUMNS + 1;
     }
-    // A column's last rows, filtered along the row, are kept from band to band where they take no registers from the sums.
+    // A column's last rows, filtered along the row, are kept from band to band.
+#if CARRIED_WORDS
+    unsigned filtered[TAPS][2][WORDS] = {};
+#endif
     uint4* const carried = reinterpret_cast<uint4*>(t + 8 * POSITIONS * CHANNELS) + tid;
 #if MOMENTS
     unsigned char* const told_at = WALK > 1 ? t + 8 * POSITIONS * CHANNELS + JOBS * TAPS * THREADS * 16 : pool;
@@ -228,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #else
     const int product_warp_n = own_warp_n;
 #endif
-    for (int band = 0; band < bands; ++band) {
+    for (int band = 0; band < (WALK == 1 ? 1 : bands); ++band) {
         float sum[4][MF][NF * 4];
 #pragma unroll
         for (int phase = 0; phase < 4; ++phase) {
@@ -244,10 +291,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident + step * WEIGHT_SPACE : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            accumulate(sum, pixels, stage, RESIDENT ? walk.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
             if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
+            walk.leave_stage();
         }
-        if (strip.steps == 0) __syncthreads();
+        walk.end_steps(strip);
 #if SPLIT > 1
         if (!add_shares<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, share)) return;
 #endif
@@ -292,6 +340,85 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         auto tap_at = [&](int p, int) { return f[p]; };
 #endif
         const unsigned bound = to_half2(clamp, clamp);
+#if PAIRED
+        const int output = first_output(band), begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
+#pragma unroll
+        for (int job = 0; job < JOBS; ++job) {
+            const unsigned index = fresh(tid) + job * THREADS;
+            const unsigned vector = index % (GROUPS * 4 / WORDS), pair = index / (GROUPS * 4 / WORDS) % COLUMNS, part = index / PAIR_JOBS;
+            const int group = vector / (4 / WORDS), half_group = vector % (4 / WORDS) * 8, channel = n0 + vector * (2 * WORDS);
+            if (index >= COLUMN_JOBS || channel >= cout || 2 * (x0 + pair) >= side) continue;
+            unsigned bias_of[WORDS], style_of[WORDS];
+            load_words(bias_of, &shared_bias[channel - n0]);
+            load_words(style_of, &shared_style[channel - n0]);
+            // A part's outputs, and the first row of t that they need.
+            const int part_begin = begin + static_cast<int>(part * PART_ROWS), part_end = PARTS == 1 ? end : min(end, part_begin + PART_ROWS);
+            const int first = WALK > 1 ? 0 : part_begin - (TAPS - 1);
+            // Outputs 2 pair and the next one take of t the columns 2 pair + 1 .. 2 pair + 5: of three pairs.
+            const unsigned char* from[3];
+#pragma unroll
+            for (int k = 0; k < 3; ++k) from[k] = t + t_offset(first, 2 * (pair + k)) + t_group(group, 2 * (pair + k)) + half_group;
+            const int row_numbers = side * cout;
+            const long long corner = (static_cast<long long>(sample) * side * side + (output + first) * side + 2 * (x0 + static_cast<int>(pair))) * cout + channel;
+            T* to = (HAS_Y ? y : y_raw) + corner;
+#if !CARRIED_WORDS
+            unsigned filtered[TAPS][2][WORDS];  // the last rows, filtered along the row
+#endif
+#if WALK > 1 && !CARRIED_WORDS
+#pragma unroll
+            for (int p = 1; p < TAPS; ++p) {
+                const uint4 kept = band > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
+                filtered[p][0][0] = kept.x, filtered[p][0][1] = kept.y, filtered[p][1][0] = kept.z, filtered[p][1][1] = kept.w;
+            }
+#endif
+#pragma unroll 4
+            for (int i = 0; i < (WALK > 1 ? 2 * ROWS : PART_ROWS + TAPS - 1); ++i, to += row_numbers) {
+                const int row = first + i;
+                if (WALK == 1 && row >= part_end) break;
+#pragma unroll
+                for (int p = 0; p < TAPS - 1; ++p) {
+#pragma unroll
+                    for (int w = 0; w < WORDS; ++w) filtered[p][0][w] = filtered[p + 1][0][w], filtered[p][1][w] = filtered[p + 1][1][w];
+                }
+#pragma unroll
+                for (int p = 0; p <= TAPS; ++p) {
+                    unsigned words[WORDS];
+                    load_words(words, from[(p + 1) / 2] + t_offset(i, 1 - (p & 1)));
+#pragma unroll
+                    for (int w = 0; w < WORDS; ++w) {
+                        if (p < TAPS) filtered[TAPS - 1][0][w] = multiply_add2(f[p], words[w], p == 0 ? 0u : filtered[TAPS - 1][0][w]);
+                        if (p > 0) filtered[TAPS - 1][1][w] = multiply_add2(f[p - 1], words[w], p == 1 ? 0u : filtered[TAPS - 1][1][w]);
+                    }
+                }
+                if (row < part_begin || row >= part_end) continue;
+                const float2 values = *reinterpret_cast<const float2*>(&shared_noise[band % NOISE_BUFFERS][row * 2 * COLUMNS + 2 * pair]);
+#pragma unroll
+                for (int side_by_side = 0; side_by_side < 2; ++side_by_side) {
+                    const float value = side_by_side == 0 ? values.x : values.y;
+                    const unsigned shift = to_half2(value, value);
+                    unsigned out[WORDS], styled[WORDS];
+#pragma unroll
+                    for (int w = 0; w < WORDS; ++w) {
+                        unsigned z = multiply_add2(bias_of[w], ONES, shift);
+#pragma unroll
+                        for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][side_by_side][w], z);
+                        out[w] = activated_word(z, bound, clamp);
+                        styled[w] = multiply_add2(out[w], style_of[w], 0u);
+                    }
+                    store_words(to + side_by_side * cout, HAS_Y ? styled : out);
+#if HAS_Y && HAS_RAW
+                    store_words(to + (y_raw - y) + side_by_side * cout, out);
+#endif
+                }
+            }
+#if WALK > 1 && !CARRIED_WORDS
+#pragma unroll
+            for (int p = 1; p < TAPS; ++p) {
+                carried[(job * TAPS + p) * THREADS] = make_uint4(filtered[p][0][0], filtered[p][0][1], filtered[p][1][0], filtered[p][1][1]);
+            }
+#endif
+        }
+#else
 #if MOMENTS
         Moments told(told_at);
         if (WALK > 1 && band > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
@@ -343,7 +470,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                 }
                 if (row >= begin && row < end) {
-                    const float value = shared_noise[band & 1][row * 2 * COLUMNS + column];
+                    const float value = shared_noise[band % NOISE_BUFFERS][row * 2 * COLUMNS + column];
                     const unsigned shift = to_half2(value, value);
                     unsigned out[4];
 #pragma unroll
@@ -355,16 +482,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(tap_at(p, output + row), filtered[p][i], z);
-#if ACTIVATION <= 2 && LEVEL >= 800
-                        z = activated2(z, bound);
-#else
-                        float low, high;
-                        from_half2(z, low, high);
-                        z = to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
-#endif
-                        out[i] = z;
+                        out[i] = activated_word(z, bound, clamp);
                     }
-                    if (y_raw != nullptr) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
+                    if (HAS_RAW) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
 #if MOMENTS
                     if (row == begin && job == 0) {  // the block's first row of outputs: about the warp's first pixel in it
                         unsigned one[4];
@@ -378,7 +498,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                     for (int i = 0; i < 4; ++i) out[i] = multiply_add2(out[i], style_of[i], 0u);
 #endif
-                    if (y != nullptr) *reinterpret_cast<uint4*>(to + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
+                    if (HAS_Y) *reinterpret_cast<uint4*>(to + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
                 }
             }
 #if WALK > 1
@@ -388,6 +508,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
 #endif
         }
+#endif
 #if MOMENTS
         told.end_band(band == 0);
 #endif

@@ -4,7 +4,8 @@
 //
 // Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a band needs,
 // BEFORE rows and columns before the band's first. BOXES: the copy engine fetches, asked by one thread; otherwise every
-// thread fetches its part.
+// thread fetches its part. DECOUPLED, with BOXES: warps need not keep step, so that some multiply while others wait. It pays
+// in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
 // part: tensor_core
 #if BOXES
 // part: copy_engine
@@ -68,8 +69,14 @@ struct Strip {
 };
 
 #if BOXES
-__shared__ __align__(8) unsigned long long arrivals[STAGES + 1];  // of the stages, and of resident weights
-__device__ __forceinline__ unsigned arrival(unsigned stage) { return shared_address(arrivals) + stage * 8; }
+// A stage is full when its copies have come. The last barrier is that of resident weights.
+__shared__ __align__(8) unsigned long long full_barriers[STAGES + 1];
+__device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
+#endif
+#if DECOUPLED
+// A stage is empty when every warp has read it.
+__shared__ __align__(8) unsigned long long empty_barriers[STAGES];
+__device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
 #endif
 
 #if BOXES
@@ -131,19 +138,22 @@ __device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch,
 struct Walk {
     unsigned resident, stages;  // in shared memory
     int band, step, bands, y0, band_rows;
-    unsigned slot;    // where the next group goes
-    unsigned oldest;  // the group that is waited for next
+    unsigned oldest;  // the stage that is waited for next
     unsigned phase;
 
     __device__ __forceinline__ void begin(const Strip& strip) {
 #if BOXES
         if (threadIdx.x == 0) {
 #pragma unroll
-            for (int i = 0; i <= STAGES; ++i) begin_barrier(arrival(i));
+            for (int i = 0; i <= STAGES; ++i) begin_barrier(full_barrier(i), 1);
+#if DECOUPLED
+#pragma unroll
+            for (int i = 0; i < STAGES; ++i) begin_barrier(empty_barrier(i), THREADS / 32);
+#endif
             publish_barriers();
             if (RESIDENT) {
-                expect_bytes(arrival(STAGES), strip.steps * WEIGHT_NBYTES);
-                for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, arrival(STAGES));
+                expect_bytes(full_barrier(STAGES), strip.steps * WEIGHT_NBYTES);
+                for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, full_barrier(STAGES));
             }
         }
         __syncthreads();
@@ -153,24 +163,27 @@ struct Walk {
         }
 #endif
 #pragma unroll
-        for (int i = 0; i < AHEAD; ++i) load_next(strip);
+        for (int i = 0; i < AHEAD; ++i) load_next(strip, i, 1);
     }
 
-    __device__ __forceinline__ void load_next(const Strip& strip) {
+    // Asks for the next group, once its stage is empty: a barrier is past its phase 1 from the beginning.
+    __device__ __forceinline__ void load_next(const Strip& strip, unsigned slot, unsigned empty_phase) {
         if (band < bands && strip.steps > 0) {
             const unsigned stage = stages + slot * STAGE_NBYTES;
             const int from = strip.first_step + step, row = y0 + band * band_rows;
 #if BOXES
             if (threadIdx.x == 0) {
-                expect_bytes(arrival(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
-                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, arrival(slot));
-                load_patch(stage, strip, from, row, arrival(slot));
+#if DECOUPLED
+                wait_barrier(empty_barrier(slot), empty_phase);
+#endif
+                expect_bytes(full_barrier(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
+                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, full_barrier(slot));
+                load_patch(stage, strip, from, row, full_barrier(slot));
             }
 #else
             if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from);
             load_patch(stage, strip, from, row);
 #endif
-            slot = slot + 1 == STAGES ? 0 : slot + 1;
             if (++step == strip.steps) {
                 step = 0;
                 ++band;
@@ -181,31 +194,63 @@ struct Walk {
 #endif
     }
 
-    // Waits until the oldest group is there for every thread, and returns where it lies; then the next one is asked for, into
-    // the stage just left.
+    // Waits until the oldest group is there, and returns where it lies; asks for the next one, into the stage left last.
     __device__ __forceinline__ unsigned next_stage(const Strip& strip, bool is_first) {
 #if STAGES == 1
         if (!is_first) {
             __syncthreads();
-            load_next(strip);
+            load_next(strip, 0, 1);
         }
 #endif
+#if DECOUPLED && STAGES > 1
+        load_next(strip, left(), oldest == 0 ? phase ^ 1 : phase);
+#endif
 #if BOXES
-        if (RESIDENT && is_first) wait_barrier(arrival(STAGES), 0);
-        wait_barrier(arrival(oldest), phase);
+        if (RESIDENT && is_first) wait_barrier(full_barrier(STAGES), 0);
+        wait_barrier(full_barrier(oldest), phase);
 #else
         wait_copies<STAGES == 1 ? 0 : AHEAD - 1>();
 #endif
+#if DECOUPLED
+        __syncwarp();
+        const unsigned stage = alike(stages + oldest * STAGE_NBYTES);
+#else
         __syncthreads();
 #if STAGES > 1
-        load_next(strip);
+        load_next(strip, left(), 1);
 #endif
         const unsigned stage = stages + oldest * STAGE_NBYTES;
+#endif
         if (++oldest == STAGES) {
             oldest = 0;
             phase ^= 1;
         }
         return stage;
+    }
+
+    // The stage before the oldest.
+    __device__ __forceinline__ unsigned left() const { return oldest == 0 ? STAGES - 1 : oldest - 1; }
+
+    // Where the resident weights of a step lie.
+    __device__ __forceinline__ unsigned resident_step(int step) const {
+#if DECOUPLED
+        return alike(resident + step * WEIGHT_SPACE);
+#else
+        return resident + step * WEIGHT_SPACE;
+#endif
+    }
+
+    // The warp has read the stage that `next_stage` returned last.
+    __device__ __forceinline__ void leave_stage() {
+#if DECOUPLED
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive(empty_barrier(left()));
+#endif
+    }
+
+    // After a band's last step: what is read or overwritten next, every warp has written or read.
+    __device__ __forceinline__ void end_steps(const Strip& strip) {
+        if (DECOUPLED || strip.steps == 0) __syncthreads();
     }
 };
 

@@ -6,8 +6,12 @@ struct __align__(64) TensorMap {  // the driver makes it: cuTensorMapEncodeTiled
     unsigned long long words[16];
 };
 
-__device__ __forceinline__ void begin_barrier(unsigned barrier) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+__device__ __forceinline__ void begin_barrier(unsigned barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Barriers that were begun are there for the engine too.
