@@ -113,13 +113,13 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     log = logs.current()
     if log is not None and (crash := log.take_crash()):
         messages.warning("Latent Loom crashed the last time; the details say where.", crash)
-    qt_road = QtMessageRoad(messages)
-    qt_road.install()
+    qt_messages = QtMessageHandler(messages)
+    qt_messages.install()
     qt = QApplication.instance()
     if not isinstance(qt, QApplication):
         qt = QApplication(sys.argv[:1])
     start_times.mark(start_times.APPLICATION)
-    qt_road.is_open = True
+    qt_messages.is_open = True
     interrupt = Interrupt(qt.quit)
     app: App | None = None
     try:
@@ -140,7 +140,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
         interrupt.close()
         if app is not None:
             app.close()
-        qt_road.remove()
+        qt_messages.remove()
 
 
 def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
@@ -281,7 +281,7 @@ def _mark_picture(frame: Frame) -> None:
         start_times.mark(start_times.FULL_PICTURE)
 
 
-class QtMessageRoad:
+class QtMessageHandler:
     """Carries what Qt says into the message log: as notes, since they are for a report and not for the person.
 
     Attributes

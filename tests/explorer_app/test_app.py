@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, qInfo, qWarning
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.app import App, Interrupt, Places, QtMessageRoad, failed_start_box
+from explorer_app.app import App, Interrupt, Places, QtMessageHandler, failed_start_box
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.logs import log_path
@@ -136,14 +136,14 @@ def test_closing_the_window_by_hand_ends_everything(program: Program):
 
 def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qtlog: Any):
     messages = MessageLog()
-    road = QtMessageRoad(messages)
+    handler = QtMessageHandler(messages)
     with qtlog.disabled():
-        road.install()
-        road.install()
+        handler.install()
+        handler.install()
         qWarning("odd")
         qInfo("told")
-        road.remove()
-        road.remove()
+        handler.remove()
+        handler.remove()
     assert [(message.level, message.sentence) for message in messages.messages] == [
         (Level.NOTE, "Qt: odd"),
         (Level.NOTE, "Qt: told"),

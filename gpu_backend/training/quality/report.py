@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_backend.errors import LoomError
+from gpu_backend.plain_text import printable
 from gpu_backend.renderer import open_renderer
 from gpu_backend.training.quality.feature_file import read_features
 from gpu_backend.training.quality.figures import quality_of
@@ -61,10 +62,11 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
             said = {"model": renderer.facts.name, "sha256": renderer.facts.model_id, **figures.to_json()}
             write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
     except LoomError as error:
-        sys.stderr.write(f"{made.prog}: {error.sentence}\n")
+        sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"{made.prog}: {options.out} was not written: the system says {error.strerror}.\n")
+        problem = f"{options.out} was not written: the system says {error.strerror}."
+        sys.stderr.write(printable(f"{made.prog}: {problem}") + "\n")
         return 2
     sys.stdout.write("\n".join(figures.table()) + "\n")
     return 0

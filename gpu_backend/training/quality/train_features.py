@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_backend.errors import LoomError
+from gpu_backend.plain_text import printable
 from gpu_backend.training.quality.feature_file import write_features
 from gpu_backend.training.quality.feature_network import FeatureShape
 from gpu_backend.training.quality.feature_training import FeatureTraining, train_on_world
@@ -61,7 +62,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         network, skill = train_on_world(world or ProceduralWorld(), training, torch_device(options.device), progress)
         write_features(network, skill, options.out)
     except LoomError as error:
-        sys.stderr.write(f"{made.prog}: {error.sentence}\n")
+        sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")
         return 2
     sys.stdout.write("".join(f"{name:<20}{share:>7.3f} of its variance explained\n" for name, share in skill.items()))
     return 0

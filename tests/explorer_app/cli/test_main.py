@@ -235,6 +235,23 @@ def test_a_full_disk_behind_stdout_ends_the_process_with_a_sentence(networks: Pa
     assert done.stderr == "latentloom inspect: The result could not be printed: No space left on device.\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(command: Command, tmp_path: Path) -> None:
+    pipes = {ending: tmp_path / f"pipe.{ending}" for ending in ("pkl", "png", "loom", "zip")}
+    for pipe in pipes.values():
+        os.mkfifo(pipe)
+    for words in (
+        ("inspect", pipes["pkl"]),
+        ("doctor", pipes["pkl"]),
+        ("convert", pipes["pkl"], tmp_path / "out.safetensors"),
+        ("render", "--network", pipes["pkl"], "--seeds", "1", "--outdir", tmp_path),
+        ("render", "--from", pipes["png"], "--outdir", tmp_path),
+        ("render", "--from", pipes["loom"], "--outdir", tmp_path),
+        ("directions", pipes["pkl"], "--method", "sefa"),
+    ):
+        assert command(*words).status == 2
+
+
 def test_the_way_a_signal_is_answered_is_given_back(command: Command) -> None:
     before = signal.getsignal(signal.SIGINT)
     command("--version")
