@@ -35,9 +35,13 @@ class Console:
         self._is_terminal = self._stream is not None and self._stream.isatty()
         self._pending = 0
         self._warned: set[str] = set()
+        self.is_stopped = False
+        """Whether Ctrl-C was pressed. A library may have swallowed the exception (one that is being imported does)."""
 
     def progress(self, text: str) -> None:
-        """Show how far something is."""
+        """Show how far something is. Raises KeyboardInterrupt after a Ctrl-C that was swallowed."""
+        if self.is_stopped:
+            raise KeyboardInterrupt
         if self._is_terminal:
             text = printable_sentence(text)
             self._write("\r" + text.ljust(self._pending))
@@ -46,7 +50,9 @@ class Console:
             self.note(text)
 
     def status(self, text: str) -> None:
-        """Show something that only matters to who is watching a terminal."""
+        """Show something that only matters to who is watching a terminal; raises as `progress`."""
+        if self.is_stopped:
+            raise KeyboardInterrupt
         if self._is_terminal:
             self.progress(text)
 

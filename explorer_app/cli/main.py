@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console, discard_unwritten, flush_results
@@ -51,11 +54,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
     console = Console()
-    with ProgramLog(console.block) as log:
+    with ProgramLog(console.block) as log, _interrupts_noted(console):
         log.watch_fatal_signals()
         status = _run(name, words, console, log)
     discard_unwritten()
     return status
+
+
+@contextlib.contextmanager
+def _interrupts_noted(console: Console) -> Iterator[None]:
+    """Tell the console of a Ctrl-C besides raising KeyboardInterrupt as Python does."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        console.is_stopped = True
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> int:

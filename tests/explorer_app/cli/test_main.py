@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -192,7 +194,7 @@ def test_a_reader_of_the_progress_that_leaves_ends_the_work_with_a_status_of_its
 def test_log_may_stand_before_or_after_the_command(command: Command, words: tuple[str, ...]) -> None:
     outcome = command(*words)
     assert outcome.status == 2
-    assert "latentloom render: the following arguments are required" in outcome.err
+    assert "latentloom render: Either --seeds or --from" in outcome.err
 
 
 def test_log_shows_what_is_logged(command: Command, networks: Path) -> None:
@@ -233,6 +235,27 @@ def test_a_full_disk_behind_stdout_ends_the_process_with_a_sentence(networks: Pa
         )
     assert done.returncode == 2
     assert done.stderr == "latentloom inspect: The result could not be printed: No space left on device.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_a_ctrl_c_that_a_library_swallows_ends_the_work_at_its_next_step(
+    command: Command, as_render: Callable[[Run], None]
+) -> None:
+    steps: list[int] = []
+
+    def run(words: Sequence[str], console: Console) -> int:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        for number in range(3):
+            console.progress(f"{number} of 3")
+            steps.append(number)
+        return 0
+
+    as_render(run)
+    outcome = command("render")
+    assert (outcome.status, steps) == (130, [])
+    assert outcome.err.endswith("Stopped.\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
