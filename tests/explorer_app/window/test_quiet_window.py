@@ -87,6 +87,8 @@ def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeControl
 
 def test_a_panel_behind_anothers_tab_computes_nothing(window: MainWindow, controller: FakeController) -> None:
     front, behind = dock(window, "performance"), dock(window, "layers")
+    window.workspace.tabifyDockWidget(front, behind)
+    behind.show()
     front.raise_()
     QApplication.processEvents()
     assert behind.isVisible(), "which is what Qt says of it"
