@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from explorer_app.rendering.model_loader import ReadModel
     from gpu_backend import Frame, Model
 
+_LATEST_BEGIN_MS = 400
+"""A window that is not painted, since it is minimised or covered, begins its work at this time."""
+
 _DOCUMENTS = (".png", ".loom", ".npz", ".npy", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
@@ -203,7 +206,7 @@ class App:
         from explorer_app.window.main_window import MainWindow
 
         start_times.mark(start_times.IMPORTS)
-        self._is_closed = False
+        self._is_closed = self._has_begun = False
         self.messages = messages
         self._bridge = MessageBridge(messages)
         self._bridge.install()
@@ -246,9 +249,12 @@ class App:
 
         self._collector.start()
         self.controller.bring_back(*_model_and_document(file))
+        begin = partial(self._begin_once, file)
+        # Once the window is painted: what begins then takes Python's lock from it.
+        self.window.canvas.painted_first.connect(lambda: QTimer.singleShot(0, self.window, begin))
         self.window.show_restored()
+        QTimer.singleShot(_LATEST_BEGIN_MS, self.window, begin)
         start_times.mark(start_times.SHOWN)
-        QTimer.singleShot(0, self.window, lambda: self._begin(file))
 
     def close(self) -> None:
         """Close the parts in reverse. May be called twice."""
@@ -261,6 +267,12 @@ class App:
         self.settings.save()
         self._bridge.remove()
         self._collector.close()
+
+    def _begin_once(self, file: Path | None) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            start_times.mark(start_times.PAINTED)
+            self._begin(file)
 
     def _begin(self, file: Path | None) -> None:
         if self._is_closed:

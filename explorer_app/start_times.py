@@ -16,6 +16,7 @@ IMPORTS = "imports of the window"
 APPLICATION = "QApplication"
 BUILT = "window built"
 SHOWN = "window shown"
+PAINTED = "window and picture painted"
 TORCH = "torch imported"
 MODEL_READ = "model read"
 RENDERER = "renderer ready"
@@ -65,10 +66,10 @@ class StartTimes:
 
     def table(self) -> str:
         """Return the steps as lines: wall and CPU time of the process until then, and the thread."""
-        lines = [f"{'step':<26}{'wall s':>8}{'CPU s':>8}  thread"]
+        lines = [f"{'step':<28}{'wall s':>8}{'CPU s':>8}  thread"]
         for mark in self.marks:
             thread = "window" if mark.thread == "MainThread" else mark.thread
-            lines.append(f"{mark.step:<26}{mark.wall_s:>8.2f}{mark.cpu_s:>8.2f}  {thread}")
+            lines.append(f"{mark.step:<28}{mark.wall_s:>8.2f}{mark.cpu_s:>8.2f}  {thread}")
         return "\n".join(lines)
 
 

@@ -47,6 +47,8 @@ class Canvas(QWidget):
         A walk or a transform: many edits that are not final, then one that is. Or the picture instead of a layer.
     gesture_cancelled()
         Escape during a drag.
+    painted_first()
+        It is on the screen for the first time, with the stored picture if there is one.
     painted(frame)
         A frame is on the screen for the first time.
     resized()
@@ -57,6 +59,7 @@ class Canvas(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
+    painted_first = Signal()
     painted = Signal(object)
     resized = Signal()
 
@@ -77,7 +80,7 @@ class Canvas(QWidget):
         self._frame: Frame | None = None
         self._image: QImage | None = None
         self._small: QImage | None = None
-        self._is_new = False
+        self._is_new = self._was_painted = False
         self._target: QRectF | None = None
         """Where the picture was painted last."""
         self._size: tuple[int, int] | None = None
@@ -395,6 +398,9 @@ class Canvas(QWidget):
         else:
             self._paint_all(painter, target)
         painter.end()
+        if not self._was_painted:
+            self._was_painted = True
+            self.painted_first.emit()
         if self._is_new and self._frame is not None:
             self._is_new = False
             self.painted.emit(self._frame)

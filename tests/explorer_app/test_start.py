@@ -52,9 +52,10 @@ def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks
 def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
     done = run_python("import sys; from explorer_app.cli import main; sys.exit(main(['--time-start', '--device=cpu']))")
     assert done.returncode == 0, done.stderr
-    steps = [line[:26].strip() for line in done.stdout.splitlines()[1:]]
-    assert steps[:5] == ["interpreter", "QApplication", "imports of the window", "window built", "window shown"]
-    assert set(steps[5:]) == {
+    steps = [line[:28].strip() for line in done.stdout.splitlines()[1:]]
+    assert steps[:4] == ["interpreter", "QApplication", "imports of the window", "window built"]
+    assert steps[4:6] == ["window shown", "window and picture painted"]
+    assert set(steps[6:]) == {
         "torch imported",
         "model read",
         "renderer ready",
@@ -68,3 +69,29 @@ def test_panels_behind_a_tab_and_dialogs_are_not_made_before_they_are_shown(home
     hidden = ("layers.layer_table", "layers.spectrum_view", "layers.tap_controls", "performance.roofline_plot")
     dialogs = ("about", "export_dialog", "preferences_dialog", "shortcuts_dialog", "model.model_details")
     assert not modules & {f"explorer_app.window.{name}" for name in hidden + dialogs}
+
+
+def test_the_picture_is_painted_before_a_thread_is_started_that_imports_torch(home: Path):
+    done = run_python("""
+        import sys, threading
+        import explorer_app.app
+        from explorer_app.cli import main
+
+        class Watched(explorer_app.app.App):
+            def start(self, file=None):
+                self.window.canvas.painted_first.connect(self.look)
+                super().start(file)
+
+            def look(self):
+                canvas, controller = self.window.canvas, self.controller
+                print(canvas._image is controller.stored_picture, controller.facts.name, canvas.frame)
+                print(*sorted(thread.name for thread in threading.enumerate() if thread.name == "rendering"))
+
+            def _begin(self, file):
+                print("begins")
+                self.window.close()
+
+        explorer_app.app.App = Watched
+        sys.exit(main([]))
+    """)
+    assert done.stdout.split() == ["True", "loom-landscapes-256", "None", "begins"], done.stderr

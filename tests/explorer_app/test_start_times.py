@@ -20,7 +20,7 @@ def test_the_table_lists_steps_in_the_order_in_which_they_were_reached() -> None
         times.mark(step)
     head, *lines = times.table().splitlines()
     assert head.split() == ["step", "wall", "s", "CPU", "s", "thread"]
-    assert [line[:26].strip() for line in lines] == ["imports", "window shown"]
+    assert [line[:28].strip() for line in lines] == ["imports", "window shown"]
     assert all(line.endswith("  window") for line in lines)
 
 

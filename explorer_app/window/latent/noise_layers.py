@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import SetParameter, Together
@@ -42,7 +42,9 @@ class NoiseLayers(Popup):
         super().__init__(parent)
         self.setAccessibleName("Noise of each layer")
         self._layers: tuple[str, ...] = ()
-        self.rows: list[SliderRow] = []
+        self._gains: Sequence[float] = ()
+        self._rows: list[SliderRow] | None = []
+        """None until the popup of a model is opened first: a row costs milliseconds."""
         title = QLabel("Noise of each layer")
         theme.set_role(title, "dim")
         self.reset = QPushButton("Reset")
@@ -70,24 +72,38 @@ class NoiseLayers(Popup):
         self.setFixedWidth(theme.px(_WIDTH))
 
     def show_layers(self, layers: Sequence[str]) -> None:
-        """Make a row for each noise layer of a model."""
+        """Have a row for each noise layer of a model from now on."""
         if tuple(layers) == self._layers:
             return
         self.hide()
         self._layers = tuple(layers)
-        for row in self.rows:
+        for row in self._rows or ():
             row.hide()
             row.deleteLater()
-        self.rows = [self._row(index, name) for index, name in enumerate(layers)]
-        for row in self.rows:
-            self._rows_layout.addWidget(row)
+        self._rows = None
         self.area.setFixedHeight(theme.px(theme.ROW) * min(len(layers), _ROWS_IN_SIGHT))
 
     def show_gains(self, gains: Sequence[float]) -> None:
         """Show the gains without emitting; a layer without one has 1."""
-        for index, row in enumerate(self.rows):
+        self._gains = gains
+        for index, row in enumerate(self._rows or ()):
             row.show_amount(gains[index] if index < len(gains) else 1.0)
         self.reset.setEnabled(any(gain != 1.0 for gain in gains))
+
+    def open_at(self, point: QPoint) -> None:
+        """Open with all rows."""
+        self._rows = self.rows
+        super().open_at(point)
+
+    @property
+    def rows(self) -> list[SliderRow]:
+        """The rows, one for each layer."""
+        if self._rows is None:
+            self._rows = [self._row(index, name) for index, name in enumerate(self._layers)]
+            for row in self._rows:
+                self._rows_layout.addWidget(row)
+            self.show_gains(self._gains)
+        return self._rows
 
     def _row(self, index: int, name: str) -> SliderRow:
         tip = "strength of the noise of this layer."
@@ -100,5 +116,5 @@ class NoiseLayers(Popup):
 
     @Slot()
     def _reset(self) -> None:
-        edits = (SetParameter(f"noise.layer/{index}", 1.0) for index in range(len(self.rows)))
+        edits = (SetParameter(f"noise.layer/{index}", 1.0) for index in range(len(self._layers)))
         self.edited.emit(Together(tuple(edits), "Reset noise of layers"), True)

@@ -26,7 +26,10 @@ _LABEL_PX, _NAMED_PX = 86, 108
 """Room for names: "Direction 24", and "Mountain height" where there are named ones."""
 
 _FIRST_ROWS, _MORE_ROWS = 10, 4
-"""Rows that are made at once, and each time that nothing else is to do."""
+"""Rows that are made at once, and each time afterwards."""
+
+_MORE_MS = 15
+"""Between those times the window is painted."""
 
 
 _LEAST_SIDE = 0.05
@@ -167,7 +170,7 @@ class DirectionList(QScrollArea):
         self._rows: list[DirectionRow] = []
         self._shown: tuple[Session, Sequence[int]] | None = None
         self._row_timer = QTimer(self)
-        self._row_timer.setInterval(0)
+        self._row_timer.setInterval(_MORE_MS)
         self._row_timer.timeout.connect(self._make_more)
         self._made_for: tuple[DirectionRange, ...] = ()
         self._order: list[int] = []
