@@ -185,7 +185,7 @@ class SequenceJob:
                 self._after = None
             plan = plan_sequence(self.settings)
             self._plan = plan
-            self._sink.open(plan, self._claim(plan), self._note)
+            self._sink.open(plan, self._claim(), self._note)
             self._search(plan)
             self._await_frames()
         except BaseException as problem:  # told by whoever asks for `error`
@@ -200,7 +200,7 @@ class SequenceJob:
             self._condition.notify_all()
         self._changed()
 
-    def _claim(self, plan: SequencePlan) -> Claim:
+    def _claim(self) -> Claim:
         """Read the manifest that is there, and return what may be done with the frames beside it."""
         path = self.settings.manifest_path
         remove_leftovers(path.parent, path.name.__eq__, self._disk)
@@ -230,7 +230,7 @@ class SequenceJob:
     def _search(self, plan: SequencePlan) -> None:
         """Look for missing frames, a few ahead of the renderer."""
         index = 0
-        while (missing := self._sink.resumable_from(index)) is not None:
+        while (missing := self._sink.resumable_from(index, lambda: self._is_over)) is not None:
             with self._condition:
                 self._found += missing - index
             self._announce()
@@ -244,7 +244,8 @@ class SequenceJob:
             self._changed()
             index = missing + 1
         with self._condition:
-            self._found += len(plan) - index
+            if not self._is_over:
+                self._found += len(plan) - index
 
     def _announce(self) -> None:
         """Write the manifest before the first frame, so that whatever is found later is known to be ours."""
@@ -270,7 +271,7 @@ class SequenceJob:
             return
         if self.done == self.total:
             self._write_manifest("complete")
-        elif self._is_cancelled:
+        elif self._is_cancelled and self._is_announced:
             self._write_manifest("cancelled")
 
     def _note(self) -> None:

@@ -82,8 +82,11 @@ class FrameSink(Protocol):
         """
         ...
 
-    def resumable_from(self, index: int) -> int | None:
-        """Return the first frame at or after `index` that is not stored yet, None if there is none."""
+    def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
+        """Return the first frame at or after `index` that is not stored yet, None if there is none.
+
+        None soon after `should_stop` said yes as well: thousands of files may have to be looked at.
+        """
         ...
 
     def accept(self, index: int, frame: Frame) -> None:

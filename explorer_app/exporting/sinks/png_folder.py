@@ -75,10 +75,15 @@ class PngFolder:
             self._refuse_foreign_frames(len(plan))
         self._writers = WriterPool(self._thread_count, changed)
 
-    def resumable_from(self, index: int) -> int | None:
+    def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
         """Return the first frame from `index` on without a whole file that carries its recipe."""
         assert self._plan is not None
-        return next((place for place in range(index, len(self._plan)) if not self._is_stored(place)), None)
+        for place in range(index, len(self._plan)):
+            if should_stop():
+                return None
+            if not self._is_stored(place):
+                return place
+        return None
 
     def accept(self, index: int, frame: Frame) -> None:
         """Leave a frame to the writers."""

@@ -16,6 +16,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sinks.png_folder import PngFolder
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
 from gpu_backend.whole_file import part_name
@@ -486,6 +487,28 @@ def test_a_sequence_of_version_1_goes_on(wanted: SequenceSettings, undisturbed: 
     assert read_manifest(wanted.manifest_path).settings.makes_the_same_as(wanted)
     assert len(export(wanted).requests) == 3
     assert content(wanted.folder) == undisturbed
+
+
+def test_a_job_that_is_stopped_while_it_looks_through_a_folder_changes_nothing_there(
+    wanted: SequenceSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(wanted)
+    before = content(wanted.folder)
+    looked = threading.Event()
+    stored = PngFolder._is_stored
+
+    def slow(sink: PngFolder, index: int) -> bool:
+        looked.set()
+        threading.Event().wait(0.005)
+        return stored(sink, index)
+
+    monkeypatch.setattr(PngFolder, "_is_stored", slow)
+    job = started(wanted)
+    assert looked.wait(10)
+    job.stop(cancelled=True)
+    assert job.join(20)
+    assert job.error is None
+    assert content(wanted.folder) == before
 
 
 def test_equal_frames_of_one_sequence_are_all_written(wanted: SequenceSettings) -> None:
