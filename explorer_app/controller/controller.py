@@ -466,7 +466,7 @@ class Controller(FileControl):
         assert facts is not None
         self._stop_drifting()
         fitted = adapt(restoring.session, facts)
-        if restoring.model.model_id != facts.model_id:
+        if restoring.model.model_id not in ("", facts.model_id):
             self._documents.wait_for_model(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         self._editor.finish()

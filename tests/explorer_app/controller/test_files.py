@@ -482,3 +482,13 @@ def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_desk: Desk):
     desk.controller.open_picture(friend / "dog.png")
     desk.until(lambda: desk.controller.facts and desk.controller.facts.path == str(friend / "dogs.pkl"))
     desk.until(lambda: desk.controller.session == wanted)
+
+
+def test_a_latent_can_be_what_the_program_starts_with(open_desk: Desk):
+    write_latent(open_desk.folder / "face.npz", stored_latent(rows_for(open_desk)))
+    again = open_desk.reopened()
+    again.start(document=again.folder / "face.npz")
+    again.until(lambda: again.controller.session.held)
+    assert again.said(Level.WARNING) == []
+    assert again.labels[-1] == "Import latent"
+    again.close()

@@ -22,6 +22,7 @@ from gpu_backend import (
     open_renderer,
     path_blends,
     plane_point,
+    stored_latent,
 )
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.executor import BoundPlan, PendingRun
@@ -319,3 +320,11 @@ def test_closing_twice_is_fine_and_a_closed_renderer_says_so() -> None:
         with pytest.raises(DeviceError, match="it was closed; open the model again"):
             use()
     assert renderer.nbytes == 0
+
+
+def test_a_frame_tells_its_rows_and_as_a_stored_latent_they_give_the_same_picture(renderer: Renderer) -> None:
+    frame = renderer.render(request_for(renderer, Latent(plane_point(3.25, 1.5)), 0.6))
+    assert frame.ws is not None
+    assert frame.ws.shape == (renderer.facts.num_ws, renderer.facts.w_dim)
+    again = renderer.render(request_for(renderer, Latent(stored_latent(frame.ws)), 0.1))
+    assert again.pixels.tobytes() == frame.pixels.tobytes()
