@@ -34,6 +34,8 @@ class Seen(QObject):
 def seen(window: MainWindow, qtbot: QtBot) -> Iterator[Seen]:
     assert window.isVisible()
     qtbot.wait(300)  # it comes to rest
+    for _ in range(5):
+        QApplication.processEvents()  # also on a machine that is busy elsewhere
     seen = Seen()
     application = QApplication.instance()
     assert application is not None
