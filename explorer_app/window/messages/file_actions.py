@@ -8,9 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QMimeData, QPoint, QProcess, QSize, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDrag, QGuiApplication, QImageReader, QMouseEvent, QPixmap
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
-from superqt import QElidingLabel
 
 from explorer_app.window import theme
+from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.icons import icon
 
 _DRAGGED_PX = 96
@@ -31,8 +31,7 @@ class FileActions(QWidget):
         super().__init__(parent)
         self._path = path
         is_picture = path.suffix.lower() == ".png"
-        self.place = QElidingLabel(str(path.parent), self)
-        self.place.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.place = ElidedLabel(str(path.parent), self, mode=Qt.TextElideMode.ElideMiddle)
         self.place.setToolTip(str(path))
         self.place.setAccessibleName("Folder")
         self.place.setVisible(shows_path)
