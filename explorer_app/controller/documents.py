@@ -19,9 +19,9 @@ from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import HoldLatent
+from explorer_app.session.edits import SetParameter
 from explorer_app.session.storage import SessionFile, load_session_file, save_session
-from gpu_backend import Latent, StoredLatent, read_latent
+from gpu_backend import Latent, Recipe, StoredLatent, read_latent
 
 
 class Documents:
@@ -89,7 +89,8 @@ class Documents:
                     f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
                 )
                 return
-            session = HoldLatent(Latent(stored)).apply(self._editor.session)
+            before = self._editor.session
+            session = SetParameter("held", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
             restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
             if facts is None or self._models.loading is not None:
                 self._waiting = restoring

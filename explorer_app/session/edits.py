@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 from explorer_app.session.parameters import Value, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, Latent, Recipe, RowRange, Transform, Truncation
+from gpu_backend import SEED_COUNT, RowRange, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
@@ -156,23 +156,6 @@ class GoToSeed(_Whole):
         """Return the session standing on the seed."""
         seed = self.seed % SEED_COUNT
         return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), held=())
-
-
-@dataclass(frozen=True, slots=True)
-class HoldLatent(_Whole):
-    """Show a latent in place of the seed plane's point, under the session's mix and directions."""
-
-    latent: Latent
-    label: str = "Import latent"
-
-    @property
-    def target(self) -> Hashable:
-        """The path of the place on the plane."""
-        return PLACE
-
-    def apply(self, session: Session) -> Session:
-        """Return the session that holds the latent."""
-        return replace(session, held=((Recipe(self.latent, session.truncation), 1.0),))
 
 
 @dataclass(frozen=True, slots=True)

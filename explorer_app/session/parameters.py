@@ -22,7 +22,7 @@ from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session
 from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
 from gpu_backend import MAX_ITEMS, SEED_COUNT, LoomError, ModelFacts, RowRange
 
-Kind = Literal["number", "angle", "integer", "choice", "point", "weights", "strengths", "rows", "layer"]
+Kind = Literal["number", "angle", "integer", "choice", "point", "latent", "weights", "strengths", "rows", "layer"]
 """What a parameter's values are.
 
 ================  ==================================================  =========================================
@@ -33,6 +33,7 @@ angle             float, degrees                                      the shorte
 integer           int, or None for "all" where that is the default    linear, rounded
 choice            str                                                 the first until the end
 point             Position                                            linear
+latent            ((recipe, weight), …) in place of the point         linear in w
 weights           ((index, weight), …)                                linear for each index
 strengths         one float in 0..1 a row of w                        linear in each row
 rows              RowRange                                            the first until the end
@@ -122,6 +123,11 @@ class Parameter:
                 return round(first + share * (second - first))
             case "point":
                 return Position(first.x + share * (second.x - first.x), first.y + share * (second.y - first.y))
+            case "latent" if first and second:
+                total = {recipe: (1.0 - share) * weight for recipe, weight in first}
+                for recipe, weight in second:
+                    total[recipe] = total.get(recipe, 0.0) + share * weight
+                return tuple(total.items())
             case "weights":
                 a, b = dict(first), dict(second)
                 mixed = {key: (1.0 - share) * a.get(key, 0.0) + share * b.get(key, 0.0) for key in {**a, **b}}
@@ -144,6 +150,8 @@ class Parameter:
                 return " ".join(f"{strength:.2f}" for strength in value)
             case "rows":
                 return f"{value.first}–{'end' if value.last is None else value.last}"
+            case "latent":
+                return "held" if value else "on the plane"
             case "layer":
                 return "picture" if value is None else str(value.layer)
             case _:
@@ -190,6 +198,15 @@ def _rows() -> dict[str, Parameter]:
     default = Session()
     rows = (
         Parameter("position", "Walk", "point", default.position, read=attrgetter("position"), write=_write_position),
+        Parameter(
+            "held",
+            "Latent",
+            "latent",
+            default.held,
+            read=attrgetter("held"),
+            write=lambda session, value: replace(session, held=value),
+            is_merged=False,
+        ),
         Parameter(
             "classes",
             "Class",

@@ -42,6 +42,7 @@ VERSION = 1
 
 _OWN_KEYS = {
     "position",
+    "held",
     "classes",
     "truncation.psi",
     "truncation.cutoff",

@@ -14,6 +14,7 @@ from tests.helpers.fake_controller import facts
 
 VALUES = {
     "position": Position(3.0, 4.0),
+    "held": ((Recipe(Latent(Point(((4, 1.0),)))), 1.0),),
     "classes": ((2, 1.0),),
     "truncation.psi": 0.25,
     "truncation.cutoff": 3,
@@ -92,6 +93,9 @@ def test_a_number_that_is_not_finite_is_refused():
         parameter("truncation.psi").clamped(float("nan"))
 
 
+_HALF_WAY = ((Recipe(), 0.5), (Recipe(Latent(), Truncation(0.5)), 0.5))
+
+
 @pytest.mark.parametrize(
     ("path", "first", "second", "middle"),
     [
@@ -104,6 +108,8 @@ def test_a_number_that_is_not_finite_is_refused():
         ("classes", ((1, 1.0),), ((2, 1.0),), ((1, 0.5), (2, 0.5))),
         ("mix/0/strengths", (0.0, 1.0), (1.0, 1.0), (0.5, 1.0)),
         ("truncation.cutoff", None, 4, None),
+        ("held", ((Recipe(), 1.0),), ((Recipe(Latent(), Truncation(0.5)), 1.0),), _HALF_WAY),
+        ("held", (), ((Recipe(), 1.0),), ()),
     ],
 )
 def test_half_way_between_two_values(path: str, first: Any, second: Any, middle: Any):
