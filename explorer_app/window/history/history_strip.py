@@ -62,6 +62,8 @@ class HistoryStrip(QWidget):
         self.filter = QLineEdit(self)
         self.filter.setPlaceholderText("Filter by name")
         self.filter.setClearButtonEnabled(True)
+        for clear in self.filter.findChildren(QToolButton):
+            clear.setToolTip("Show all kept pictures again.")
         self.filter.setAccessibleName("Filter kept pictures")
         self.filter.setToolTip("Show only kept pictures whose name holds these words.")
         self.filter.setMinimumWidth(theme.px(72))
