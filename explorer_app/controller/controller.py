@@ -353,8 +353,11 @@ class Controller(FileControl):
         if self._is_closed:
             return
         all_news = self._renders.take_news()
+        # A GPU renders hundreds of frames for files between two looks; only how far it is now is worth showing.
+        newest = {news.job: news for news in all_news if isinstance(news, ExportAdvanced)}
         for news in all_news:
-            self._take(news)
+            if not isinstance(news, ExportAdvanced) or newest[news.job] is news:
+                self._take(news)
         if any(isinstance(news, ThumbnailMade) for news in all_news):
             self.thumbnails_changed.emit()
 

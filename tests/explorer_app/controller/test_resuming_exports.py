@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,19 @@ def test_a_manifest_can_be_what_the_program_starts_with(open_desk: Desk, undistu
     again.controller.start(document=settings.manifest_path)
     again.until(lambda: settings.folder.exists() and content(settings.folder) == undisturbed)
     again.close()
+
+
+def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_desk: Desk):
+    desk = open_desk
+    settings = sequence(desk, frames=40)
+    desk.heard.clear()
+    desk.controller.start_export(settings)
+    for _ in range(4000):  # without a look at events, as a window that is held up
+        if (settings.folder / "walk_00039.png").exists():
+            break
+        threading.Event().wait(0.005)
+    desk.until(lambda: desk.controller.export is None)
+    assert desk.heard.count("export") <= 6
 
 
 def test_a_second_export_waits_for_the_first(open_desk: Desk):
