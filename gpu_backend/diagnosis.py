@@ -224,9 +224,9 @@ def _kernels(
 
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
-    from gpu_backend.cuda.lone_conv import conv_steps, riders_of
+    from gpu_backend.cuda.isolated_conv import conv_steps, fused_extras
 
-    taps, picture_channels = riders_of(model.spec)
+    taps, picture_channels = fused_extras(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:

@@ -57,7 +57,7 @@ class InstantRenderer:
         for side in (*model.facts.draft_resolutions, model.facts.resolution):
             self._pictures[side] = [_noise(random, side) for _ in range(_PICTURES)]
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+    def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
         """Answer, once the gate is open."""
         self._gate.wait()
         self._number += 1

@@ -41,7 +41,7 @@ def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Con
                 model,
                 choice,
                 progress=lambda done, total: console.status(f"Compiling {total} kernels: {done} done"),
-                abandoned=lambda: False,
+                should_cancel=lambda: False,
             )
             console.end_progress()
         if total and choice.device == "auto":

@@ -47,20 +47,20 @@ class BackendLike(Protocol):
         choice: DeviceChoice,
         *,
         progress: Callable[[int, int], None],
-        abandoned: Callable[[], bool],
+        should_cancel: Callable[[], bool],
     ) -> None:
         """Compile what is missing, on any thread; `progress` is told how many of how many are done.
 
         Raises
         ------
         CancelledError
-            Soon after `abandoned` said yes.
+            Soon after `should_cancel` returns true.
         LoomError
             If it cannot be done.
         """
         ...
 
-    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Callable[[], bool]) -> None:
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Callable[[], bool]) -> None:
         """Compile what else it takes to show layers instead of the picture, unhurried; as `compile_kernels`."""
         ...
 
@@ -101,17 +101,17 @@ class Backend:
         choice: DeviceChoice,
         *,
         progress: Callable[[int, int], None],
-        abandoned: Callable[[], bool],
+        should_cancel: Callable[[], bool],
     ) -> None:
         """Fill the cache of kernels."""
         gpu_backend.compile_kernels(
-            model, choice.device, precision=choice.precision, progress=progress, abandoned=abandoned
+            model, choice.device, precision=choice.precision, progress=progress, should_cancel=should_cancel
         )
 
-    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Callable[[], bool]) -> None:
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Callable[[], bool]) -> None:
         """Fill it on."""
         gpu_backend.compile_kernels(
-            model, choice.device, precision=choice.precision, of_layers=True, abandoned=abandoned
+            model, choice.device, precision=choice.precision, of_layers=True, should_cancel=should_cancel
         )
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:

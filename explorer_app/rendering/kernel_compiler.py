@@ -106,7 +106,7 @@ class KernelCompiler:
     def _run_layers(self, compiling: _Compiling) -> None:
         with contextlib.suppress(Exception):
             self._backend.compile_layer_kernels(
-                compiling.model, compiling.choice, abandoned=compiling.is_abandoned.is_set
+                compiling.model, compiling.choice, should_cancel=compiling.is_abandoned.is_set
             )
 
     def _run(self, compiling: _Compiling) -> None:
@@ -116,7 +116,7 @@ class KernelCompiler:
                 compiling.model,
                 compiling.choice,
                 progress=lambda done, total: self._tell(compiling, done, total),
-                abandoned=compiling.is_abandoned.is_set,
+                should_cancel=compiling.is_abandoned.is_set,
             )
         except CancelledError:
             return

@@ -36,7 +36,7 @@ class Pipeline:
         """Whether a frame is under way, or was left unanswered by a renderer that went."""
         return bool(self._asked)
 
-    def next_frame(self, renderer: AnswersRequests, *, abandoned: Callable[[], bool] | None = None) -> Frame | None:
+    def next_frame(self, renderer: AnswersRequests, *, should_cancel: Callable[[], bool] | None = None) -> Frame | None:
         """Return the next frame, None if none is under way and there is no request now.
 
         What another renderer than the last time left unanswered is asked of this one: a device that was lost or changed
@@ -45,14 +45,14 @@ class Pipeline:
         Raises
         ------
         CancelledError
-            If `abandoned` said yes.
+            If `should_cancel` returned true.
         """
         if renderer is not self._renderer:
             self._in_flight.clear()
             self._renderer = renderer
         if renderer.device.id == PROCESSOR_ID:
             request = self._request(0)
-            frame = None if request is None else renderer.render(request, abandoned=abandoned)
+            frame = None if request is None else renderer.render(request, should_cancel=should_cancel)
         else:
             while len(self._in_flight) < IN_FLIGHT and (request := self._request(len(self._in_flight))) is not None:
                 self._in_flight.append(renderer.submit(request))

@@ -214,7 +214,7 @@ class RendererKeeper:
                 model,
                 self._choice,
                 progress=lambda done, total: self._tell(KernelsCompiling(done, total)),
-                abandoned=lambda: not is_wanted(),
+                should_cancel=lambda: not is_wanted(),
             )
         return _Made(self._make_wished(model))
 

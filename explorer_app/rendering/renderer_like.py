@@ -117,8 +117,8 @@ class AnswersRequests(Protocol):
         """On what it runs."""
         ...
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
-        """Return the picture; raise CancelledError soon after `abandoned`, asked now and then, says yes."""
+    def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
+        """Return the picture; raise CancelledError soon after `should_cancel`, called now and then, returns true."""
         ...
 
     def submit(self, request: RenderRequest) -> PendingLike:
@@ -146,8 +146,8 @@ class RendererLike(AnswersRequests, Protocol):
         """What it holds."""
         ...
 
-    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Comparison:
-        """Render a picture in every way there is, and tell times and differences; `abandoned` as in `render`."""
+    def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:
+        """Render a picture in every way there is, and tell times and differences; `should_cancel` as in `render`."""
         ...
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ _DTYPES = {"float32": torch.float32, "uint8": torch.uint8, "uint32": torch.uint3
 
 
 class CpuBoundPlan:
-    """Keeps `gpu_backend.plan.executor.BoundPlan`.
+    """Implements `gpu_backend.plan.executor.BoundPlan`.
 
     Intermediates live in one arena, working memory of kernels in one shared piece, packed weights with the executor.
     Only the outputs of packed convolutions are allocated by torch at each run, and given back within the step: the
@@ -78,7 +78,7 @@ class CpuBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
         """Run at once: copy inputs in, run every step, give ``image`` as a view and other outputs as copies.
 
@@ -87,7 +87,7 @@ class CpuBoundPlan:
         Raises
         ------
         CancelledError
-            If `abandoned`, asked before each step, said yes.
+            If `should_cancel`, called before each step, returned true.
         ValueError
             If an input is unknown to the plan or does not fit its buffer (a missing batch axis is repeated).
         RuntimeError
@@ -97,7 +97,7 @@ class CpuBoundPlan:
         times_us: list[float] = []
         with torch.inference_mode():
             for kernel in self._kernels:
-                if abandoned is not None and abandoned():
+                if should_cancel is not None and should_cancel():
                     raise CancelledError("The picture was given up, since nobody waits for it any more.")
                 if measure:
                     times_us.append(_timed_us(kernel.run))
@@ -115,10 +115,12 @@ class CpuBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
         """Submit and wait."""
-        return self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned).wait()
+        return self.submit(
+            inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
+        ).wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
         """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""

@@ -17,7 +17,7 @@ from gpu_backend.plan.plan import Plan, Precision
 
 
 class CpuExecutor:
-    """Keeps `gpu_backend.plan.executor.Executor` for the weights of one model.
+    """Implements `gpu_backend.plan.executor.Executor` for the weights of one model.
 
     Not thread-safe: one thread owns it. The pictures of a plan depend on nothing but its inputs, the model, the machine
     and the number of threads.

@@ -12,7 +12,7 @@ from gpu_backend.plan.plan import Plan
 
 
 class FinishedRun:
-    """Keeps `gpu_backend.plan.executor.PendingRun`."""
+    """Implements `gpu_backend.plan.executor.PendingRun`."""
 
     def __init__(self, outputs: Mapping[str, NDArray[Any]], steps: tuple[StepTime, ...]) -> None:
         self._outputs = outputs

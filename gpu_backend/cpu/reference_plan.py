@@ -14,14 +14,14 @@ from torch import Tensor
 from gpu_backend.cpu.finished_run import FinishedRun, step_times
 from gpu_backend.cpu.first_inputs import fill_inputs
 from gpu_backend.cpu.noise_pictures import NoisePictures
-from gpu_backend.cpu.reference_steps import STEPS, Surroundings
+from gpu_backend.cpu.reference_steps import STEPS, StepContext
 from gpu_backend.errors import CancelledError
 from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Plan
 
 
 class ReferencePlan:
-    """Keeps `gpu_backend.plan.executor.BoundPlan`. Every step makes new tensors; only the inputs are fixed."""
+    """Implements `gpu_backend.plan.executor.BoundPlan`. Every step makes new tensors; only the inputs are fixed."""
 
     def __init__(self, plan: Plan, weights: Mapping[str, Tensor]) -> None:
         self._plan = plan
@@ -53,10 +53,10 @@ class ReferencePlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
-        """Run at once. Raises CancelledError once `abandoned`, asked before each step, says yes."""
-        values, _, times_us = self._compute(inputs, abandoned)
+        """Run at once. Raises CancelledError once `should_cancel`, called before each step, returns true."""
+        values, _, times_us = self._compute(inputs, should_cancel)
         found = {name: _as_array(values[name]) for name in outputs}
         return FinishedRun(found, step_times(self._plan, times_us) if measure else ())
 
@@ -67,10 +67,12 @@ class ReferencePlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
         """Submit and wait."""
-        return self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned).wait()
+        return self.submit(
+            inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
+        ).wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
         """Run once; return layer name -> what it gave, (batch, channels, height, width), in execution order."""
@@ -84,16 +86,16 @@ class ReferencePlan:
         self._noise.clear()
 
     def _compute(
-        self, inputs: Mapping[str, NDArray[Any]], abandoned: Callable[[], bool] | None
+        self, inputs: Mapping[str, NDArray[Any]], should_cancel: Callable[[], bool] | None
     ) -> tuple[dict[str, Tensor], dict[str, Tensor], list[float]]:
         """Return every buffer, what each layer gave, and the time of each step. Pictures are channels-first here."""
         self._take(inputs)
         values = {name: torch.from_numpy(array.copy()) for name, array in self._inputs.items()}
-        around = Surroundings(self._plan.key.batch, values, self._weights, self._noise)
+        around = StepContext(self._plan.key.batch, values, self._weights, self._noise)
         times_us: list[float] = []
         with torch.inference_mode():
             for step in self._plan.steps:
-                if abandoned is not None and abandoned():
+                if should_cancel is not None and should_cancel():
                     raise CancelledError("The picture was given up, since nobody waits for it any more.")
                 start = time.perf_counter_ns()
                 results = STEPS[step.op](step, around)

@@ -37,7 +37,7 @@ _SOME_CHANNELS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
+class StepContext:
     """What steps work on. `values` has the buffers that were made so far, `observed` what each layer gave."""
 
     batch: int
@@ -55,12 +55,12 @@ class Surroundings:
         return {role: self.weights[name] for role, name in step.weights.items()}
 
 
-def _add(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _add(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     x, y = around.inputs(step)
     return (add(x, y),)
 
 
-def _adain(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _adain(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     attributes, weights = step.attributes, around.weights_of(step)
     x, all_styles, *noises = around.inputs(step)
     offset, bias = attributes.style_offset, weights["bias"]
@@ -79,31 +79,31 @@ def _adain(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return (y,)
 
 
-def _concat(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _concat(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     x, y = around.inputs(step)
     return (concat(x, y),)
 
 
-def _constant(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _constant(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     return (constant(around.weights_of(step)["const"], around.batch),)
 
 
-def _embedding(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _embedding(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (c,) = around.inputs(step)
     return (embedding(c, around.weights_of(step)["table"]),)
 
 
-def _fully_connected(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _fully_connected(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (x,), weights = around.inputs(step), around.weights_of(step)
     return (fully_connected(x, weights["weight"], weights["bias"], step.attributes),)
 
 
-def _normalize(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _normalize(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (x,) = around.inputs(step)
     return (normalize_2nd_moment(x),)
 
 
-def _conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _conv(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     attributes, weights = step.attributes, around.weights_of(step)
     x, all_styles, all_demod = around.inputs(step)[:3]
     style = all_styles[:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
@@ -124,7 +124,7 @@ def _conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return (y,)
 
 
-def _filtered_lrelu(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _filtered_lrelu(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (x,), weights = around.inputs(step), around.weights_of(step)
     filters = weights.get("up_filter"), weights.get("down_filter")
     # Channels know nothing of each other, and all of them at the higher rate would fill the memory of a small computer.
@@ -135,32 +135,32 @@ def _filtered_lrelu(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return (y,)
 
 
-def _fourier_features(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _fourier_features(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     ws, transform = around.inputs(step)
     y = fourier_features(ws, transform, around.weights_of(step), step.attributes)
     around.observed[step.layer] = y
     return (y,)
 
 
-def _skip_conv(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _skip_conv(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (x,), attributes = around.inputs(step), step.attributes
     y = skip_conv(x, around.weights_of(step)["weight"], attributes.gain, attributes.taps)
     around.observed[step.layer] = y
     return (y,)
 
 
-def _styles(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _styles(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (ws,) = around.inputs(step)
     return styles(ws, around.weights_of(step), step.attributes)
 
 
-def _tap_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _tap_display(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     x, tap = around.inputs(step)
     chosen = x[:, [int(place) for place in tap[:3]]]
     return tap_display(x, tap), _flags(chosen), tap_statistics(x, tap), chosen[:, 0]
 
 
-def _to_display(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _to_display(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (image,) = around.inputs(step)
     return to_display(image, step.attributes), _flags(image)
 
@@ -170,7 +170,7 @@ def _flags(image: Tensor) -> Tensor:
     return (is_broken.to(torch.int32) * FLAG_NOT_FINITE).view(torch.uint32)
 
 
-def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
+def _to_rgb(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     attributes, weights = step.attributes, around.weights_of(step)
     x, *before = around.inputs(step)
     style: Tensor | None = None
@@ -183,7 +183,7 @@ def _to_rgb(step: Step, around: Surroundings) -> tuple[Tensor, ...]:
     return (add_doubled(before[0], y, attributes.taps),) if attributes.adds_image else (y,)
 
 
-STEPS: dict[str, Callable[[Step, Surroundings], tuple[Tensor, ...]]] = {
+STEPS: dict[str, Callable[[Step, StepContext], tuple[Tensor, ...]]] = {
     "adain_conv": _adain,
     "adain_input": _adain,
     "adain_up_conv": _adain,

@@ -1,6 +1,6 @@
-"""A layer as a picture: three channels are picked, scaled and made bytes; and the figures of them and of all.
+"""A layer as a picture: three channels are picked, scaled and made bytes; and the statistics of them and of all.
 
-Each lane makes the figures of its rows, the calling thread those of the picture, and then each lane its bytes.
+Each lane makes the statistics of its rows, the calling thread those of the picture, and then each lane its bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpu_backend.ops.tap_display import LEAST, MOST, TapDisplay
 from gpu_backend.ops.to_display import OPAQUE
 from gpu_backend.plan.executor import FLAG_NOT_FINITE
 from gpu_backend.plan.plan import Step
-from gpu_backend.reference.tap_display import figures
+from gpu_backend.reference.tap_display import statistics
 
 
 class TapDisplayKernel(Kernel):
@@ -44,15 +44,15 @@ class TapDisplayKernel(Kernel):
         self._team.run(self._show)
 
     def _measure(self, lane: int) -> None:
-        """Pick the channels of some rows and make their figures."""
+        """Pick the channels of some rows and make their statistics."""
         if lane >= len(self._rows):
             return
         rows = slice(*self._rows[lane])
         part, chosen = self._x[:, rows], self._chosen[:, rows]
         for color, place in enumerate(self._tap[:3].tolist()):
             chosen[..., color].copy_(part[..., int(place)])
-        self._parts[lane, :, :3].copy_(figures(chosen, (1, 2)))
-        self._parts[lane, :, 3].copy_(figures(part, (1, 2, 3)))
+        self._parts[lane, :, :3].copy_(statistics(chosen, (1, 2)))
+        self._parts[lane, :, 3].copy_(statistics(part, (1, 2, 3)))
 
     def _combine(self) -> None:
         means, deviations, least, largest = self._parts.double().unbind(-1)

@@ -44,7 +44,7 @@ MakeTimer = Callable[[Schedule, Callable[[int], None]], StepTimer]
 
 
 class CudaBoundPlan:
-    """Keeps `gpu_backend.plan.executor.BoundPlan`.
+    """Implements `gpu_backend.plan.executor.BoundPlan`.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ class CudaBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> DeviceRun:
         """Hand a run to the device.
 
         Raises
         ------
         CancelledError
-            If `abandoned`, asked before the work is handed over, said yes.
+            If `should_cancel`, called before the work is enqueued, returned true.
         ValueError
             If an input or an output is unknown to the plan, or an input does not fit.
         DeviceMemoryError, DeviceLostError
@@ -166,9 +166,9 @@ class CudaBoundPlan:
         while not self._free or (measure and any(run.is_measured for run in self._in_flight)):
             self._finish(self._in_flight[0])
         waited_ms = (time.perf_counter() - start_s) * 1e3
-        if abandoned is not None and abandoned():
+        if should_cancel is not None and should_cancel():
             raise CancelledError("The picture was given up, since nobody waits for it any more.")
-        run = self._hand_over(outputs, measure=measure, use_graph=use_graph)
+        run = self._enqueue(outputs, measure=measure, use_graph=use_graph)
         run.waited_ms += waited_ms
         return run
 
@@ -179,10 +179,12 @@ class CudaBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
         """Submit and wait."""
-        pending = self.submit(inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned)
+        pending = self.submit(
+            inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
+        )
         return pending.wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
@@ -266,24 +268,24 @@ class CudaBoundPlan:
         self._events.append(self._driver.make_event())
         return self._events[-1]
 
-    def _hand_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+    def _enqueue(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         try:
             if measure:
                 self._pool.make(self._timer.prepare)
-            return self._handed_over(outputs, measure=measure, use_graph=use_graph)
+            return self._enqueue_unguarded(outputs, measure=measure, use_graph=use_graph)
         except BaseException:
             if measure:
                 self._timer.give_up()
             raise
 
-    def _handed_over(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+    def _enqueue_unguarded(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
         has_optional = not self._schedule.optional_outputs.isdisjoint(outputs)
         launch_all = partial(self._launch_all, self._arguments[has_optional])
-        is_instead = measure and timer.is_instead
+        replaces_run = measure and timer.replaces_run
         # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
         # more than it computes.
-        is_plain = not is_instead or not timer.has_total or has_optional
+        is_plain = not replaces_run or not timer.has_total or has_optional
         if is_plain and use_graph and has_optional not in self._graphs:
             # Before anything is handed over: what a capture needs may wait for the device.
             self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
@@ -304,7 +306,7 @@ class CudaBoundPlan:
             else:
                 launch_all()
             driver.record(lane.end)
-            if is_plain and is_instead:
+            if is_plain and replaces_run:
                 timer.replay()
             for name in wanted:
                 self._copy_out(name, address_of(lane.outputs[name]))

@@ -43,28 +43,28 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class TensorDiff:
     """How far numbers are from those that were expected.
 
     Attributes
     ----------
     difference, size
         L2 norms of the difference and of what was expected, where that is finite.
-    strays
+    nonfinite
         Numbers that are not finite where they should be.
-    others
+    mismatched
         Numbers of which any bit is another one.
     """
 
     difference: float
     size: float
-    strays: int
-    others: int
+    nonfinite: int
+    mismatched: int
 
     @property
     def relative_error(self) -> float:
         """Difference over size; infinite if what came is not finite."""
-        if self.strays:
+        if self.nonfinite:
             return math.inf
         return self.difference / self.size if self.size else self.difference
 
@@ -103,7 +103,7 @@ class Comparer:
         """Give back what `keep` returned. Never raises."""
         self._pool.release(address)
 
-    def apart(self, got: Numbers, expected: Numbers) -> Apart:
+    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
         """Compare, after all work handed over so far, and wait for it.
 
         Raises
@@ -127,7 +127,7 @@ class Comparer:
                 total += figures.sum(axis=0)
         finally:
             self._pool.release(place)
-        return Apart(math.sqrt(total[0]), math.sqrt(total[1]), int(total[2]), int(total[3]))
+        return TensorDiff(math.sqrt(total[0]), math.sqrt(total[1]), int(total[2]), int(total[3]))
 
     def _launch(self, got: Numbers, expected: Numbers, first: int, place: int) -> None:
         offset = first * np.dtype(got.dtype).itemsize

@@ -29,7 +29,7 @@ def compile_kernels(
     architecture: str,
     *,
     progress: Callable[[int, int], None] | None = None,
-    abandoned: Callable[[], bool] | None = None,
+    should_cancel: Callable[[], bool] | None = None,
     threads: int | None = None,
     cache: KernelCache | None = None,
 ) -> Compilation:
@@ -39,7 +39,7 @@ def compile_kernels(
     ----------
     progress
         Told, on this thread, how many of how many are done: once at the beginning, then whenever one is.
-    abandoned
+    should_cancel
         Asked every few hundredths of a second; once it says yes, what is being compiled is finished and kept, and
         nothing else is begun.
     threads
@@ -50,7 +50,7 @@ def compile_kernels(
     Raises
     ------
     CancelledError
-        If `abandoned` said yes.
+        If `should_cancel` returned true.
     KernelError
         If NVRTC is not there: what lies in the cache is known by its version.
     """
@@ -93,7 +93,7 @@ def compile_kernels(
                     except KernelError as error:
                         failures[recipe] = error
                     tell()
-                if abandoned is not None and abandoned():
+                if should_cancel is not None and should_cancel():
                     raise CancelledError("Compiling was given up, since nobody waits for the kernels any more.")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -20,7 +20,7 @@ _BUFFER_NBYTES = 8 << 20
 
 
 class CuptiRecords:
-    """Keeps `gpu_backend.cuda.cupti_timer.KernelRecords`. CUPTI is loaded by the first `start`.
+    """Implements `gpu_backend.cuda.cupti_timer.KernelRecords`. CUPTI is loaded by the first `start`.
 
     An exception of any kind means that it does not work: its library may not fit the driver, or have another client.
     """

@@ -33,9 +33,9 @@ class KernelRecords(Protocol):
 
 
 class CuptiTimer:
-    """Keeps `gpu_backend.cuda.step_timer.StepTimer`: the plain graph runs and is recorded.
+    """Implements `gpu_backend.cuda.step_timer.StepTimer`: the plain graph runs and is recorded.
 
-    Once the records fail or leave out a run, `otherwise` measures from then on.
+    Once the records fail or leave out a run, `fallback` measures from then on.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class CuptiTimer:
         launches: Sequence[Launch],
         records: KernelRecords,
         facts: Callable[[], tuple[KernelFacts, ...]],
-        otherwise: EventTimer,
+        fallback: EventTimer,
     ) -> None:
         self._launches = tuple(launches)
         self._records = records
         self._make_facts = facts
         self._facts: tuple[KernelFacts, ...] = ()
-        self._otherwise = otherwise
+        self._fallback = fallback
         self._works = True
         self._is_recording = False
 
@@ -61,17 +61,17 @@ class CuptiTimer:
     @property
     def captures(self) -> int:
         """None as long as records work."""
-        return self._otherwise.captures
+        return self._fallback.captures
 
     @property
-    def is_instead(self) -> bool:
+    def replaces_run(self) -> bool:
         """Whether events measure by now."""
         return not self._works
 
     @property
     def has_total(self) -> bool:
         """Whether a plain replay was noted."""
-        return self._otherwise.has_total
+        return self._fallback.has_total
 
     def prepare(self) -> None:
         """Begin to record."""
@@ -83,7 +83,7 @@ class CuptiTimer:
             except Exception:
                 self._works = False
         if not self._works:
-            self._otherwise.prepare()
+            self._fallback.prepare()
 
     def give_up(self) -> None:
         """Stop recording."""
@@ -96,23 +96,23 @@ class CuptiTimer:
 
     def replay(self) -> None:
         """Hand over the graph with events."""
-        self._otherwise.replay()
+        self._fallback.replay()
 
     def note_total(self, total_ms: float) -> None:
         """Take note of what a replay of the plain graph took; recorded ones are slower."""
         if not self._is_recording or not self.has_total:
-            self._otherwise.note_total(total_ms)
+            self._fallback.note_total(total_ms)
 
     def read(self, elapsed_ms: float) -> tuple[tuple[StepTime, ...], float]:
         """Return the launches' times; none of the run that the records leave out."""
         if not self._is_recording:
-            return self._otherwise.read(elapsed_ms)
+            return self._fallback.read(elapsed_ms)
         self._is_recording = False
         try:
             times_us = kernel_times_us(self._records.stop(), [launch.recipe.stem for launch in self._launches])
         except Exception:
             times_us = None
-        total_ms = self._otherwise.total_ms
+        total_ms = self._fallback.total_ms
         total_ms = elapsed_ms if total_ms is None else total_ms
         if times_us is None:
             self._works = False
@@ -126,7 +126,7 @@ class CuptiTimer:
     def close(self) -> None:
         """Stop recording and free what belongs to the events. May be called twice."""
         self.give_up()
-        self._otherwise.close()
+        self._fallback.close()
 
 
 def kernel_times_us(records: Sequence[KernelRecord], names: Sequence[str]) -> list[float] | None:

@@ -43,7 +43,7 @@ Lower = Callable[..., Schedule]
 
 
 class CudaExecutor:
-    """Keeps `gpu_backend.plan.executor.Executor` for one model on one GPU. One thread at a time.
+    """Implements `gpu_backend.plan.executor.Executor` for one model on one GPU. One thread at a time.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 
 
 class GpuDriver:
-    """Keeps `gpu_backend.cuda.driver.Driver` for the GPU of that number. The probe has found it.
+    """Implements `gpu_backend.cuda.driver.Driver` for the GPU of that number. The probe has found it.
 
     The context is the process's own for that GPU; it stays until the process ends, so that pictures in pinned memory
     outlive this object.

@@ -27,7 +27,7 @@ class FoundGpu:
 
 
 class InstalledSystem:
-    """Keeps `gpu_backend.cuda.probe.System`."""
+    """Implements `gpu_backend.cuda.probe.System`."""
 
     def initialise(self) -> str:
         """Load the driver's library and start it."""

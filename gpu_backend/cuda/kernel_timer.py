@@ -28,7 +28,7 @@ _LEAST_SHARE = 0.05
 
 
 class EventTimer:
-    """Keeps `gpu_backend.cuda.step_timer.StepTimer`.
+    """Implements `gpu_backend.cuda.step_timer.StepTimer`.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class EventTimer:
         What an event adds to an interval; asked for likewise.
     """
 
-    is_instead = True
+    replaces_run = True
     source: TimingSource = "events"
 
     def __init__(

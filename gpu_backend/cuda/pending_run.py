@@ -29,7 +29,7 @@ class Lane:
 
 
 class DeviceRun:
-    """Keeps `gpu_backend.plan.executor.PendingRun`. The bound plan fills it in when it is over.
+    """Implements `gpu_backend.plan.executor.PendingRun`. The bound plan fills it in when it is over.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.comparison import Apart, Numbers
+from gpu_backend.cuda.comparison import Numbers, TensorDiff
 from gpu_backend.cuda.compiler import compiler_version
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.kernel_cache import cache_folder
@@ -73,7 +73,7 @@ class Compares(Protocol):
         """Give back what `keep` returned."""
         ...
 
-    def apart(self, got: Numbers, expected: Numbers) -> Apart:
+    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
         """Compare, after all work handed over so far."""
         ...
 
@@ -122,9 +122,9 @@ def check_kernels(
     verdicts: dict[KernelRecipe, str] = {}
     for group in _groups(fused.schedule, plain.schedule):
         launch = None if group.fused is None else fused.schedule.launches[group.fused]
-        teller, follower = _neighbours(group.fused, fused.schedule, plain.schedule)
-        is_judged = launch is not None and launch.recipe in wanted and not (teller and verdicts.get(teller.recipe))
-        is_asked = is_judged or (follower is not None and follower.recipe in wanted)
+        producer, consumer = _neighbours(group.fused, fused.schedule, plain.schedule)
+        is_judged = launch is not None and launch.recipe in wanted and not (producer and verdicts.get(producer.recipe))
+        is_asked = is_judged or (consumer is not None and consumer.recipe in wanted)
         if launch is None or not is_asked or verdicts.get(launch.recipe):
             for index in group.plain:
                 plain.launch(index)
@@ -172,7 +172,7 @@ def _ask_plain(
         # A region that the launch does not name can change too: its memory may serve another one by now.
         for name in _named(plain.schedule.launches[index]) & set(pairs):
             other = pairs[name][1]
-            if comparer.apart(_in_one(other), _in_one(before[name])).others:
+            if comparer.apart(_in_one(other), _in_one(before[name])).mismatched:
                 written[name] = keep(other)
     return [(mine, written[name]) for name, (mine, _) in pairs.items() if name in written]
 

@@ -21,7 +21,7 @@ class StepTimer(Protocol):
         ...
 
     @property
-    def is_instead(self) -> bool:
+    def replaces_run(self) -> bool:
         """Whether `replay` does the work of a run by itself; else the plain graph runs and is watched."""
         ...
 

@@ -22,7 +22,17 @@ from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.driver import Driver, Event, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.lone_conv import RGB_PARTS, RGB_STYLE, RGB_WEIGHT, WEIGHT, Y_RAW, LoneConv, LoneConvs, X, Y
+from gpu_backend.cuda.isolated_conv import (
+    RGB_PARTS,
+    RGB_STYLE,
+    RGB_WEIGHT,
+    WEIGHT,
+    Y_RAW,
+    IsolatedConv,
+    IsolatedConvs,
+    X,
+    Y,
+)
 from gpu_backend.cuda.schedule import Address, Constant, Region
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -42,13 +52,13 @@ _OUTPUT = "tuning/output"
 
 
 class DeviceTileTimer:
-    """Keeps `gpu_backend.cuda.tile_search.TileTimer` on a device that its thread has entered.
+    """Implements `gpu_backend.cuda.tile_search.TileTimer` on a device that its thread has entered.
 
     `compiled` compiles a recipe, on any thread, and raises KernelError.
     """
 
     def __init__(
-        self, driver: Driver, convs: LoneConvs, compiled: Callable[[KernelRecipe], CompiledKernel], l2_nbytes: int
+        self, driver: Driver, convs: IsolatedConvs, compiled: Callable[[KernelRecipe], CompiledKernel], l2_nbytes: int
     ) -> None:
         self._driver = driver
         self._convs = convs
@@ -58,7 +68,7 @@ class DeviceTileTimer:
         self._kernels: dict[KernelRecipe, LoadedKernel] = {}
         self._memory: dict[tuple[str, tuple[int, ...], str], int] = {}
         self._constants: dict[str, int] = {}
-        self._cut: dict[ConvTile, LoneConv] = {}
+        self._cut: dict[ConvTile, IsolatedConv] = {}
         self._shape: ConvShape | None = None
         self._expected: NDArray[np.float32] | None = None
         self._events: list[Event] = []
@@ -122,7 +132,7 @@ class DeviceTileTimer:
             self._driver.release_event(event)
         self._events.clear()
 
-    def _measured_us(self, conv: LoneConv, kernel: LoadedKernel, packed: Sequence[PackedArguments]) -> float:
+    def _measured_us(self, conv: IsolatedConv, kernel: LoadedKernel, packed: Sequence[PackedArguments]) -> float:
         start, end = self._events
         launch = conv.launch
 
@@ -144,7 +154,7 @@ class DeviceTileTimer:
             self._driver.release_graph(graph)
         return statistics.median(times[1:]) * 1e3 / LAUNCHES
 
-    def _output(self, conv: LoneConv, shape: ConvShape) -> NDArray[np.float32]:
+    def _output(self, conv: IsolatedConv, shape: ConvShape) -> NDArray[np.float32]:
         """Run once and return the output, real channels only.
 
         A convolution is asked for it before the style of the layer after it, an up-convolution, which stores it no
@@ -163,7 +173,7 @@ class DeviceTileTimer:
         self._driver.download(output, self._placed(region, asked))
         return output[..., : attributes.out_channels].astype(np.float32)
 
-    def _rgb_parts(self, conv: LoneConv, batch: int) -> NDArray[np.float32]:
+    def _rgb_parts(self, conv: IsolatedConv, batch: int) -> NDArray[np.float32]:
         """Return the picture that the last run left, the sum of all parts."""
         region = self._region(conv, RGB_PARTS)
         parts = np.empty(region.shape, np.float32)
@@ -171,7 +181,7 @@ class DeviceTileTimer:
         side = conv.step.attributes.resolution
         return np.asarray(parts.reshape(-1, batch, side, side, region.shape[-1]).sum(0), np.float32)
 
-    def _expected_rgb(self, conv: LoneConv, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _expected_rgb(self, conv: IsolatedConv, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the picture that the block's output gives: sum over channels of weight, style and output."""
         weight_at, style_at = conv.launch.arguments[RGB_WEIGHT], conv.launch.arguments[RGB_STYLE]
         assert isinstance(weight_at, Address)
@@ -185,7 +195,7 @@ class DeviceTileTimer:
         scaled = weight[None] * styles[:, None, first : first + channels]
         return np.asarray(np.einsum("bhwo,bio->bhwi", raw, scaled, optimize=True), np.float32)
 
-    def _run_once(self, conv: LoneConv) -> None:
+    def _run_once(self, conv: IsolatedConv) -> None:
         kernel = self._loaded(conv.launch.recipe)
         place = self._uploaded(self._weight_of(conv).make())
         try:
@@ -197,7 +207,7 @@ class DeviceTileTimer:
         finally:
             self._driver.release(place)
 
-    def _packed(self, conv: LoneConv, weight_at: int) -> PackedArguments:
+    def _packed(self, conv: IsolatedConv, weight_at: int) -> PackedArguments:
         weight = self._weight_of(conv).key
         regions = {region.name: self._placed(region, conv) for region in conv.regions}
         for constant in conv.constants:
@@ -206,14 +216,14 @@ class DeviceTileTimer:
         constants = {**self._constants, weight: weight_at}
         return pack_arguments(conv.launch.arguments, regions, constants, self._driver.tensor_map)
 
-    def _placed(self, region: Region, conv: LoneConv) -> int:
+    def _placed(self, region: Region, conv: IsolatedConv) -> int:
         """Return where a region lies, made up when it is first asked for."""
         key = (region.name, region.shape, region.dtype)
         if key not in self._memory:
             self._memory[key] = self._uploaded(self._made_up(region, conv))
         return self._memory[key]
 
-    def _made_up(self, region: Region, conv: LoneConv) -> NDArray[Any]:
+    def _made_up(self, region: Region, conv: IsolatedConv) -> NDArray[Any]:
         """Return numbers for a region: normal activations, styles and the like about 1, zeros where counters are.
 
         They depend on the first argument that takes the region, so that the fused and the plain kernel get the same.
@@ -230,12 +240,12 @@ class DeviceTileTimer:
             numbers[..., conv.step.attributes.in_channels :] = 0
         return numbers
 
-    def _region(self, conv: LoneConv, place: int) -> Region:
+    def _region(self, conv: IsolatedConv, place: int) -> Region:
         argument = conv.launch.arguments[place]
         assert isinstance(argument, Address)
         return next(region for region in conv.regions if region.name == argument.name)
 
-    def _weight_of(self, conv: LoneConv) -> Constant:
+    def _weight_of(self, conv: IsolatedConv) -> Constant:
         argument = conv.launch.arguments[WEIGHT]
         assert isinstance(argument, Address)
         return next(constant for constant in conv.constants if constant.key == argument.name)
@@ -259,7 +269,7 @@ class DeviceTileTimer:
             self._kernels[recipe] = self._driver.load(cubin, recipe.stem)
         return self._kernels[recipe]
 
-    def _conv(self, shape: ConvShape, tile: ConvTile) -> LoneConv:
+    def _conv(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
         if tile not in self._cut:
             self._cut[tile] = self._convs.fused(shape, tile)
         return self._cut[tile]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpu_backend.cuda.compiler import compile_kernel
-from gpu_backend.cuda.lone_conv import LoneConvs, riders_of
+from gpu_backend.cuda.isolated_conv import IsolatedConvs, fused_extras
 from gpu_backend.cuda.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.target import target_of
 from gpu_backend.cuda.tile_search import TileFinding, TileProgress, TileTimer, search
@@ -25,11 +25,11 @@ from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 
-OpenTimer = Callable[[Gpu, LoneConvs], contextlib.AbstractContextManager[TileTimer]]
+OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[TileTimer]]
 
 
 @contextlib.contextmanager
-def device_timer(gpu: Gpu, convs: LoneConvs) -> Iterator[TileTimer]:
+def device_timer(gpu: Gpu, convs: IsolatedConvs) -> Iterator[TileTimer]:
     """Open a GPU for timing; the thread that enters is the one that times."""
     # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
     from gpu_backend.cuda.gpu_driver import GpuDriver
@@ -80,11 +80,11 @@ class TileTuning:
         self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
         self._target = target_of(self.gpu, folder)
         spec = model.spec
-        self._taps, self._picture_channels = riders_of(spec)
+        self._taps, self._picture_channels = fused_extras(spec)
         self._open_timer = open_timer
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
-        self._convs = LoneConvs(plans, model.weights, self._target)
+        self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
 
     @property

@@ -1,14 +1,14 @@
-"""A layer as a picture: one channel as grey, or three as R, G, B, in `to_display`'s order of bytes.
+"""Display of a tapped layer: one channel as grey, or three as R, G, B, in the byte order of `to_display`.
 
-    x     = x / clip(max |x|, 1e-8, 1e8)                                   each channel by itself, if asked for
+    x     = x / clip(max |x|, 1e-8, 1e8)                                   per channel, if the tap is normalised
     byte  = trunc(clamp(gain x * 127.5 + 128, 0, 255))
 
-`tap` holds five numbers that a hand may change without a new plan: the channels that R, G and B take, the gain, and 1
-for normalised or 0.
+The input `tap` holds five numbers that may change without a new plan: the channels shown as R, G and B, the gain, and
+1 for normalised or 0.
 
-Beside the bytes there are figures of x itself: mean, standard deviation of the population, least and largest, one row
-each for what R, G and B show and one for all channels; and the numbers of the channel that R shows. Where a number is
-not finite, the figures are not either.
+A second output holds statistics of x: mean, population standard deviation, minimum and maximum, one row for each of
+R, G and B and one for all channels. A third output holds the values of the channel shown as R. Values that are not
+finite make the statistics of their row not finite.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TapDisplay:
         return (batch, self.resolution, self.resolution, 4)
 
     def statistics_shape(self, batch: int) -> tuple[int, ...]:
-        """Shape of the figures: what R, G and B show, all channels; mean, standard deviation, least, largest."""
+        """Shape of the statistics: what R, G and B show, all channels; mean, standard deviation, least, largest."""
         return (batch, 4, 4)
 
     def values_shape(self, batch: int) -> tuple[int, ...]:
@@ -40,9 +40,9 @@ class TapDisplay:
         return (batch, self.resolution, self.resolution)
 
     def flops(self, batch: int) -> int:
-        """Six a number for the figures, three a number that is shown for its byte."""
+        """Six a number for the statistics, three a number that is shown for its byte."""
         return batch * self.resolution**2 * (6 * self.channels + 9)
 
     def nbytes(self, batch: int) -> int:
-        """All channels in for the figures, three once more for the bytes; bytes and one channel out."""
+        """All channels in for the statistics, three once more for the bytes; bytes and one channel out."""
         return 4 * batch * self.resolution**2 * (self.channels + 5)

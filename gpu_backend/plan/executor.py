@@ -83,7 +83,7 @@ class BoundPlan(Protocol):
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> PendingRun:
         """Copy inputs into their fixed buffers and start every step.
 
@@ -98,7 +98,7 @@ class BoundPlan(Protocol):
             Time each step.
         use_graph
             Where the device can replay a captured run: whether it does. An executor without graphs has no difference.
-        abandoned
+        should_cancel
             Asked now and then whether nobody waits for the run any more; once it says yes, CancelledError is raised
             here or by `wait`: the inputs were taken, the outputs mean nothing until the next run.
 
@@ -113,7 +113,7 @@ class BoundPlan(Protocol):
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
         """Submit and wait."""
         ...

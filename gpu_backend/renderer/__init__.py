@@ -4,7 +4,7 @@ The story of `Renderer.submit` and of the PendingFrame that it returns::
 
     request -> checks                  a RequestError says what does not fit, before anything is computed
             -> anchors -> w rows       latent/; what was mapped lately is kept
-            -> plan of the key, run    network.py: built once, run many times; noise copied in only when it changed
+            -> plan of the key, run    model_runner.py: built once, run many times; noise copied in only when it changed
     wait    -> Frame                   owns its bytes
 
 `Renderer.render` is both. On a GPU up to two frames may be on their way at once; on the CPU `submit` does all the work.

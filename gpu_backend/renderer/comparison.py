@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.network import Network
+from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import PendingRun
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.request import RenderRequest
@@ -44,14 +44,14 @@ class Comparison:
 
 
 def compare_ways(
-    network: Network,
+    runner: ModelRunner,
     key: PlanKey,
     ws: NDArray[np.float32],
     request: RenderRequest,
     *,
     has_graphs: bool,
     has_alpha: bool,
-    abandoned: Callable[[], bool] | None = None,
+    should_cancel: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Run a request's plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
 
@@ -60,11 +60,11 @@ def compare_ways(
     DeviceError
         If the device failed, or has no room for both kinds of kernels.
     CancelledError
-        If `abandoned`, asked now and then, said yes.
+        If `should_cancel`, called now and then, returned true.
     """
 
     def start(*, use_fused: bool = True, use_graph: bool = True) -> PendingRun:
-        return network.submit(
+        return runner.submit(
             key,
             ws,
             request.noise,
@@ -72,12 +72,12 @@ def compare_ways(
             request.tap,
             use_fused=use_fused,
             use_graph=use_graph,
-            abandoned=abandoned,
+            should_cancel=should_cancel,
         )
 
-    fused_ms, fused = _measure(network, start)
-    no_graph_ms = _measure(network, lambda: start(use_graph=False))[0] if has_graphs else None
-    reference_ms, reference = _measure(network, lambda: start(use_fused=False))
+    fused_ms, fused = _measure(runner, start)
+    no_graph_ms = _measure(runner, lambda: start(use_graph=False))[0] if has_graphs else None
+    reference_ms, reference = _measure(runner, lambda: start(use_fused=False))
     channels = 4 if has_alpha else 3
     difference = np.abs(fused[..., :channels].astype(np.int16) - reference[..., :channels])
     return Comparison(
@@ -90,15 +90,15 @@ def compare_ways(
     )
 
 
-def _measure(network: Network, start: Callable[[], PendingRun]) -> tuple[float, NDArray[np.uint8]]:
+def _measure(runner: ModelRunner, start: Callable[[], PendingRun]) -> tuple[float, NDArray[np.uint8]]:
     """Median milliseconds and the pixels; the device's own time where it tells one. The first run is not counted."""
     times_ms: list[float] = []
-    pixels: NDArray[np.uint8] = network.finish(start())["pixels"]
+    pixels: NDArray[np.uint8] = runner.finish(start())["pixels"]
     runs = _RUNS
     while len(times_ms) < runs:
         begin_s = time.perf_counter()
         run = start()
-        pixels = network.finish(run)["pixels"]
+        pixels = runner.finish(run)["pixels"]
         elapsed_ms = (time.perf_counter() - begin_s) * 1e3
         if elapsed_ms > _SLOW_MS:
             runs = _SLOW_RUNS

@@ -27,7 +27,7 @@ def compile_kernels(
     precision: Precision = "fp16",
     of_layers: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    abandoned: Callable[[], bool] | None = None,
+    should_cancel: Callable[[], bool] | None = None,
 ) -> None:
     """Compile what is missing for pictures of a model, one at a time; drafts need no others.
 
@@ -43,7 +43,7 @@ def compile_kernels(
         pictures are rendered meanwhile.
     progress
         Told how many of how many are done: at the beginning, and whenever one is.
-    abandoned
+    should_cancel
         Asked every few hundredths of a second; once it says yes, nothing else is begun.
 
     Raises
@@ -51,7 +51,7 @@ def compile_kernels(
     DeviceError
         If there is no device of that name, or no compiler.
     CancelledError
-        If `abandoned` said yes.
+        If `should_cancel` returned true.
     """
     gpu = choose_gpu(device)
     if gpu is None:
@@ -63,7 +63,7 @@ def compile_kernels(
         layer_recipes_of(model, gpu, precision) if of_layers else recipes_of(model, gpu, precision),
         gpu.compile_architecture,
         progress=progress,
-        abandoned=abandoned,
+        should_cancel=should_cancel,
         threads=1 if of_layers else None,
     )
 

@@ -10,7 +10,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
 from gpu_backend.model.draft_file import readout_sides
-from gpu_backend.network import Network
+from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer.model_directions import model_directions
@@ -21,7 +21,7 @@ class Opened:
     """The executor belongs to the network."""
 
     executor: Executor
-    network: Network
+    runner: ModelRunner
     device: DeviceFacts
     directions: Directions
 
@@ -35,25 +35,25 @@ def open_model(
     """
     with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
         found = beside.submit(model_directions, model)
-        bound, network, facts = _bound(model, device, precision, executor, plan_budget_nbytes)
+        bound, runner, facts = _bound(model, device, precision, executor, plan_budget_nbytes)
     try:
-        return Opened(bound, network, facts, found.result())
+        return Opened(bound, runner, facts, found.result())
     except BaseException:
-        network.close()
+        runner.close()
         raise
 
 
 def _bound(
     model: Model, device: str, precision: Precision, executor: Executor | None, plan_budget_nbytes: int
-) -> tuple[Executor, Network, DeviceFacts]:
+) -> tuple[Executor, ModelRunner, DeviceFacts]:
     if executor is not None:
-        return executor, Network(model, executor, plan_budget_nbytes), facts_of(executor)
+        return executor, ModelRunner(model, executor, plan_budget_nbytes), facts_of(executor)
     executor, facts = make_executor(model, device, precision)
     try:
         sides = readout_sides(model.readouts) if facts.id == CPU_ID else frozenset()
-        return executor, Network(model, executor, plan_budget_nbytes, sides), facts
+        return executor, ModelRunner(model, executor, plan_budget_nbytes, sides), facts
     except DeviceError as error:
         if device != "auto" or facts.id == CPU_ID:
             raise
         executor, facts = cpu_instead(model, error)
-        return executor, Network(model, executor, plan_budget_nbytes, readout_sides(model.readouts)), facts
+        return executor, ModelRunner(model, executor, plan_budget_nbytes, readout_sides(model.readouts)), facts

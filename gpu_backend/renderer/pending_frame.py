@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.frame import Frame, FrameTimings, TappedLayer, ValueStatistics
-from gpu_backend.network import Network
+from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import FRAME_OUTPUTS, TAP_OUTPUTS, TAP_VALUES, PendingRun
 from gpu_backend.recipe import Tap
 from gpu_backend.request import RenderRequest
@@ -20,7 +20,7 @@ _NOT_FINITE = ("The network gave numbers that are not finite, so parts of this p
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class FrameContext:
     """What is known of a frame when its run was handed over. Times are those of `time.perf_counter`.
 
     Attributes
@@ -49,17 +49,17 @@ class Departure:
 class PendingOutputs:
     """The outputs of a run of `count` frames, fetched once."""
 
-    def __init__(self, network: Network, run: PendingRun, count: int) -> None:
+    def __init__(self, runner: ModelRunner, run: PendingRun, count: int) -> None:
         self.run = run
         self.count = count
-        self._network = network
+        self._runner = runner
         self._outputs: Mapping[str, NDArray[Any]] | None = None
 
     def wait(self) -> Mapping[str, NDArray[Any]]:
         """Wait for the run and return its outputs, which have a batch axis first; errors as `PendingFrame.wait`."""
         if self._outputs is None:
-            self._network.check_usable()
-            self._outputs = self._network.finish(self.run)
+            self._runner.check_usable()
+            self._outputs = self._runner.finish(self.run)
             self._outputs["pixels"].flags.writeable = False
         return self._outputs
 
@@ -73,9 +73,9 @@ class PendingFrame:
         Of the frame in its run.
     """
 
-    def __init__(self, pending: PendingOutputs, departure: Departure, place: int = 0) -> None:
+    def __init__(self, pending: PendingOutputs, context: FrameContext, place: int = 0) -> None:
         self._pending = pending
-        self._departure = departure
+        self._context = context
         self._place = place
         self._frame: Frame | None = None
 
@@ -94,30 +94,30 @@ class PendingFrame:
         return self._frame
 
     def _finish(self) -> Frame:
-        departure, run, count = self._departure, self._pending.run, self._pending.count
+        context, run, count = self._context, self._pending.run, self._pending.count
         start_s = time.perf_counter()
         outputs = self._pending.wait()
         done_s = time.perf_counter()
-        tap = departure.request.tap
+        tap = context.request.tap
         pixels: NDArray[np.uint8] = outputs["pixels"][self._place]
-        worked_s = departure.submitted_s - departure.start_s + done_s - start_s
+        worked_s = context.submitted_s - context.start_s + done_s - start_s
         return Frame(
-            request=departure.request,
+            request=context.request,
             pixels=pixels,
             timings=FrameTimings(
-                total_ms=(done_s - departure.start_s) * 1e3,
-                latent_ms=(departure.rows_s - departure.start_s) * 1e3,
-                synthesis_ms=(done_s - departure.rows_s) * 1e3,
+                total_ms=(done_s - context.start_s) * 1e3,
+                latent_ms=(context.rows_s - context.start_s) * 1e3,
+                synthesis_ms=(done_s - context.rows_s) * 1e3,
                 steps=run.steps,
                 device_ms=None if run.device_ms is None else run.device_ms / count,
-                host_ms=max(0.0, worked_s * 1e3 - run.waited_ms - departure.mapping_waited_ms),
+                host_ms=max(0.0, worked_s * 1e3 - run.waited_ms - context.mapping_waited_ms),
                 timing_source=run.timing_source,
             ),
-            is_draft=departure.is_draft,
-            has_alpha=departure.has_alpha,
+            is_draft=context.is_draft,
+            has_alpha=context.has_alpha,
             warnings=_NOT_FINITE if outputs["flags"][self._place] else (),
-            tap=None if tap is None else _tapped(tap, departure.tap_channels, outputs),
-            ws=departure.ws,
+            tap=None if tap is None else _tapped(tap, context.tap_channels, outputs),
+            ws=context.ws,
         )
 
 

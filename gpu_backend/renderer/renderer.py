@@ -22,7 +22,7 @@ from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
 from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
-from gpu_backend.network import Network
+from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.recipe import Noise, NoiseMode
@@ -32,7 +32,7 @@ from gpu_backend.renderer.comparison import Comparison, compare_ways
 from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
-from gpu_backend.renderer.pending_frame import Departure, PendingFrame, PendingOutputs, outputs_of
+from gpu_backend.renderer.pending_frame import FrameContext, PendingFrame, PendingOutputs, outputs_of
 from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
@@ -108,12 +108,12 @@ class Renderer:
         self._model = model
         spec = model.spec
         opened = open_model(model, device, precision, executor, plan_budget_nbytes)
-        self._network, self._executor, self._device = opened.network, opened.executor, opened.device
+        self._runner, self._executor, self._device = opened.runner, opened.executor, opened.device
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
-        self._check = RequestCheck(model, self._network.noise_layer_count)
+        self._check = RequestCheck(model, self._runner.noise_layer_count)
         self._options = RenderOptions()
         self._largest_batch = max(BATCH_SIZES)
-        self._mapped = MappedAnchors(partial(_map_one, model, self._network), spec.mapping.z_dim, spec.mapping.c_dim)
+        self._mapped = MappedAnchors(partial(_map_one, model, self._runner), spec.mapping.z_dim, spec.mapping.c_dim)
 
     @property
     def model(self) -> Model:
@@ -143,12 +143,12 @@ class Renderer:
     @property
     def nbytes(self) -> int:
         """Memory that plans and mapped seeds hold, besides the model's weights."""
-        return self._network.nbytes + self._mapped.nbytes
+        return self._runner.nbytes + self._mapped.nbytes
 
     @property
     def memory(self) -> MemoryFacts:
         """What it holds on the device, and in memory that the device copies from and to."""
-        return MemoryFacts(self._executor.nbytes, self._network.nbytes, self._executor.pinned_nbytes)
+        return MemoryFacts(self._executor.nbytes, self._runner.nbytes, self._executor.pinned_nbytes)
 
     @property
     def options(self) -> RenderOptions:
@@ -159,24 +159,24 @@ class Renderer:
     def options(self, options: RenderOptions) -> None:
         self._options = options
         if options.use_fused:
-            self._network.drop_plain()
+            self._runner.drop_plain()
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+    def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
         """Return the picture that a request asks for: `submit` and wait.
 
         Raises
         ------
         CancelledError
-            If `abandoned` said yes; the renderer is as good as before.
+            If `should_cancel` returned true; the renderer is as good as before.
         RequestError
             If the request is for another model or asks for what this one does not have.
         DeviceError
             If the renderer was closed, or the device failed; once it is lost (DeviceLostError), every later call says
             so.
         """
-        return self.submit(request, abandoned=abandoned).wait()
+        return self.submit(request, should_cancel=should_cancel).wait()
 
-    def submit(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> PendingFrame:
+    def submit(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> PendingFrame:
         """Start to render what a request asks for.
 
         On a GPU this returns while the picture is being made, if no more than one other is; with two on their way it
@@ -186,7 +186,7 @@ class Renderer:
         ----------
         request
             What to render.
-        abandoned
+        should_cancel
             Asked now and then, on the CPU between the steps of the network: whether nobody waits for the picture any
             more.
 
@@ -195,11 +195,11 @@ class Renderer:
         CancelledError, RequestError, DeviceError
             As `render`; the first and the last may come from `PendingFrame.wait` instead.
         """
-        self._network.check_usable()
-        return self._submit_run((request,), self._key_of(request), abandoned)[0]
+        self._runner.check_usable()
+        return self._submit_run((request,), self._key_of(request), should_cancel)[0]
 
     def render_batch(
-        self, requests: Sequence[RenderRequest], *, abandoned: Callable[[], bool] | None = None
+        self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None
     ) -> tuple[Frame, ...]:
         """Return the pictures of requests, in their order: `submit_batch` and wait for all.
 
@@ -216,10 +216,10 @@ class Renderer:
         CancelledError, RequestError, DeviceError
             As `render`; a request that does not fit is told before anything is rendered.
         """
-        return tuple(pending.wait() for pending in self.submit_batch(requests, abandoned=abandoned))
+        return tuple(pending.wait() for pending in self.submit_batch(requests, should_cancel=should_cancel))
 
     def submit_batch(
-        self, requests: Sequence[RenderRequest], *, abandoned: Callable[[], bool] | None = None
+        self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None
     ) -> tuple[PendingFrame, ...]:
         """Start to render what requests ask for, as `render_batch` tells; no more than two runs are on their way.
 
@@ -230,40 +230,39 @@ class Renderer:
         CancelledError, RequestError, DeviceError
             As `submit`.
         """
-        self._network.check_usable()
+        self._runner.check_usable()
         keys = [self._key_of(request) for request in requests]
         pending: dict[int, PendingFrame] = {}
         for group in self._grouped(requests, keys):
-            for place, frame in self._submit_group(requests, keys, group, abandoned):
+            for place, frame in self._submit_group(requests, keys, group, should_cancel):
                 pending[place] = frame
         return tuple(pending[place] for place in range(len(requests)))
 
-    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Comparison:
-        """Make the picture of a request in every way there is: with and without a graph, fused and plain.
+    def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:
+        """Render a request with and without a CUDA graph, and with fused and plain kernels.
 
-        Takes as long as the slowest of them a few times; on the CPU that may be seconds, so `abandoned` is asked as in
-        `render`.
+        Each variant runs a few times, which may take seconds on the CPU. `should_cancel` works as in `render`.
 
         Raises
         ------
         RequestError, DeviceError, CancelledError
             As `render`.
         """
-        self._network.check_usable()
+        self._runner.check_usable()
         key = self._key_of(request)
         try:
             return compare_ways(
-                self._network,
+                self._runner,
                 key,
                 self._rows(request.blend)[None],
                 request,
                 has_graphs=self._device.id != CPU_ID,
                 has_alpha=request.tap is None and self._model.spec.img_channels == 4,
-                abandoned=abandoned,
+                should_cancel=should_cancel,
             )
         finally:
             if self._options.use_fused:
-                self._network.drop_plain()
+                self._runner.drop_plain()
 
     def prepare(self, resolution: int | None = None) -> None:
         """Have the plan for pictures of a resolution ready, None for full, so that a gesture need not wait for it.
@@ -273,8 +272,8 @@ class Renderer:
         RequestError
             If the network has no picture of that resolution.
         """
-        self._network.check_usable()
-        self._network.prepare(self._network.synthesis_key(1, self._check.resolution(resolution)))
+        self._runner.check_usable()
+        self._runner.prepare(self._runner.synthesis_key(1, self._check.resolution(resolution)))
 
     def map(
         self, z: ArrayLike, c: ArrayLike | None = None, psi: float = 1.0, cutoff: int | None = None
@@ -300,7 +299,7 @@ class Renderer:
         RequestError
             If a shape or the truncation does not fit the network, or a number is not finite.
         """
-        self._network.check_usable()
+        self._runner.check_usable()
         mapping = self._model.spec.mapping
         latents = finite_array(z, "z", ("n", mapping.z_dim))
         labels = np.zeros((latents.shape[0], mapping.c_dim), dtype=np.float32)
@@ -312,7 +311,7 @@ class Renderer:
         labels = _whole_labels(self._model, labels)
         w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
         for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
-            w[first : first + count] = self._network.map(latents[first : first + count], labels[first : first + count])
+            w[first : first + count] = self._runner.map(latents[first : first + count], labels[first : first + count])
         rows = np.repeat(w[:, None], self._space.num_ws, axis=1)
         averages = label_averages(self._space.w_avg, labels)
         return truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
@@ -341,7 +340,7 @@ class Renderer:
         RequestError
             If a shape does not fit the network, a number is not finite, or the network takes no transform.
         """
-        self._network.check_usable()
+        self._runner.check_usable()
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
         self._check.check_noise(settings)
@@ -354,9 +353,9 @@ class Renderer:
         )
         batches = [batch for batch in sizes if batch == 1 or batch * side * side <= pixels]
         for first, count in chunks(rows.shape[0], batches):
-            key = self._network.synthesis_key(count)
-            run = self._network.submit(key, rows[first : first + count], settings, matrix, outputs=("image",))
-            images[first : first + count] = self._network.finish(run)["image"].transpose(0, 3, 1, 2)
+            key = self._runner.synthesis_key(count)
+            run = self._runner.submit(key, rows[first : first + count], settings, matrix, outputs=("image",))
+            images[first : first + count] = self._runner.finish(run)["image"].transpose(0, 3, 1, 2)
         return images
 
     def layer_statistics(
@@ -371,17 +370,17 @@ class Renderer:
         RequestError
             If the shape does not fit the network, or a number is not finite.
         """
-        self._network.check_usable()
+        self._runner.check_usable()
         rows = self._checked_rows(ws)
         settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
         self._check.check_noise(settings)
         matrix = None if transform is None else self._checked_transform(transform)
-        return gather_statistics(self._network.observe(row[None], settings, matrix) for row in rows)
+        return gather_statistics(self._runner.observe(row[None], settings, matrix) for row in rows)
 
     def close(self) -> None:
         """Free the device's memory. May be called twice, and after the device was lost."""
         self._mapped.clear()
-        self._network.close()
+        self._runner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -394,7 +393,7 @@ class Renderer:
     def _key_of(self, request: RenderRequest) -> PlanKey:
         """Check a request and return the key of its plan, alone."""
         side, tap = self._check.check(request), request.tap
-        return self._network.synthesis_key(1, side, "" if tap is None else tap.layer)
+        return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer)
 
     def _grouped(self, requests: Sequence[RenderRequest], keys: Sequence[PlanKey]) -> list[FrameGroup]:
         largest = 1 if self._device.id == CPU_ID else self._largest_batch
@@ -406,12 +405,12 @@ class Renderer:
         requests: Sequence[RenderRequest],
         keys: Sequence[PlanKey],
         group: FrameGroup,
-        abandoned: Callable[[], bool] | None,
+        should_cancel: Callable[[], bool] | None,
     ) -> list[tuple[int, PendingFrame]]:
         """Start a run; where the device has no room for so many frames, several of fewer."""
         members = [requests[place] for place in group.places]
         try:
-            return list(zip(group.places, self._submit_run(members, group.key, abandoned), strict=True))
+            return list(zip(group.places, self._submit_run(members, group.key, should_cancel), strict=True))
         except DeviceMemoryError:
             if len(members) == 1:
                 raise
@@ -420,20 +419,20 @@ class Renderer:
         started = []
         for part in smaller:
             places = tuple(group.places[place] for place in part.places)
-            started += self._submit_group(requests, keys, FrameGroup(part.key, places), abandoned)
+            started += self._submit_group(requests, keys, FrameGroup(part.key, places), should_cancel)
         return started
 
     def _submit_run(
-        self, requests: Sequence[RenderRequest], key: PlanKey, abandoned: Callable[[], bool] | None
+        self, requests: Sequence[RenderRequest], key: PlanKey, should_cancel: Callable[[], bool] | None
     ) -> list[PendingFrame]:
         """Start one run of requests that share a plan, noise and transform, and were checked."""
-        start_s, network, first = time.perf_counter(), self._network, requests[0]
-        waited_ms = network.waited_ms
+        start_s, runner, first = time.perf_counter(), self._runner, requests[0]
+        waited_ms = runner.waited_ms
         ws = np.stack([self._rows(request.blend) for request in requests])
         rows_s = time.perf_counter()
-        mapping_waited_ms = network.waited_ms - waited_ms
-        run = network.submit(
-            network.synthesis_key(len(requests), key.resolution, key.tap),
+        mapping_waited_ms = runner.waited_ms - waited_ms
+        run = runner.submit(
+            runner.synthesis_key(len(requests), key.resolution, key.tap),
             ws,
             first.noise,
             first.transform,
@@ -442,15 +441,15 @@ class Renderer:
             measure=first.measure_steps,
             use_fused=self._options.use_fused,
             use_graph=self._options.use_graph,
-            abandoned=abandoned,
+            should_cancel=should_cancel,
         )
         submitted_s = time.perf_counter()
         spec, is_picture = self._model.spec, first.tap is None
-        pending = PendingOutputs(network, run, len(requests))
+        pending = PendingOutputs(runner, run, len(requests))
         return [
             PendingFrame(
                 pending,
-                Departure(
+                FrameContext(
                     request=request,
                     start_s=start_s,
                     rows_s=rows_s,
@@ -482,8 +481,10 @@ class Renderer:
         return numbers
 
 
-def _map_one(model: Model, network: Network, z: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
-    w: NDArray[np.float32] = network.map(z[None], _whole_labels(model, label[None]))[0]
+def _map_one(
+    model: Model, runner: ModelRunner, z: NDArray[np.float32], label: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    w: NDArray[np.float32] = runner.map(z[None], _whole_labels(model, label[None]))[0]
     if not np.isfinite(w).all():
         raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
     return w

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from gpu_backend.training.augmentation import AdaptiveChance
-from gpu_backend.training.figures import D_LOSS, R1, SIGN
 from gpu_backend.training.latents import Latents
 from gpu_backend.training.losses import fake_loss, real_loss
+from gpu_backend.training.metrics import D_LOSS, R1, SIGN
 from gpu_backend.training.network_pair import NetworkPair
 from gpu_backend.training.optimiser import Optimiser
 from gpu_backend.training.options import TrainOptions

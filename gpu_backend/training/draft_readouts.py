@@ -22,7 +22,7 @@ from gpu_backend.device import make_executor
 from gpu_backend.errors import LoomError
 from gpu_backend.model import Model, read_model
 from gpu_backend.model.draft_file import draft_path, readout_channels, write_readouts
-from gpu_backend.network import Network
+from gpu_backend.model_runner import ModelRunner
 from gpu_backend.recipe import Noise
 from gpu_backend.renderer.renderer import PLAN_BUDGET_NBYTES, Renderer
 
@@ -79,12 +79,12 @@ def fit_readouts(model: Model, latents: int, *, seed: int = 0, device: str = "cp
     sums = {side: _Regression(channels[side], model.spec.img_channels) for side in sides}
     random = np.random.default_rng(seed)
     executor, _ = make_executor(model, device, "fp32")
-    network, renderer = Network(model, executor, PLAN_BUDGET_NBYTES), Renderer(model, device, precision="fp32")
+    runner, renderer = ModelRunner(model, executor, PLAN_BUDGET_NBYTES), Renderer(model, device, precision="fp32")
     try:
         for number in range(latents):
             z = random.standard_normal((1, model.spec.mapping.z_dim)).astype(np.float32)
             ws = renderer.map(z, psi=float(random.uniform(*_PSI)))
-            layers: Mapping[str, NDArray[np.float32]] = network.observe(ws, Noise())
+            layers: Mapping[str, NDArray[np.float32]] = runner.observe(ws, Noise())
             picture = np.clip(renderer.synthesize(ws)[0], -1.0, 1.0)
             for side in sides:
                 sums[side].add(layers[f"synthesis.b{side}.conv1"][0], picture)
@@ -93,7 +93,7 @@ def fit_readouts(model: Model, latents: int, *, seed: int = 0, device: str = "cp
         sys.stdout.write("\n")
     finally:
         renderer.close()
-        network.close()
+        runner.close()
     return {side: regression.solve() for side, regression in sums.items()}
 
 

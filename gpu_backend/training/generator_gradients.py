@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gpu_backend.training.figures import G_LOSS, PATH
 from gpu_backend.training.latents import Latents
 from gpu_backend.training.losses import generator_loss
+from gpu_backend.training.metrics import G_LOSS, PATH
 from gpu_backend.training.network_pair import NetworkPair
 from gpu_backend.training.optimiser import Optimiser
 from gpu_backend.training.options import TrainOptions

@@ -5,7 +5,7 @@ The story::
     options of a checkpoint, replaced by what is asked for now      options.py, checkpoint.py
     source -> prefetch -> step, again and again                     data/, step.py
     every step a word with the other processes: is it to stop?      stop.py, processes.py
-    every 16 steps a look at the figures                            figures.py; a NaN ends it here
+    every 16 steps a look at the metrics                            metrics.py; a NaN ends it here
     every few thousand pictures a line in the log                   log.py
     now and then, and at the end, whatever ends it: a checkpoint, a snapshot, a sheet, plots
 """
@@ -26,13 +26,13 @@ from torch import Tensor
 from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.result_folder import make_folder
 from gpu_backend.run_facts import plots_problem
-from gpu_backend.training import figures as names
+from gpu_backend.training import metrics as names
 from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.ema import ema_beta
-from gpu_backend.training.figures import DivergedError
 from gpu_backend.training.log import TrainLog
+from gpu_backend.training.metrics import DivergedError
 from gpu_backend.training.options import TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots
 from gpu_backend.training.processes import Processes, joined
@@ -175,7 +175,7 @@ class _Loop:
         training = self.training
         training.run_step(next(pictures))
         if training.step % _CHECK_STEPS == 0:
-            training.figures.check()
+            training.metrics.check()
         if self._is_due(self.options.log_kimg):
             self._report()
         elif self.processes.is_first and time.perf_counter() > self._speaks_at:
@@ -190,7 +190,7 @@ class _Loop:
 
     def _report(self) -> None:
         training, options = self.training, self.options
-        means = training.figures.means()
+        means = training.metrics.means()
         now, rate = self._pace()
         self._reported, self._reported_at = now, training.pictures_seen
         if self._log is None:
@@ -204,7 +204,7 @@ class _Loop:
             "augment_p": chance,
             "ema_beta": ema_beta(options.batch, training.pictures_seen, options.ema_half_life, options.ema_ramp),
         }
-        figures = {
+        metrics = {
             "loss_g": names.G_LOSS,
             "loss_d": names.D_LOSS,
             "r1": names.R1,
@@ -213,7 +213,7 @@ class _Loop:
             "norm_g": names.G_NORM,
             "norm_d": names.D_NORM,
         }
-        columns |= {column: means[name] for column, name in figures.items() if name in means}
+        columns |= {column: means[name] for column, name in metrics.items() if name in means}
         if training.device.type == "cuda":
             columns["memory_gib"] = torch.cuda.max_memory_allocated(training.device) / 2**30
         self._log.add(columns)
@@ -243,7 +243,7 @@ class _Loop:
     def _save(self) -> None:
         """Write everything, unless that was done after this very step; its time is not the next report's."""
         training = self.training
-        training.figures.check()
+        training.metrics.check()
         if self._saved_at == training.step:
             return
         self._saved_at = training.step

@@ -23,7 +23,7 @@ class Optimiser:
     every
         Steps between two penalties that this optimiser also serves; 0 for none.
     norm
-        Name of the figure for the norm of the gradient.
+        Name of the metric for the norm of the gradient.
     """
 
     def __init__(

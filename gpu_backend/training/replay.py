@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 Noted = dict[str, Tensor]
-"""Figures by name, each a tensor of one number."""
+"""Metrics by name, each a tensor of one number."""
 
 WARM_UP = 3
 """Times that work runs before it is captured: until then, convolutions are tried, memory and optimisers are made."""
@@ -29,7 +29,7 @@ class Recorder(Protocol):
         ...
 
     def record(self, work: Callable[[], Noted]) -> tuple[Callable[[], None], Noted]:
-        """Capture work without doing it; return what does it, and where its figures will be."""
+        """Capture work without doing it; return what does it, and where its metrics will be."""
         ...
 
 
@@ -79,7 +79,7 @@ class Replayed:
         return self._recorder is None or self._replay is not None
 
     def __call__(self) -> Noted:
-        """Do it once; return its figures, which are the caller's to keep."""
+        """Do it once; return its metrics, which are the caller's to keep."""
         if self._recorder is None:
             return self._work()
         if self._replay is None:

@@ -9,7 +9,7 @@ The story of a step::
     moving average, chance of augmentation                                ema.py, augmentation.py
 
 On a GPU each update is captured as a CUDA graph after a few times and replayed from then on (replay.py). Nothing in a
-step waits for the host, so a GPU always has work queued: figures, p of the augmentation and the mean path length stay
+step waits for the host, so a GPU always has work queued: metrics, p of the augmentation and the mean path length stay
 on the device.
 """
 
@@ -25,12 +25,12 @@ from torch import Tensor
 from gpu_backend.training.augmentation import AdaptiveChance, augmented
 from gpu_backend.training.discriminator_gradients import DiscriminatorGradients
 from gpu_backend.training.ema import ema_beta, follow
-from gpu_backend.training.figures import D_NORM, G_NORM, PATH, R1, Figures
 from gpu_backend.training.generator_gradients import GeneratorGradients
 from gpu_backend.training.gradient_buffer import GradientBuffer
 from gpu_backend.training.kernels.launcher import kernels_problem
 from gpu_backend.training.latents import Latents
 from gpu_backend.training.methods import StepMethods
+from gpu_backend.training.metrics import D_NORM, G_NORM, PATH, R1, Metrics
 from gpu_backend.training.network_pair import Make, NetworkPair, make_networks, network_shape
 from gpu_backend.training.optimiser import Optimiser
 from gpu_backend.training.options import TrainOptions
@@ -85,7 +85,7 @@ class Training:
 
         self.chance = AdaptiveChance(options.augment_target, options.augment_kimg, device)
         scaled = methods.low == torch.float16
-        self.figures = Figures(frozenset({G_NORM, D_NORM, R1, PATH}) if scaled else frozenset())
+        self.metrics = Metrics(frozenset({G_NORM, D_NORM, R1, PATH}) if scaled else frozenset())
         self._real = RealPictures(
             self.share, options.resolution, device, methods.memory_format, self._recorder, mirror=options.mirror
         )
@@ -132,7 +132,7 @@ class Training:
             self._real.show(pictures)
             for update, every in self._updates():
                 if every and self.step % every == 0:
-                    self.figures.add(self.step + 1, update.run())  # people count steps from 1
+                    self.metrics.add(self.step + 1, update.run())  # people count steps from 1
             self.step += 1
             self.pictures_seen += options.batch
             beta = ema_beta(options.batch, self.pictures_seen, options.ema_half_life, options.ema_ramp)

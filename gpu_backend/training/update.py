@@ -20,7 +20,7 @@ class Update:
     Parameters
     ----------
     gradients
-        Adds the gradients of a loss, and returns figures.
+        Adds the gradients of a loss, and returns metrics.
     buffer
         Memory for the gradients that are exchanged; None in a process that is alone.
     shared

@@ -48,7 +48,7 @@ def test_the_window_is_shown_without_any_other_command_being_imported(home: Path
 
 
 def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks_is_imported(home: Path):
-    packages = ("gpu_backend.plan.", "gpu_backend.ops.", "gpu_backend.network", "gpu_backend.model.reading")
+    packages = ("gpu_backend.plan.", "gpu_backend.ops.", "gpu_backend.model_runner", "gpu_backend.model.reading")
     assert modules_when_shown(*packages) == set()
 
 

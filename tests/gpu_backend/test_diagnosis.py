@@ -8,8 +8,8 @@ import pytest
 from gpu_backend import compile_kernels, device, diagnosis
 from gpu_backend.cuda import compiler, nvml, tiles
 from gpu_backend.cuda.compiler import CompiledKernel, compiler_version
+from gpu_backend.cuda.isolated_conv import conv_steps
 from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
-from gpu_backend.cuda.lone_conv import conv_steps
 from gpu_backend.cuda.probe import Probe
 from gpu_backend.cuda.self_check import record_of
 from gpu_backend.cuda.tiles import Tuned, save_entries, tuned_folder, tuned_path

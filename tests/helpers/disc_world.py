@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class DiscWorld:
-    """Keeps `gpu_backend.training.quality.world_source.World`."""
+    """Implements `gpu_backend.training.quality.world_source.World`."""
 
     factors = ("across", "size", "ground")
 

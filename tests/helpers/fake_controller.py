@@ -130,7 +130,7 @@ def landscape(x: float, y: float, side: int = 256) -> NDArray[np.uint8]:
 
 
 class FakeController(QObject):
-    """Keeps the public surface of `explorer_app.controller.Controller`."""
+    """Implements the public surface of `explorer_app.controller.Controller`."""
 
     session_changed = Signal()
     frame_changed = Signal()

@@ -38,7 +38,7 @@ class Submitted:
 
 @dataclass
 class FakeExecutor:
-    """Keeps `gpu_backend.plan.executor.Executor`.
+    """Implements `gpu_backend.plan.executor.Executor`.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class FakeExecutor:
 
 
 class FakePlan:
-    """Keeps `gpu_backend.plan.executor.BoundPlan`."""
+    """Implements `gpu_backend.plan.executor.BoundPlan`."""
 
     def __init__(self, executor: FakeExecutor, plan: Plan, use_fused: bool) -> None:
         self.executor, self.plan, self.use_fused = executor, plan, use_fused
@@ -118,7 +118,7 @@ class FakePlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> FakeRun:
         executor = self.executor
         executor.fail("submit")
@@ -132,7 +132,7 @@ class FakePlan:
         executor.submitted.append(
             Submitted(self.plan.key, frozenset(inputs), outputs, measure, use_graph, self.use_fused)
         )
-        if abandoned is not None and abandoned():
+        if should_cancel is not None and should_cancel():
             raise CancelledError("Given up.")
         waited_ms = 0.0
         if len(executor.in_flight) >= MOST_IN_FLIGHT:
@@ -170,7 +170,7 @@ class FakePlan:
 
 
 class FakeRun:
-    """Keeps `gpu_backend.plan.executor.PendingRun`."""
+    """Implements `gpu_backend.plan.executor.PendingRun`."""
 
     def __init__(self, plan: FakePlan, outputs: tuple[str, ...], measure: bool, waited_ms: float) -> None:
         self._plan = plan

@@ -138,15 +138,15 @@ class FakeDriver:
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
         self.copies_in.append(nbytes)
-        self._hand_over(lambda: self._copy(target, source, nbytes))
+        self._enqueue(lambda: self._copy(target, source, nbytes))
 
     def copy_out(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
-        self._hand_over(lambda: self._copy(target, source, nbytes))
+        self._enqueue(lambda: self._copy(target, source, nbytes))
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
-        self._hand_over(lambda: self._copy(target, source, nbytes))
+        self._enqueue(lambda: self._copy(target, source, nbytes))
 
     def upload(self, target: int, array: NDArray[Any]) -> None:
         """Copy now."""
@@ -160,7 +160,7 @@ class FakeDriver:
 
     def zero(self, address: int, nbytes: int) -> None:
         """Fill when its time comes."""
-        self._hand_over(lambda: self.view(address, (nbytes,), "uint8").fill(0))
+        self._enqueue(lambda: self.view(address, (nbytes,), "uint8").fill(0))
 
     def load(self, cubin: bytes, entry: str) -> LoadedKernel:
         """Find the function."""
@@ -199,7 +199,7 @@ class FakeDriver:
             for pointer, value in zip(pointers, arguments.values, strict=False)
         ]
         plain = [int(value) if value.dtype == np.uint64 else value for value in values]
-        self._hand_over(lambda: kernel.function.run(self, *plain), kernel.function.time_us)
+        self._enqueue(lambda: kernel.function.run(self, *plain), kernel.function.time_us)
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """Collect work."""
@@ -220,7 +220,7 @@ class FakeDriver:
         assert any(kept is graph for kept in self.graphs)
         self.replays += 1
         for op in graph:  # type: ignore[attr-defined]
-            self._hand_over(op.run, op.time_us)
+            self._enqueue(op.run, op.time_us)
 
     def release_graph(self, graph: Graph) -> None:
         """Forget it."""
@@ -246,10 +246,10 @@ class FakeDriver:
 
         if self._captured is None:
             event.waiting += 1
-            self._hand_over(happen)
+            self._enqueue(happen)
             return
         event.is_captured = True
-        self._hand_over(lambda: setattr(event, "moment_us", self.clock_us), _EVENT_US)
+        self._enqueue(lambda: setattr(event, "moment_us", self.clock_us), _EVENT_US)
 
     def wait(self, event: Event) -> None:
         """Do work until it has happened; events of graphs wait for everything."""
@@ -279,7 +279,7 @@ class FakeDriver:
             raise DeviceMemoryError("There is not enough memory.")
         self.full_after -= 1
 
-    def _hand_over(self, run: Callable[[], None], time_us: float = 0.0) -> None:
+    def _enqueue(self, run: Callable[[], None], time_us: float = 0.0) -> None:
         self.enter()
         (self._queue if self._captured is None else self._captured).append(_Op(run, time_us))
 

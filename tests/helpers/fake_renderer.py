@@ -118,7 +118,7 @@ def runs_on_gpus(model: Model) -> bool:
 
 @dataclass
 class Engine:
-    """Keeps `explorer_app.rendering.backend.BackendLike`: makes renderers and remembers what they did.
+    """Implements `explorer_app.rendering.backend.BackendLike`: makes renderers and remembers what they did.
 
     `full_ms` is what a frame claims to have taken at full size. There is no GPU until a test lends `gpus`; of their
     `kernels`, `missing` have to be compiled, one for each time that `compile_gate` lets through.
@@ -179,20 +179,20 @@ class Engine:
         runs_there = bool(self.gpus) and choice.wants_gpu and runs_on_gpus(model)
         return (self.kernels - self.missing, self.kernels) if runs_there else (0, 0)
 
-    def compile_kernels(self, model: Model, choice: DeviceChoice, *, progress: Any, abandoned: Any) -> None:
+    def compile_kernels(self, model: Model, choice: DeviceChoice, *, progress: Any, should_cancel: Any) -> None:
         self.threads.add(threading.current_thread().name)
         while self.missing > 0:
             while not self.compile_gate.pass_soon():
-                if abandoned():
+                if should_cancel():
                     raise CancelledError("Cancelled.")
             if self.compile_failing is not None:
                 raise self.compile_failing
             self.missing = max(0, self.missing - 1)  # one that was cancelled may be at its last
             progress(self.kernels - self.missing, self.kernels)
 
-    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, abandoned: Any) -> None:
+    def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Any) -> None:
         while not self.layer_gate.pass_soon():
-            if abandoned():
+            if should_cancel():
                 raise CancelledError("Cancelled.")
         if self.compile_failing is not None:
             raise self.compile_failing
@@ -231,7 +231,7 @@ class FakePending:
 
 
 class FakeRenderer:
-    """Keeps `explorer_app.rendering.renderer_like.RendererLike`."""
+    """Implements `explorer_app.rendering.renderer_like.RendererLike`."""
 
     def __init__(self, model: Model, engine: Engine, device: FakeDevice | None = None) -> None:
         self.facts = model.facts
@@ -249,20 +249,20 @@ class FakeRenderer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return FakePending(self, request)
 
-    def compare(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Any:
+    def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Any:
         self._engine.gate.pass_through()
-        if abandoned is not None and abandoned():
+        if should_cancel is not None and should_cancel():
             self._engine.comparisons_given_up += 1
             raise CancelledError("Given up.")
         if self._engine.failing is not None:
             raise self._engine.failing
         return f"comparison of {request.model_id} on {self.device.name}"
 
-    def render(self, request: RenderRequest, *, abandoned: Callable[[], bool] | None = None) -> Frame:
+    def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
         engine = self._engine
         engine.threads.add(threading.current_thread().name)
         engine.gate.pass_through()
-        if abandoned is not None and abandoned():
+        if should_cancel is not None and should_cancel():
             engine.given_up.append(request)
             raise CancelledError("Given up.")
         assert request.model_id == self.facts.model_id

@@ -42,7 +42,7 @@ class ComparisonTask(RenderTask):
         is_slow = renderer.device.id == PROCESSOR_ID
         self.yields_to = URGENT | {Priority.PREVIEW} if is_slow else URGENT
         try:
-            self._tell(Compared(renderer.compare(request, abandoned=should_yield)))
+            self._tell(Compared(renderer.compare(request, should_cancel=should_yield)))
         except CancelledError:
             self._requests.put_back(request)
             return False

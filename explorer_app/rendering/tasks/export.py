@@ -116,7 +116,7 @@ class ExportTask(RenderTask):
 
     def _render(self, entry: _Entry, renderer: RendererLike, should_yield: Callable[[], bool]) -> bool:
         try:
-            frame = entry.pipeline.next_frame(renderer, abandoned=lambda: entry.is_cancelled or should_yield())
+            frame = entry.pipeline.next_frame(renderer, should_cancel=lambda: entry.is_cancelled or should_yield())
             if frame is not None:
                 entry.job.deliver(frame)
                 self._tell(ExportAdvanced(entry.job))

@@ -83,7 +83,7 @@ class PreviewTask(RenderTask):
             return True
         self._newest = asked
         try:
-            frame = renderer.render(asked.request, abandoned=lambda: should_yield() or self._is_outdated(asked))
+            frame = renderer.render(asked.request, should_cancel=lambda: should_yield() or self._is_outdated(asked))
         except CancelledError:
             self._was_given_up = True
             self._requests.put_back(asked)

@@ -93,7 +93,7 @@ class ThumbnailTask(RenderTask):
         try:
             request = order.request()
             if request.model_id == renderer.facts.model_id:
-                frame = renderer.render(request, abandoned=should_yield)
+                frame = renderer.render(request, should_cancel=should_yield)
                 self._tell(ThumbnailMade(order.key, shrink(frame, order.side_px or max(frame.width, frame.height))))
         except CancelledError:
             self._put_back(order)

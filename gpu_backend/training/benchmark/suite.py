@@ -96,7 +96,7 @@ def _measured(row: Row, options: TrainOptions, processes: Processes, source: Hel
             start = time.perf_counter()
             for _ in range(period):
                 training.run_step(pictures.next())
-            training.figures.check()  # as training does; waits for the GPU
+            training.metrics.check()  # as training does; waits for the GPU
             _wait(device)
             return time.perf_counter() - start
 

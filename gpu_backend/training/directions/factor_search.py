@@ -203,11 +203,11 @@ def named(directions: Sequence[FactorDirection], prefix: str) -> NamedDirections
 
 
 def _measures(item: FactorDirection) -> dict[str, float]:
-    figures = {
+    metrics = {
         "spearman": item.effect.spearman,
         "selectivity": item.effect.selectivity,
         "mean selectivity": item.effect.mean_selectivity,
         "shift": item.effect.shift,
         "explained": item.explained,
     }
-    return {name: round(value, 4) for name, value in figures.items() if np.isfinite(value)}
+    return {name: round(value, 4) for name, value in metrics.items() if np.isfinite(value)}

@@ -17,7 +17,7 @@ from gpu_backend.errors import LoomError
 from gpu_backend.training.kernels.recipe import THREADS, TrainingKernel, usual_kernels, vector_of
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.guest_kernels import GuestKernels
+    from gpu_backend.cuda.external_stream_kernels import ExternalStreamKernels
 
 _BLOCKS_A_MULTIPROCESSOR = 8
 
@@ -71,11 +71,11 @@ def strips_of(x: Tensor, vector: int) -> tuple[int, int]:
 
 
 @functools.cache
-def _kernels(index: int) -> GuestKernels:
+def _kernels(index: int) -> ExternalStreamKernels:
     # Imported here: where there is no GPU, there may be no driver's bindings either.
-    from gpu_backend.cuda.guest_kernels import GuestKernels
+    from gpu_backend.cuda.external_stream_kernels import ExternalStreamKernels
 
-    return GuestKernels(probe().gpus[index])
+    return ExternalStreamKernels(probe().gpus[index])
 
 
 def _value(argument: Tensor | int | float | None) -> Value:

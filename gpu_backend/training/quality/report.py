@@ -12,7 +12,7 @@ from gpu_backend.errors import LoomError
 from gpu_backend.plain_text import printable
 from gpu_backend.renderer import open_renderer
 from gpu_backend.training.quality.feature_file import read_features
-from gpu_backend.training.quality.figures import quality_of
+from gpu_backend.training.quality.metrics import quality_of
 from gpu_backend.training.quality.precision_recall import NEIGHBOURS
 from gpu_backend.training.quality.reading import FeatureReader, torch_device
 from gpu_backend.training.quality.world_source import ProceduralWorld, World
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     add("--psi", type=float, default=1.0, help="truncation (default: 1, none)")
     add("--batch", type=int, default=64, help="pictures at a time (default: 64)")
     add("--device", default="auto", help="auto, cpu, cuda or cuda:1 (default: auto)")
-    add("--out", type=Path, metavar="FILE", help="write the figures there as JSON")
+    add("--out", type=Path, metavar="FILE", help="write the metrics there as JSON")
     return made
 
 
@@ -45,7 +45,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         device = torch_device(options.device)
         renderer = open_renderer(options.model, options.device)
         try:
-            figures = quality_of(
+            metrics = quality_of(
                 renderer,
                 world or ProceduralWorld(),
                 FeatureReader(network, device),
@@ -59,7 +59,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         finally:
             renderer.close()
         if options.out is not None:
-            said = {"model": renderer.facts.name, "sha256": renderer.facts.model_id, **figures.to_json()}
+            said = {"model": renderer.facts.name, "sha256": renderer.facts.model_id, **metrics.to_json()}
             write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
     except LoomError as error:
         sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")
@@ -68,7 +68,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         problem = f"{options.out} was not written: the system says {error.strerror}."
         sys.stderr.write(printable(f"{made.prog}: {problem}") + "\n")
         return 2
-    sys.stdout.write("\n".join(figures.table()) + "\n")
+    sys.stdout.write("\n".join(metrics.table()) + "\n")
     return 0
 
 

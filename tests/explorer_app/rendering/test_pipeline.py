@@ -76,7 +76,7 @@ def test_a_gpu_that_takes_over_goes_on_where_the_processor_was(gpu: FakeRenderer
 def test_a_picture_that_was_given_up_is_the_next_again(processor: FakeRenderer):
     pipeline = pipeline_of(1, 2)
     with pytest.raises(CancelledError):
-        pipeline.next_frame(processor, abandoned=lambda: True)
+        pipeline.next_frame(processor, should_cancel=lambda: True)
     assert list(frames(pipeline, processor)) == [1, 2]
 
 

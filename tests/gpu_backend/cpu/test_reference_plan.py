@@ -86,7 +86,7 @@ def test_a_run_can_be_measured_and_given_up() -> None:
     run = bound.submit({"ws": rows_of(model, 1)}, measure=True)
     assert [step.layer for step in run.steps] == [step.layer for step in bound.plan.steps]
     with pytest.raises(CancelledError):
-        bound.submit({}, abandoned=lambda: True)
+        bound.submit({}, should_cancel=lambda: True)
 
 
 def test_a_closed_plan_says_so() -> None:

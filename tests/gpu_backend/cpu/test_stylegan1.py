@@ -203,12 +203,12 @@ def test_a_run_that_nobody_waits_for_ends_between_two_layers(executors: list[Cpu
     bound = executors[0].bind(build_synthesis_plan(model.spec, "id"))
     asked: list[int] = []
 
-    def abandoned() -> bool:
+    def should_cancel() -> bool:
         asked.append(1)
         return len(asked) > 4
 
     with pytest.raises(CancelledError):
-        bound.run({"ws": rows_of(model, 1)}, abandoned=abandoned)
+        bound.run({"ws": rows_of(model, 1)}, should_cancel=should_cancel)
     assert len(asked) == 5
     assert np.isfinite(bound.run({"ws": rows_of(model, 1)}, outputs=("image",))["image"]).all()
 

@@ -1,4 +1,4 @@
-"""A layer on show: figures, bytes and numbers, whatever the lanes."""
+"""A layer on show: statistics, bytes and numbers, whatever the lanes."""
 
 from __future__ import annotations
 

@@ -175,9 +175,9 @@ def test_a_run_that_nobody_waits_for_costs_no_slot(desk: HandDesk) -> None:
 def test_an_abandoned_run_hands_nothing_over_but_its_inputs_arrive_with_the_next(desk: HandDesk) -> None:
     x = make_x(0)
     with pytest.raises(CancelledError):
-        desk.bound.submit({"x": x}, abandoned=lambda: True)
+        desk.bound.submit({"x": x}, should_cancel=lambda: True)
     assert desk.driver.replays == 0
-    got = desk.bound.run({}, outputs=("image",), abandoned=lambda: False)
+    got = desk.bound.run({}, outputs=("image",), should_cancel=lambda: False)
     assert np.array_equal(got["image"], expected_image(x))
 
 

@@ -57,7 +57,7 @@ def test_compiling_can_be_given_up_and_what_was_done_stays(cache: KernelCache) -
             threads=1,
             cache=cache,
             progress=lambda now, total: done.append(now),
-            abandoned=lambda: done[-1] > 0,
+            should_cancel=lambda: done[-1] > 0,
         )
     assert 1 <= ready_count(_RECIPES, "sm_80", cache=cache) <= 3
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.batch_tiles import target_of_batch
-from gpu_backend.cuda.comparison import Apart, Numbers
+from gpu_backend.cuda.comparison import Numbers, TensorDiff
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.probe import Gpu
@@ -32,7 +32,7 @@ _GPU = Gpu(0, "A GPU", "sm_80", "sm_80", 1 << 34, 108, 166912, 40 << 20, "GPU-0"
 
 
 class Paper:
-    """A device of paper: at each place one number stands for all. Keeps `gpu_backend.cuda.self_check.Compares`."""
+    """A device of paper: at each place one number stands for all. Implements `gpu_backend.cuda.self_check.Compares`."""
 
     def __init__(self) -> None:
         self.places: list[float] = []
@@ -55,10 +55,10 @@ class Paper:
     def release(self, address: int) -> None:
         self.kept.remove(address)
 
-    def apart(self, got: Numbers, expected: Numbers) -> Apart:
+    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
         assert (got.count, got.dtype) == (expected.count, expected.dtype)
         one, other = (self.places[side.address] * side.parts for side in (got, expected))
-        return Apart(abs(one - other), other, 0, got.count if one != other else 0)
+        return TensorDiff(abs(one - other), other, 0, got.count if one != other else 0)
 
 
 class PaperBench:

@@ -10,7 +10,7 @@ import pytest
 
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import shape_of
-from gpu_backend.cuda.lone_conv import LoneConvs, riders_of
+from gpu_backend.cuda.isolated_conv import IsolatedConvs, fused_extras
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.schedule import Address, Schedule
 from gpu_backend.cuda.style_layout import StyleLayout
@@ -184,9 +184,9 @@ def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
 
 
 def test_its_convolutions_can_be_tuned() -> None:
-    convs = LoneConvs([plan_of(MODEL)], MODEL.weights, TARGET)
+    convs = IsolatedConvs([plan_of(MODEL)], MODEL.weights, TARGET)
     assert {shape.kind for shape in convs.shapes} == {"conv", "up_conv"}
-    taps, pictures = riders_of(MODEL.spec)
+    taps, pictures = fused_extras(MODEL.spec)
     assert (taps, pictures) == (4, 0)
     for shape in convs.shapes:
         stem = "modulated_up_conv" if shape.kind == "up_conv" else "modulated_conv"

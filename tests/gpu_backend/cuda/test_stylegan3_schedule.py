@@ -10,7 +10,7 @@ import pytest
 
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import shape_of
-from gpu_backend.cuda.lone_conv import LoneConvs
+from gpu_backend.cuda.isolated_conv import IsolatedConvs
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.schedule import Launch, Schedule
 from gpu_backend.cuda.style_layout import StyleLayout
@@ -141,7 +141,7 @@ def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
 
 @pytest.mark.parametrize(("model", "kind"), [(T_MODEL, "conv"), (R_MODEL, "flat_conv")], ids=["T", "R"])
 def test_its_convolutions_can_be_tuned(model: Model, kind: str) -> None:
-    convs = LoneConvs([plan_of(model)], model.weights, TARGET)
+    convs = IsolatedConvs([plan_of(model)], model.weights, TARGET)
     layers = [layer for layer in model.spec.layers if layer.kind == "conv"]
     sides = {(kind if layer.kernel == layers[0].kernel else "flat_conv", layer.conv_size) for layer in layers}
     assert {(shape.kind, shape.side) for shape in convs.shapes} == sides
@@ -155,7 +155,7 @@ def test_its_convolutions_can_be_tuned(model: Model, kind: str) -> None:
 
 
 def test_a_tuned_tile_of_a_flat_convolution_is_used() -> None:
-    shape = LoneConvs([plan_of(R_MODEL)], R_MODEL.weights, TARGET).shapes[-1]
+    shape = IsolatedConvs([plan_of(R_MODEL)], R_MODEL.weights, TARGET).shapes[-1]
     tile = replace(TARGET.tiles.choose(shape), walk=3)
     table = TileTable("sm_90a", 132, {shape: Tuned(tile, 1.0)}, shared_nbytes_per_block=232448)
     schedule = lower(plan_of(R_MODEL), R_MODEL.weights, replace(TARGET, tiles=table))

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.lone_conv import LoneConvs
+from gpu_backend.cuda.isolated_conv import IsolatedConvs
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tile_timer import LAUNCHES, REPLAYS, DeviceTileTimer, difference
 from gpu_backend.cuda.tiles import TileTable
@@ -75,7 +75,7 @@ def driver(kernels: Kernels) -> FakeDriver:
 @pytest.fixture
 def timer(driver: FakeDriver) -> Iterator[DeviceTileTimer]:
     plan = build_synthesis_plan(MODEL.spec, "model", precision="fp16")
-    made = DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), compiled, L2_NBYTES)
+    made = DeviceTileTimer(driver, IsolatedConvs([plan], MODEL.weights, TARGET), compiled, L2_NBYTES)
     yield made
     made.close()
     made.close()
@@ -144,7 +144,7 @@ def test_a_kernel_that_does_not_compile_or_spills_is_an_error(driver: FakeDriver
 
     plan = build_synthesis_plan(MODEL.spec, "model", precision="fp16")
     for compiler, why in ((refused, "no"), (spilling, "it spills 8 bytes")):
-        timer = DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), compiler, L2_NBYTES)
+        timer = DeviceTileTimer(driver, IsolatedConvs([plan], MODEL.weights, TARGET), compiler, L2_NBYTES)
         timer.prepare(CONV, [tile_of(CONV)])
         with pytest.raises(KernelError, match=why):
             timer.time_us(CONV, tile_of(CONV))
@@ -167,7 +167,7 @@ def test_a_timer_that_cannot_be_made_leaves_nothing_behind(driver: FakeDriver, a
     plan = build_synthesis_plan(MODEL.spec, "model", precision="fp16")
     driver.full_after = after
     with pytest.raises(DeviceMemoryError):
-        DeviceTileTimer(driver, LoneConvs([plan], MODEL.weights, TARGET), compiled, L2_NBYTES)
+        DeviceTileTimer(driver, IsolatedConvs([plan], MODEL.weights, TARGET), compiled, L2_NBYTES)
     assert driver.is_empty
 
 

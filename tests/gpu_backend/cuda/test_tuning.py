@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_backend.cuda import tuning
-from gpu_backend.cuda.lone_conv import LoneConvs
+from gpu_backend.cuda.isolated_conv import IsolatedConvs
 from gpu_backend.cuda.probe import Gpu, Probe
 from gpu_backend.cuda.target import target_of
 from gpu_backend.cuda.tile_search import TileTimer
@@ -40,7 +40,7 @@ class FewestThreads:
 
 
 @contextlib.contextmanager
-def open_timer(gpu: Gpu, convs: LoneConvs) -> Iterator[TileTimer]:
+def open_timer(gpu: Gpu, convs: IsolatedConvs) -> Iterator[TileTimer]:
     yield FewestThreads()
 
 

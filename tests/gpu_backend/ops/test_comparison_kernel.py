@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.comparison import COMPARISON, Apart, Comparer, Numbers
+from gpu_backend.cuda.comparison import COMPARISON, Comparer, Numbers, TensorDiff
 from gpu_backend.cuda.compilation import compile_kernels
 from gpu_backend.cuda.driver import Driver
 from gpu_backend.cuda.memory_pool import MemoryPool
@@ -34,7 +34,9 @@ class Desk:
         self.driver.upload(self.held[-1], array)
         return Numbers(self.held[-1], str(array.dtype), array.size // parts, parts)
 
-    def apart(self, got: NDArray[Any], expected: NDArray[Any], got_parts: int = 1, expected_parts: int = 1) -> Apart:
+    def apart(
+        self, got: NDArray[Any], expected: NDArray[Any], got_parts: int = 1, expected_parts: int = 1
+    ) -> TensorDiff:
         return self.comparer.apart(self.put(got, got_parts), self.put(expected, expected_parts))
 
     def close(self) -> None:
@@ -65,25 +67,25 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
 def test_norms_are_those_of_all_numbers(desk: Desk, count: int, dtype: str) -> None:
     generator = np.random.default_rng(count)
     expected = generator.standard_normal(count).astype(dtype)
-    assert desk.apart(expected, expected) == Apart(0.0, pytest.approx(norm(expected)), 0, 0)
+    assert desk.apart(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
     got = expected.copy()
     got[-1] += np.dtype(dtype).type(0.5)
     found = desk.apart(got, expected)
-    assert found == Apart(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
+    assert found == TensorDiff(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
     assert found.relative_error == pytest.approx(norm(got - expected) / norm(expected), rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_infinity_is_never_right_and_nothing_is_expected_of_it(desk: Desk, dtype: str) -> None:
-    def apart(got: list[float], expected: list[float]) -> Apart:
+    def apart(got: list[float], expected: list[float]) -> TensorDiff:
         return desk.apart(np.array(got, dtype), np.array(expected, dtype))
 
     assert apart([3, math.nan], [3, 4]).relative_error == math.inf
     assert apart([3, -math.inf], [3, 4]).relative_error == math.inf
-    assert apart([3, 7], [3, math.inf]) == Apart(0.0, 3.0, 0, 1)
-    assert apart([3, math.inf], [3, math.inf]) == Apart(0.0, 3.0, 0, 0)
+    assert apart([3, 7], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 1)
+    assert apart([3, math.inf], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 0)
     assert apart([0.25], [0]).relative_error == 0.25
-    assert apart([-0.0, 0.0], [0.0, 0.0]) == Apart(0.0, 0.0, 0, 1), "of another bit"
+    assert apart([-0.0, 0.0], [0.0, 0.0]) == TensorDiff(0.0, 0.0, 0, 1), "of another bit"
 
 
 def test_parts_count_by_their_sum(desk: Desk) -> None:
@@ -92,7 +94,7 @@ def test_parts_count_by_their_sum(desk: Desk) -> None:
     found = desk.apart(got, expected, 3, 2)
     assert found.size == pytest.approx(norm(expected.sum(axis=0)))
     assert found.difference == pytest.approx(norm(got.sum(axis=0) - expected.sum(axis=0)), rel=1e-6)
-    assert found.others == 700
+    assert found.mismatched == 700
 
 
 def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
@@ -102,7 +104,7 @@ def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
     expected = np.arange(1, 1001, dtype=np.float16)
     got = expected.copy()
     got[[0, 255, 256, 999]] += np.float16(8)
-    assert desk.apart(got, expected) == Apart(16.0, pytest.approx(norm(expected)), 0, 4)
+    assert desk.apart(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
     with pytest.raises(ValueError, match="in parts are too many"):
         desk.apart(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
 
@@ -119,8 +121,8 @@ def test_a_copy_lasts_when_what_it_is_of_changes(desk: Desk) -> None:
     kept = Numbers(desk.comparer.keep(first.address, first.nbytes), "float32", 100)
     other = desk.put(np.full(100, 5.0, np.float32))
     desk.comparer.copy(first.address, other.address, first.nbytes)
-    assert desk.comparer.apart(first, other).others == 0
-    assert desk.comparer.apart(kept, first) == Apart(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
+    assert desk.comparer.apart(first, other).mismatched == 0
+    assert desk.comparer.apart(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
     desk.comparer.release(kept.address)
 
 

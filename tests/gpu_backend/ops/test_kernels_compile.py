@@ -19,8 +19,8 @@ import pytest
 
 from gpu_backend.bench.shapes import shape_of
 from gpu_backend.cuda.compilation import compile_kernels
+from gpu_backend.cuda.isolated_conv import macros_of
 from gpu_backend.cuda.kernel_cache import KernelCache
-from gpu_backend.cuda.lone_conv import macros_of
 from gpu_backend.cuda.lowering import lower
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable

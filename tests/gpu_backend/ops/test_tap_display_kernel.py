@@ -1,4 +1,4 @@
-"""A layer on show: figures of channels and of the whole, bytes, flags and numbers."""
+"""A layer on show: statistics of channels and of the whole, bytes, flags and numbers."""
 
 from __future__ import annotations
 

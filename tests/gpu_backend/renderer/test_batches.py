@@ -109,7 +109,7 @@ def test_a_request_that_does_not_fit_is_told_before_anything_is_rendered(
 def test_a_batch_that_was_given_up_leaves_the_renderer_as_good_as_before(renderer: Renderer) -> None:
     requests = requests_of(renderer, 8)
     with pytest.raises(CancelledError):
-        renderer.render_batch(requests, abandoned=lambda: True)
+        renderer.render_batch(requests, should_cancel=lambda: True)
     assert [frame.request for frame in renderer.render_batch(requests)] == requests
 
 

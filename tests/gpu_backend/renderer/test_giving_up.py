@@ -28,7 +28,7 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
         renderer.render(before)
         answers = iter([False] * steps + [True])
         with pytest.raises(CancelledError):
-            renderer.render(given_up, abandoned=lambda answers=answers: next(answers))
+            renderer.render(given_up, should_cancel=lambda answers=answers: next(answers))
         np.testing.assert_array_equal(renderer.render(wanted).pixels, expected[wanted])
     renderer.close()
     fresh.close()
@@ -37,5 +37,5 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
 def test_a_picture_that_somebody_waits_for_is_asked_about_at_every_step(renderer: Renderer) -> None:
     asked: list[bool] = []
     request = request_for(renderer, measure_steps=True)
-    frame = renderer.render(request, abandoned=lambda: bool(asked.append(False)))
+    frame = renderer.render(request, should_cancel=lambda: bool(asked.append(False)))
     assert len(asked) == len(frame.timings.steps) > 11

@@ -97,7 +97,7 @@ def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("_a_gpu")
 def test_compiling_can_be_given_up() -> None:
     with pytest.raises(CancelledError):
-        compile_kernels(MODEL, abandoned=lambda: True)
+        compile_kernels(MODEL, should_cancel=lambda: True)
 
 
 def test_the_kernels_of_a_stylegan3_are_named_fused_and_plain() -> None:

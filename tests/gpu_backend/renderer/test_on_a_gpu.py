@@ -261,7 +261,7 @@ def test_a_device_lost_while_mapping_is_remembered_too(renderer: Renderer, execu
 def test_a_frame_that_was_given_up_gets_its_noise_again(renderer: Renderer, executor: FakeExecutor) -> None:
     noisy = request_for(renderer, noise=Noise("random", 3))
     with pytest.raises(CancelledError):
-        renderer.render(noisy, abandoned=lambda: True)
+        renderer.render(noisy, should_cancel=lambda: True)
     renderer.render(noisy)
     assert executor.runs("synthesis")[-1].inputs == {"ws", "noise_source", "noise_gain"}
 

@@ -39,7 +39,7 @@ def test_directions_are_found_while_the_networks_are_bound(monkeypatch: pytest.M
     assert opened.directions.names == model_directions(MODEL).names
     assert opened.executor is executor
     assert opened.device.name == "FAKE GPU"
-    opened.network.close()
+    opened.runner.close()
 
 
 def test_nothing_stays_open_where_there_are_no_directions(monkeypatch: pytest.MonkeyPatch) -> None:

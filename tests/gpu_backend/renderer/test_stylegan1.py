@@ -97,5 +97,5 @@ def test_a_transform_is_refused_with_a_sentence(renderer: Renderer) -> None:
 def test_a_picture_that_nobody_waits_for_is_given_up(renderer: Renderer) -> None:
     request = RenderRequest(model_id=renderer.facts.model_id)
     with pytest.raises(CancelledError):
-        renderer.render(request, abandoned=lambda: True)
+        renderer.render(request, should_cancel=lambda: True)
     assert renderer.render(request).to_rgb().shape == (32, 32, 3)

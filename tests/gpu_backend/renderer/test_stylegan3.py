@@ -104,7 +104,7 @@ def test_a_shown_layer_can_be_measured_compared_and_given_up(renderer: Renderer)
     assert steps[-2].layer == f"synthesis.{name}"
     assert renderer.compare(request).largest_difference <= 1
     with pytest.raises(CancelledError):
-        renderer.render(request, abandoned=lambda: True)
+        renderer.render(request, should_cancel=lambda: True)
     renderer.options = RenderOptions(use_fused=False)
     plain = renderer.render(request).pixels.astype(int)
     renderer.options = RenderOptions()

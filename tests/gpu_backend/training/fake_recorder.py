@@ -1,4 +1,4 @@
-"""What captures work, made of Python: a replay runs the work and puts its figures where they were before."""
+"""What captures work, made of Python: a replay runs the work and puts its metrics where they were before."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gpu_backend.training.replay import Noted
 
 
 class FakeRecorder:
-    """Notes what happens in `events`; like graphs that share memory, a replay spoils the figures of all others."""
+    """Notes what happens in `events`; like graphs that share memory, a replay spoils the metrics of all others."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self._figures: list[Noted] = []
+        self._metrics: list[Noted] = []
         self._is_beside = False
 
     @contextmanager
@@ -29,16 +29,16 @@ class FakeRecorder:
         assert self._is_beside
         name = getattr(work, "__name__", "work").strip("_")
         self.events.append(f"capture {name}")
-        figures: Noted = {}
-        self._figures.append(figures)
+        metrics: Noted = {}
+        self._metrics.append(metrics)
 
         def replay() -> None:
             assert self._is_beside
             self.events.append(f"replay {name}")
-            for noted in self._figures:
+            for noted in self._metrics:
                 for value in noted.values():
                     value.fill_(math.nan)
             for key, value in work().items():
-                figures.setdefault(key, value.clone()).copy_(value)
+                metrics.setdefault(key, value.clone()).copy_(value)
 
-        return replay, figures
+        return replay, metrics

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from gpu_backend.training.ema import ema_beta, follow
-from gpu_backend.training.figures import DivergedError, Figures
 from gpu_backend.training.losses import fake_loss, generator_loss, real_loss
+from gpu_backend.training.metrics import DivergedError, Metrics
 from gpu_backend.training.regularisers import PathLength, lazy_correction, path_lengths, r1_penalty
 
 
@@ -74,14 +74,14 @@ def test_the_average_moves_parameters_and_copies_buffers() -> None:
     assert average.running_mean.tolist() == [7.0, 8.0]
 
 
-def test_figures_are_averaged_and_a_nan_is_named_with_its_step() -> None:
-    figures = Figures(frozenset({"the norm"}))
+def test_metrics_are_averaged_and_a_nan_is_named_with_its_step() -> None:
+    metrics = Metrics(frozenset({"the norm"}))
     for step, value in ((1, 2.0), (2, 4.0)):
-        figures.add(step, {"the loss": torch.tensor(value)})
-    figures.add(2, {"the norm": torch.tensor(math.inf)})
-    assert figures.means() == {"the loss": 3.0}
-    assert figures.means() == {}
-    figures.add(3, {"the loss": torch.tensor(1.0)})
-    figures.add(4, {"the penalty": torch.tensor(math.nan), "the loss": torch.tensor(math.nan)})
+        metrics.add(step, {"the loss": torch.tensor(value)})
+    metrics.add(2, {"the norm": torch.tensor(math.inf)})
+    assert metrics.means() == {"the loss": 3.0}
+    assert metrics.means() == {}
+    metrics.add(3, {"the loss": torch.tensor(1.0)})
+    metrics.add(4, {"the penalty": torch.tensor(math.nan), "the loss": torch.tensor(math.nan)})
     with pytest.raises(DivergedError, match="the penalty became nan in step 4"):
-        figures.check()
+        metrics.check()

@@ -28,10 +28,10 @@ def test_work_runs_three_times_as_it_is_and_is_captured_once() -> None:
         kept = [replayed()["total"] for _ in range(2)]
     assert replayed.is_settled
     assert recorder.events == ["capture count", "replay count", "replay count"]
-    assert kept == [WARM_UP + 1, WARM_UP + 2], "capturing does nothing, and figures are copies"
+    assert kept == [WARM_UP + 1, WARM_UP + 2], "capturing does nothing, and metrics are copies"
 
 
-def test_figures_are_copied_before_another_graph_runs() -> None:
+def test_metrics_are_copied_before_another_graph_runs() -> None:
     recorder = FakeRecorder()
     first, second = (Replayed(Counter().count, recorder) for _ in range(2))
     with recorder.beside():

@@ -54,12 +54,12 @@ def pictures(step: int, count: int = 4) -> Tensor:
 
 
 def run(made: Training, steps: int) -> list[dict[str, float]]:
-    """Train, and return the figures of each step."""
-    figures = []
+    """Train, and return the metrics of each step."""
+    metrics = []
     for step in range(steps):
         made.run_step(pictures(step))
-        figures.append(dict(made.figures.means()))
-    return figures
+        metrics.append(dict(made.metrics.means()))
+    return metrics
 
 
 OFTEN: dict[str, object] = {"r1_every": 2, "path_every": 3, "augment": True, "augment_kimg": 0.1, "mirror": True}

@@ -41,17 +41,17 @@ def pictures(step: int) -> Tensor:
 
 
 def run(made: Training, first: int, last: int) -> list[dict[str, float]]:
-    """Do the steps from `first` up to but not including `last`, and return the figures of each."""
-    figures = []
+    """Do the steps from `first` up to but not including `last`, and return the metrics of each."""
+    metrics = []
     for step in range(first, last):
         made.run_step(pictures(step))
-        figures.append(dict(made.figures.means()))
-    return figures
+        metrics.append(dict(made.metrics.means()))
+    return metrics
 
 
 def expect_close(came: list[dict[str, float]], expected: list[dict[str, float]]) -> None:
     """Sums in another order are all that differs; adversaries let that grow slowly."""
-    assert [figures.keys() for figures in came] == [figures.keys() for figures in expected]
+    assert [metrics.keys() for metrics in came] == [metrics.keys() for metrics in expected]
     for step, (ours, theirs) in enumerate(zip(came, expected, strict=True)):
         for name, value in theirs.items():
             assert ours[name] == pytest.approx(value, rel=0.02, abs=2e-3), f"{name} in step {step + 1}"
@@ -61,13 +61,13 @@ def expect_close(came: list[dict[str, float]], expected: list[dict[str, float]])
 def test_replayed_steps_have_the_losses_and_the_random_numbers_of_eager_ones(given: dict[str, Any]) -> None:
     eager, replayed = training(graphs=False, **given), training(graphs=True, **given)
     states = []
-    figures = []
+    metrics = []
     for made in (eager, replayed):
         torch.cuda.manual_seed(7)
-        figures.append(run(made, 0, 20))
+        metrics.append(run(made, 0, 20))
         states.append(torch.cuda.get_rng_state())
     assert replayed.is_settled
-    expect_close(figures[1], figures[0])
+    expect_close(metrics[1], metrics[0])
     assert torch.equal(states[0], states[1])
     for first, second in zip(eager.ema.parameters(), replayed.ema.parameters(), strict=True):
         torch.testing.assert_close(first, second, rtol=0.02, atol=0.02)
@@ -98,5 +98,5 @@ def test_replayed_steps_ask_for_no_more_memory() -> None:
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_trains(precision: str) -> None:
     made = training(graphs=precision == "bf16", precision=precision)
-    figures = run(made, 0, 14)
-    assert all(abs(value) < 1e6 for step in figures for value in step.values())
+    metrics = run(made, 0, 14)
+    assert all(abs(value) < 1e6 for step in metrics for value in step.values())

@@ -15,9 +15,9 @@ from gpu_backend import Renderer, read_model
 from gpu_backend.errors import RequestError
 from gpu_backend.training import loop
 from gpu_backend.training.checkpoint import CheckpointError, checkpoints, read_checkpoint
-from gpu_backend.training.figures import DivergedError
 from gpu_backend.training.log import read_log
 from gpu_backend.training.loop import train
+from gpu_backend.training.metrics import DivergedError
 from gpu_backend.training.networks.generator import Generator
 from gpu_backend.training.progress import TrainProgress
 from gpu_backend.training.request import TrainOutcome, TrainRequest

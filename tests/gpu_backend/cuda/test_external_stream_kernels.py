@@ -33,14 +33,14 @@ class FakeDriver:
 @pytest.fixture
 def guest(monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
-    from gpu_backend.cuda import guest_kernels
+    from gpu_backend.cuda import external_stream_kernels
 
-    monkeypatch.setattr(guest_kernels, "GpuDriver", FakeDriver)
-    return guest_kernels
+    monkeypatch.setattr(external_stream_kernels, "GpuDriver", FakeDriver)
+    return external_stream_kernels
 
 
 def test_a_kernel_is_compiled_and_loaded_once(guest: Any) -> None:
-    kernels = guest.GuestKernels(GPU)
+    kernels = guest.ExternalStreamKernels(GPU)
     kernels.load_all([KernelRecipe("empty"), KernelRecipe("normalize_2nd_moment")])
     assert kernels.load(KernelRecipe("empty")) is kernels.load(KernelRecipe("empty"))
     assert sorted(kernels._driver.loaded) == ["empty", "normalize_2nd_moment"]
@@ -50,7 +50,7 @@ def test_a_kernel_is_compiled_and_loaded_once(guest: Any) -> None:
 def test_a_kernel_that_does_not_compile_is_named(guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KernelRecipe, "source", property(lambda recipe: "not C++"))
     with pytest.raises(KernelError, match="empty"):
-        guest.GuestKernels(GPU).load(KernelRecipe("empty"))
+        guest.ExternalStreamKernels(GPU).load(KernelRecipe("empty"))
 
 
 def test_a_launch_goes_to_the_stream_and_an_error_is_a_sentence(guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_launch_goes_to_the_stream_and_an_error_is_a_sentence(guest: Any, monk
     monkeypatch.setattr(
         guest.cuda, "cuLaunchKernel", lambda *words: (called.append(words), (outcomes[len(called) - 1],))[1]
     )
-    kernels = guest.GuestKernels(GPU)
+    kernels = guest.ExternalStreamKernels(GPU)
     kernel = kernels.load(KernelRecipe("empty"))
     kernels.launch(kernel, (3, 2, 1), 256, [np.int32(5)], 99)
     assert called[0][:7] == (7, 3, 2, 1, 256, 1, 1)

@@ -1,4 +1,4 @@
-"""Figures of the steps since the last look at them, kept on the device so that no step waits for the host."""
+"""Metrics of the steps since the last look at them, kept on the device so that no step waits for the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DivergedError(LoomError):
     """The training computed something that is no number."""
 
 
-class Figures:
+class Metrics:
     """Numbers by name, averaged when they are looked at; anything but a finite number ends the training then.
 
     Parameters
@@ -43,7 +43,7 @@ class Figures:
         Raises
         ------
         DivergedError
-            With the step and the first figure of it that is no finite number.
+            With the step and the first metric of it that is no finite number.
         """
         pending, self._pending = self._pending, []
         if not pending:

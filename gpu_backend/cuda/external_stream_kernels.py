@@ -15,7 +15,7 @@ from gpu_backend.cuda.probe import Gpu
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
-class GuestKernels:
+class ExternalStreamKernels:
     """Kernels of one GPU, compiled or taken from the cache when they are first asked for; they stay loaded.
 
     The context is the process's own for that GPU, which torch uses, too.

@@ -1,4 +1,4 @@
-"""Figures of models that draw the world of discs well and badly, and the two commands."""
+"""Metrics of models that draw the world of discs well and badly, and the two commands."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from gpu_backend import write_safetensors
 from gpu_backend.training.quality import report, train_features
 from gpu_backend.training.quality.feature_file import write_features
 from gpu_backend.training.quality.feature_network import FeatureNetwork
-from gpu_backend.training.quality.figures import QualityFigures, quality_of
+from gpu_backend.training.quality.metrics import QualityMetrics, quality_of
 from gpu_backend.training.quality.reading import FeatureReader
 from tests.helpers.disc_world import DiscWorld
 from tests.helpers.networks import make_stylegan2
@@ -36,35 +36,35 @@ class DiscModel:
         return DiscWorld().draw(even.float(), (z[:, 3].abs() * 1e6).long(), 16, CPU).numpy()
 
 
-def figures_of(model: object, trained: Trained) -> QualityFigures:
+def metrics_of(model: object, trained: Trained) -> QualityMetrics:
     return quality_of(model, DiscWorld(), FeatureReader(trained[0], CPU), count=300, seed=1, device=CPU)
 
 
 def test_a_perfect_model_is_as_near_as_the_world_is_to_itself(trained: Trained) -> None:
-    figures = figures_of(DiscModel(), trained)
-    assert figures.generated.frechet < 3 * figures.real.frechet
-    assert figures.generated.precision > 0.85
-    assert figures.generated.recall > 0.85
-    assert figures == figures_of(DiscModel(), trained), "deterministic"
+    metrics = metrics_of(DiscModel(), trained)
+    assert metrics.generated.frechet < 3 * metrics.real.frechet
+    assert metrics.generated.precision > 0.85
+    assert metrics.generated.recall > 0.85
+    assert metrics == metrics_of(DiscModel(), trained), "deterministic"
 
 
 def test_a_model_that_shows_a_part_only_is_precise_and_not_complete(trained: Trained) -> None:
-    figures = figures_of(DiscModel(0.3), trained)
-    assert figures.generated.frechet > 5 * figures.real.frechet
-    assert figures.generated.precision > 0.85
-    assert figures.generated.recall < 0.6
+    metrics = metrics_of(DiscModel(0.3), trained)
+    assert metrics.generated.frechet > 5 * metrics.real.frechet
+    assert metrics.generated.precision > 0.85
+    assert metrics.generated.recall < 0.6
 
 
-def test_the_report_prints_and_writes_its_figures(trained: Trained, tmp_path: Path, capsys) -> None:
+def test_the_report_prints_and_writes_its_metrics(trained: Trained, tmp_path: Path, capsys) -> None:
     write_safetensors(make_stylegan2(resolution=16, c_dim=2), tmp_path / "m.safetensors")
     write_features(*trained, tmp_path / "f.safetensors")
     words = [tmp_path / "m.safetensors", "--features", tmp_path / "f.safetensors", "--count", "40", "--device", "cpu"]
-    words += ["--out", tmp_path / "figures.json"]
+    words += ["--out", tmp_path / "metrics.json"]
     assert report.run([str(word) for word in words], DiscWorld()) == 0
     out = capsys.readouterr().out
     assert "generated against real" in out
     assert "real against real" in out
-    said = json.loads((tmp_path / "figures.json").read_text())
+    said = json.loads((tmp_path / "metrics.json").read_text())
     assert said["count"] == 40
     assert said["generated"]["frechet"] > said["real"]["frechet"]
     assert len(said["sha256"]) == 64

@@ -1,4 +1,4 @@
-"""The figures of a model: how far its pictures are from real ones, beside how far real ones are from each other."""
+"""The metrics of a model: how far its pictures are from real ones, beside how far real ones are from each other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class QualityFigures:
+class QualityMetrics:
     """Generated pictures against real ones, and other real ones against the same.
 
     The second tells what the first would be for a perfect model: with finitely many pictures no distance is 0.
@@ -67,8 +67,8 @@ def quality_of(
     batch: int = 64,
     device: torch.device,
     told: Told | None = None,
-) -> QualityFigures:
-    """Measure a model against a world. The same arguments give the same figures on a device.
+) -> QualityMetrics:
+    """Measure a model against a world. The same arguments give the same metrics on a device.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def quality_of(
 
     reference, other = real(2 * seed + 1, "real"), real(2 * seed + 2, "more real")
     made = _features(reader, generated_batches(renderer, count, batch, seed * count, psi), "generated", told)
-    return QualityFigures(
+    return QualityMetrics(
         generated=compare(reference, made),
         real=compare(reference, other),
         count=count,

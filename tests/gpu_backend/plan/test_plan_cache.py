@@ -4,7 +4,7 @@ import pytest
 
 from gpu_backend import DeviceMemoryError
 from gpu_backend.plan.plan import Plan, PlanKey
-from gpu_backend.plan.shelf import PlanShelf
+from gpu_backend.plan.plan_cache import PlanCache
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import NetworkOptions, make_spec
@@ -20,70 +20,70 @@ def key(resolution: int, batch: int = 1) -> PlanKey:
     return PlanKey("id", "synthesis", batch, resolution, "fp16")
 
 
-def shelf_of(executor: FakeExecutor, budget_nbytes: int = 1 << 40) -> PlanShelf:
-    shelf = PlanShelf(executor, build, budget_nbytes)
-    shelf.fetch(key(64), keep=True)
-    return shelf
+def cache_of(executor: FakeExecutor, budget_nbytes: int = 1 << 40) -> PlanCache:
+    cache = PlanCache(executor, build, budget_nbytes)
+    cache.fetch(key(64), keep=True)
+    return cache
 
 
 def test_a_plan_is_bound_once_and_fused_and_plain_apart() -> None:
     executor = FakeExecutor()
-    shelf = shelf_of(executor)
-    assert shelf.fetch(key(16)) is shelf.fetch(key(16))
-    assert shelf.fetch(key(16), use_fused=False) is not shelf.fetch(key(16))
+    cache = cache_of(executor)
+    assert cache.fetch(key(16)) is cache.fetch(key(16))
+    assert cache.fetch(key(16), use_fused=False) is not cache.fetch(key(16))
     assert executor.standing() == [key(64), key(16)]
     assert executor.standing(use_fused=False) == [key(16)]
-    assert shelf.nbytes == sum(plan.nbytes for plan in executor.bound)
+    assert cache.nbytes == sum(plan.nbytes for plan in executor.bound)
 
 
 def test_over_the_budget_the_least_recently_used_go_but_not_what_is_kept() -> None:
     executor = FakeExecutor()
-    full_nbytes = shelf_of(FakeExecutor()).nbytes
-    shelf = shelf_of(executor, full_nbytes + 40_000)
+    full_nbytes = cache_of(FakeExecutor()).nbytes
+    cache = cache_of(executor, full_nbytes + 40_000)
     for side in (32, 16, 8, 16, 4):
-        shelf.fetch(key(side))
+        cache.fetch(key(side))
     assert key(64) in executor.standing()
     assert executor.standing()[-1] == key(4)
-    assert shelf.nbytes <= full_nbytes + 40_000
+    assert cache.nbytes <= full_nbytes + 40_000
 
 
 def test_when_the_device_is_full_all_that_may_go_goes_and_it_is_tried_once_more() -> None:
     executor = FakeExecutor()
-    shelf = shelf_of(executor)
+    cache = cache_of(executor)
     for side in (32, 16):
-        shelf.fetch(key(side))
-    executor.memory_nbytes = shelf.nbytes
-    shelf.fetch(key(8))
+        cache.fetch(key(side))
+    executor.memory_nbytes = cache.nbytes
+    cache.fetch(key(8))
     assert executor.standing() == [key(64), key(8)]
 
 
 def test_what_has_no_room_even_then_is_an_error_and_leaves_what_is_kept() -> None:
     executor = FakeExecutor()
-    shelf = shelf_of(executor)
-    executor.memory_nbytes = shelf.nbytes
+    cache = cache_of(executor)
+    executor.memory_nbytes = cache.nbytes
     with pytest.raises(DeviceMemoryError):
-        shelf.fetch(key(64, batch=8))
-    assert shelf.keys == (key(64),)
-    assert shelf.fetch(key(64)).bound.nbytes == shelf.nbytes
+        cache.fetch(key(64, batch=8))
+    assert cache.keys == (key(64),)
+    assert cache.fetch(key(64)).bound.nbytes == cache.nbytes
 
 
 def test_plain_plans_can_be_dropped() -> None:
     executor = FakeExecutor()
-    shelf = shelf_of(executor)
+    cache = cache_of(executor)
     for side in (64, 8):
-        shelf.fetch(key(side), use_fused=False)
-    shelf.drop_plain()
-    shelf.drop_plain()
+        cache.fetch(key(side), use_fused=False)
+    cache.drop_plain()
+    cache.drop_plain()
     assert executor.standing() == [key(64)]
     assert executor.standing(use_fused=False) == []
 
 
 def test_closing_closes_every_plan_once() -> None:
     executor = FakeExecutor()
-    shelf = shelf_of(executor)
-    plans = [*executor.bound, shelf.fetch(key(8)).bound]
-    shelf.close()
-    shelf.close()
+    cache = cache_of(executor)
+    plans = [*executor.bound, cache.fetch(key(8)).bound]
+    cache.close()
+    cache.close()
     assert [plan.closed for plan in plans[:1]] == [1]
     assert executor.bound == []
-    assert shelf.nbytes == 0
+    assert cache.nbytes == 0

@@ -19,7 +19,7 @@ from gpu_backend.plan.executor import FRAME_OUTPUTS, Executor, PendingRun
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
 from gpu_backend.plan.plan import PlanKey
-from gpu_backend.plan.shelf import PlanShelf, StandingPlan
+from gpu_backend.plan.plan_cache import CachedPlan, PlanCache
 from gpu_backend.plan.tap_input import tap_input
 from gpu_backend.recipe import Noise, Tap
 
@@ -29,7 +29,7 @@ Matrix = tuple[float, ...]
 """Nine numbers, row-major 3 x 3."""
 
 
-class Network:
+class ModelRunner:
     """Mapping and synthesis of one model.
 
     The plans for one latent and one full picture are kept; others, drafts and batches, make room for each other. Once
@@ -58,7 +58,7 @@ class Network:
         self._model = model
         self._spec = model.spec
         self._executor = executor
-        self._shelf = PlanShelf(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
+        self._plan_cache = PlanCache(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
         self._keys: dict[tuple[int, int, str], PlanKey] = {}
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._lost: DeviceLostError | None = None
@@ -74,7 +74,7 @@ class Network:
     @property
     def nbytes(self) -> int:
         """Memory that the bound plans hold."""
-        return self._shelf.nbytes
+        return self._plan_cache.nbytes
 
     @property
     def noise_layer_count(self) -> int:
@@ -108,7 +108,7 @@ class Network:
 
     def drop_plain(self) -> None:
         """Give up the plans that are not bound the fast way."""
-        self._shelf.drop_plain()
+        self._plan_cache.drop_plain()
 
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map a batch: z (batch, z_dim) and labels (batch, c_dim) to w (batch, w_dim), a new array."""
@@ -129,23 +129,23 @@ class Network:
         measure: bool = False,
         use_fused: bool = True,
         use_graph: bool = True,
-        abandoned: Callable[[], bool] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
     ) -> PendingRun:
         """Start a synthesis plan on ws (batch, num_ws, w_dim); give what it returns to `finish`.
 
-        A transform is for networks that have the input, None standing for the one that they store; a tap for keys that
-        have one. Raises CancelledError, here or while waiting, once `abandoned` says yes.
+        A transform is for networks that have the input, None cached for the one that they store; a tap for keys that
+        have one. Raises CancelledError, here or while waiting, once `should_cancel` returns true.
         """
 
         def start() -> PendingRun:
-            standing = self._fetch(key, use_fused=use_fused)
-            inputs = self._inputs(standing, ws, noise, transform)
+            cached = self._fetch(key, use_fused=use_fused)
+            inputs = self._inputs(cached, ws, noise, transform)
             if tap is not None:
                 inputs["tap"] = tap_input(tap)
-            run = standing.bound.submit(
-                inputs, outputs=outputs, measure=measure, use_graph=use_graph, abandoned=abandoned
+            run = cached.bound.submit(
+                inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
             )
-            standing.noise = noise
+            cached.noise = noise
             return run
 
         return self._start(key, start)
@@ -162,34 +162,34 @@ class Network:
     ) -> Mapping[str, NDArray[np.float32]]:
         """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
         key = self.synthesis_key(1)
-        standing = self._fetch(key)
-        inputs = self._inputs(standing, ws, noise, transform)
+        cached = self._fetch(key)
+        inputs = self._inputs(cached, ws, noise, transform)
         with self._remembering_loss():
             try:
-                observed = standing.bound.observe(inputs)
+                observed = cached.bound.observe(inputs)
             except DeviceMemoryError as error:
                 raise self._too_small(key, error) from error
-        standing.noise = noise
+        cached.noise = noise
         return observed
 
     def close(self) -> None:
         """Close the plans and the executor. May be called twice, and after the device was lost."""
         self._is_closed = True
-        self._shelf.close()
+        self._plan_cache.close()
         self._executor.close()
 
     def _inputs(
-        self, standing: StandingPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
+        self, cached: CachedPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
     ) -> dict[str, NDArray[Any]]:
         """Return ws, the transform, and the noise inputs that differ from what the plan holds."""
         inputs: dict[str, NDArray[Any]] = {"ws": ws}
         if self._own_transform is not None:
             inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
-        before = standing.noise
+        before = cached.noise
         if before == noise or not self._spec.noise_layers:
             return inputs
-        standing.noise = None  # nobody knows what lies there if the run does not end
-        layer_count = next((b.shape[0] for b in standing.bound.plan.buffers if b.name == "noise_gain"), 0)
+        cached.noise = None  # nobody knows what lies there if the run does not end
+        layer_count = next((b.shape[0] for b in cached.bound.plan.buffers if b.name == "noise_gain"), 0)
         if not layer_count:
             return inputs
         inputs["noise_gain"] = noise_gains(noise, layer_count)
@@ -198,14 +198,14 @@ class Network:
             inputs["noise_source"] = source
         return inputs
 
-    def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> StandingPlan:
+    def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> CachedPlan:
         self.check_usable()
         with self._remembering_loss():
             return self._bound(key, use_fused=use_fused)
 
-    def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> StandingPlan:
+    def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> CachedPlan:
         try:
-            return self._shelf.fetch(key, use_fused=use_fused, keep=keep)
+            return self._plan_cache.fetch(key, use_fused=use_fused, keep=keep)
         except DeviceMemoryError as error:
             raise self._too_small(key, error) from error
 
@@ -215,7 +215,7 @@ class Network:
             try:
                 return start()
             except DeviceMemoryError:
-                self._shelf.clear_for(key)
+                self._plan_cache.clear_for(key)
             try:
                 return start()
             except DeviceMemoryError as error:

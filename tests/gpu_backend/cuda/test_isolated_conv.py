@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.lone_conv import RGB_PARTS, WEIGHT, Y_RAW, LoneConvs, X, conv_steps, macros_of
+from gpu_backend.cuda.isolated_conv import RGB_PARTS, WEIGHT, Y_RAW, IsolatedConvs, X, conv_steps, macros_of
 from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
@@ -47,7 +47,7 @@ def test_the_convolutions_of_resnet_blocks_are_found_and_their_skips_are_not() -
 
 @pytest.mark.parametrize("batch", [1, 2])
 def test_every_candidate_becomes_a_launch_with_that_tile(batch: int) -> None:
-    convs = LoneConvs(plans_of(MODEL, batch), MODEL.weights, TARGET)
+    convs = IsolatedConvs(plans_of(MODEL, batch), MODEL.weights, TARGET)
     for shape in convs.shapes:
         tiles = candidates(shape, "sm_80", 108, 166912)
         assert tiles, shape
@@ -59,7 +59,7 @@ def test_every_candidate_becomes_a_launch_with_that_tile(batch: int) -> None:
 
 
 def test_the_plain_kernel_takes_the_same_arguments() -> None:
-    convs = LoneConvs(plans_of(MODEL, 1), MODEL.weights, TARGET)
+    convs = IsolatedConvs(plans_of(MODEL, 1), MODEL.weights, TARGET)
     for shape in convs.shapes:
         plain, fused = convs.plain(shape), convs.fused(shape, TARGET.tiles.choose(shape))
         assert plain.launch.recipe.stem == f"plain_{fused.launch.recipe.stem}"
@@ -73,6 +73,6 @@ def test_the_plain_kernel_takes_the_same_arguments() -> None:
 
 
 def test_a_tile_that_does_not_fit_is_refused_and_not_replaced() -> None:
-    convs = LoneConvs(plans_of(MODEL, 1), MODEL.weights, TARGET)
+    convs = IsolatedConvs(plans_of(MODEL, 1), MODEL.weights, TARGET)
     with pytest.raises(KernelError, match="does not fit"):
         convs.fused(convs.shapes[0], ConvTile(16, 16, 64, 32, 3, 2, 2))

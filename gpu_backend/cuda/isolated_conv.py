@@ -32,7 +32,7 @@ _STEMS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoneConv:
+class IsolatedConv:
     """A launch, and the regions and constants that its arguments name."""
 
     step: Step
@@ -41,7 +41,7 @@ class LoneConv:
     constants: tuple[Constant, ...]
 
 
-def riders_of(spec: NetworkSpec) -> tuple[int, int]:
+def fused_extras(spec: NetworkSpec) -> tuple[int, int]:
     """Return what rides along with convolutions: taps of the filter after one that doubles, channels of a picture."""
     if isinstance(spec, StyleGAN2Spec):
         return len(spec.resample_filter), spec.img_channels
@@ -71,7 +71,7 @@ def shape_of_step(step: Step, batch: int) -> ConvShape | None:
     return ConvShape(kind, attributes.resolution, cin, cout, batch)
 
 
-class LoneConvs:
+class IsolatedConvs:
     """Convolutions of some plans, one at a time."""
 
     def __init__(
@@ -92,7 +92,7 @@ class LoneConvs:
         """All shapes, each once."""
         return tuple(self._steps)
 
-    def fused(self, shape: ConvShape, tile: ConvTile) -> LoneConv:
+    def fused(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
         """Return the convolution with a tile.
 
         Raises
@@ -110,7 +110,7 @@ class LoneConvs:
             raise KernelError("the tile does not fit this convolution")
         return conv
 
-    def plain(self, shape: ConvShape) -> LoneConv:
+    def plain(self, shape: ConvShape) -> IsolatedConv:
         """Return the convolution as the plain kernel does it."""
         plan, step = self._steps[shape]
         schedule = self._lower(plan, self._weights_for(step), self._target, everything_plain=True)
@@ -146,13 +146,13 @@ def macros_of(tile: ConvTile) -> dict[str, str]:
     return {renamed.get(name, name.upper()): str(int(value)) for name, value in choices.items()}
 
 
-def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> LoneConv | None:
+def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> IsolatedConv | None:
     launches = (item for item in schedule.launches if item.layer == step.layer and item.recipe.stem in stems)
     launch = next(launches, None)
     if launch is None:
         return None
     named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
-    return LoneConv(
+    return IsolatedConv(
         step,
         launch,
         tuple(region for region in schedule.regions if ("region", region.name) in named),
