@@ -130,7 +130,7 @@ def test_every_menu_holds_its_actions(window: MainWindow) -> None:
     assert texts("File")[:2] == ["Open model…", "Open recent"]
     assert {"Latent", "Sliders", "Mix", "Performance", "Model", "History", "Reset layout"} <= set(texts("View"))
     assert "Open model…" in texts("Model")
-    assert texts("Help") == ["Shortcuts", "Copy report", "Show log file", "About Latent Loom"]
+    assert texts("Help") == ["Tour", "Shortcuts", "Copy report", "Show log file", "About Latent Loom"]
 
 
 @pytest.mark.parametrize(
