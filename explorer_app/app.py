@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from explorer_app.rendering.backend import BackendLike
     from explorer_app.rendering.model_loader import ReadModel
+    from explorer_app.session.direction_files import DirectionFiles
     from gpu_backend import Frame, Model
 
 _LATEST_BEGIN_MS = 400
@@ -202,6 +203,7 @@ class App:
         from explorer_app.rendering.model_loader import ModelLoader
         from explorer_app.rendering.processor_preparation import ProcessorPreparation
         from explorer_app.rendering.render_thread import RenderThread
+        from explorer_app.session.direction_files import DirectionFiles
         from explorer_app.window import fonts, theme
         from explorer_app.window.main_window import MainWindow
 
@@ -224,14 +226,17 @@ class App:
             if may_need_processor(self.settings, choice):
                 self._preparation.preload()
             self._renders = RenderThread(backend, choice)
+            bundled_seed = 0 if bundled else BUNDLED_SEED
+            bundled = bundled or _bundled(messages)
+            own = None if places.state is None else places.state / "directions"
             self.controller = Controller(
                 self._renders,
-                ModelLoader(read or _read_model),
+                ModelLoader(partial(_read_with_own, DirectionFiles(own, bundled), read or _read_model)),
                 self.settings,
                 messages,
                 state_folder=places.state,
-                bundled_model=bundled or _bundled(messages),
-                bundled_seed=0 if bundled else BUNDLED_SEED,
+                bundled_model=bundled,
+                bundled_seed=bundled_seed,
                 choice=choice,
             )
             self.window = MainWindow(self.controller, self.settings, messages)
@@ -401,3 +406,15 @@ def _bundled(messages: MessageLog) -> Path | None:
     except LoomError as error:
         messages.warning(error.sentence, error.details)
         return None
+
+
+def _read_with_own(
+    files: DirectionFiles,
+    read: ReadModel,
+    path: Path,
+    *,
+    progress: Callable[[int, int], None],
+    cancelled: Callable[[], bool],
+) -> Model:
+    """Read a model with the directions that the person found in it."""
+    return files.with_own(read(path, progress=progress, cancelled=cancelled))

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         NamedDirections as NamedDirections,
         direction_path as direction_path,
         inspect_model as inspect_model,
+        joined_directions as joined_directions,
         read_directions as read_directions,
         read_model as read_model,
         write_directions as write_directions,
@@ -157,6 +158,13 @@ if TYPE_CHECKING:
         add_direction_options as add_direction_options,
         direction_options_of as direction_options_of,
     )
+    from gpu_backend.training.directions.search import (
+        DirectionFinder as DirectionFinder,
+        DirectionSearch as DirectionSearch,
+        MapsLatents as MapsLatents,
+        free_example_name as free_example_name,
+        free_set_name as free_set_name,
+    )
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
         Disk as Disk,
@@ -216,6 +224,7 @@ _HOMES = {
         "NamedDirections",
         "direction_path",
         "inspect_model",
+        "joined_directions",
         "read_directions",
         "read_model",
         "write_directions",
@@ -270,6 +279,13 @@ _HOMES = {
     "training.command": ("run_training",),
     "training.directions.command": ("run_directions",),
     "training.directions.options": ("add_direction_options", "direction_options_of"),
+    "training.directions.search": (
+        "DirectionFinder",
+        "DirectionSearch",
+        "MapsLatents",
+        "free_example_name",
+        "free_set_name",
+    ),
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "remove_leftovers", "write_whole"),
 }

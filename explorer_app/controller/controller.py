@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 
@@ -18,6 +19,9 @@ from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.restoring import Restoring, difference
 from explorer_app.controller.whole_pictures import WholePictureKey
 from explorer_app.rendering.news import (
+    DirectionsAdvanced,
+    DirectionsFailed,
+    DirectionsFound,
     ExportAdvanced,
     ExportEnded,
     ModelOpened,
@@ -44,6 +48,9 @@ from gpu_backend import (
     RequestError,
     spend_latent,
 )
+
+if TYPE_CHECKING:
+    from gpu_backend import DirectionSearch
 
 _DRIFT = "drift"
 """The source of the edits of drifting."""
@@ -236,6 +243,36 @@ class Controller(FileControl):
             return
         self.edit(AddSource(source, "Mix in current"))
 
+    def find_directions(
+        self, search: DirectionSearch, having: Sequence[Session] = (), lacking: Sequence[Session] = ()
+    ) -> None:
+        """Search directions in the model that is open; `directions_state_changed` tells how far it is.
+
+        What is found is kept beside the model or in the user's folder, and stands among the sliders.
+
+        Parameters
+        ----------
+        search
+            Its name gets a number where it is taken; its examples are those of the sessions.
+        having, lacking
+            For a search from examples: sessions with what the direction is to add, and without it.
+        """
+        if self.facts is not None and self.export is None:
+            self._finding.start(search, having, lacking, self.facts)
+        elif self.facts is not None:
+            self._messages.warning("An export is running with this model; find directions when it has ended.")
+
+    @Slot()
+    def cancel_directions(self) -> None:
+        """End the search for directions."""
+        self._finding.cancel()
+
+    @Slot()
+    def take_directions_back(self) -> None:
+        """Take the directions away that were found last."""
+        if self.export is None:
+            self._finding.take_back()
+
     @Slot()
     def random_seed(self) -> None:
         """Jump to any seed."""
@@ -377,6 +414,12 @@ class Controller(FileControl):
                 self._exports.take_advanced(news)
             case ExportEnded():
                 self._exports.take_ended(news)
+            case DirectionsAdvanced():
+                self._finding.take_advanced(news)
+            case DirectionsFound():
+                self._finding.take_found(news)
+            case DirectionsFailed():
+                self._finding.take_failed(news)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self._preview.take_draft(draft)
             case ThumbnailMade(key=WholePictureKey() as key):
@@ -422,6 +465,8 @@ class Controller(FileControl):
         before = self.facts
         self._thumbnails.clear()
         self._whole_pictures.clear()
+        if before is None or before.model_id != news.facts.model_id:
+            self._finding.forget()
         self._said.clear()
         self._models.take_opened(news)
         self._devices.take_opened(news)

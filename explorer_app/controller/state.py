@@ -13,6 +13,7 @@ import gpu_backend
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.device_desk import DeviceDesk
 from explorer_app.controller.device_state import DeviceState
+from explorer_app.controller.direction_finding import DirectionFinding, DirectionsState
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_queue import ExportQueueController
@@ -31,6 +32,7 @@ from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.evaluate import NO_MODULATION, evaluate
 from explorer_app.session.history import History
@@ -64,6 +66,7 @@ class ControllerState(QObject):
     export_changed = Signal()
     thumbnails_changed = Signal()
     whole_pictures_changed = Signal()
+    directions_state_changed = Signal()
     drifting_changed = Signal()
     """drifting, drift_speed."""
     recent_models_changed = Signal()
@@ -105,6 +108,9 @@ class ControllerState(QObject):
         self._drift = Drift(clock, parent=self)
         self._stored_picture: QImage | None = None
         self._last_start = LastStart(bundled_model, self._worker, self._full_picture, parent=self)
+        files = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
+        self._finding = DirectionFinding(renders, files, self._worker, messages, self._models.open, parent=self)
+        self._finding.changed.connect(self.directions_state_changed)
         self._thumbnails = ThumbnailDesk(renders, messages, self._shown, parent=self)
         self._told_history = self._editor.history
         self._live = LiveUpdates(self._ask_live, self._tell_session, parent=self)
@@ -135,6 +141,11 @@ class ControllerState(QObject):
     def session(self) -> Session:
         """Everything that the person has set, as it is now."""
         return self._editor.session
+
+    @property
+    def directions_state(self) -> DirectionsState:
+        """How far a search for directions is, and what the last one found."""
+        return self._finding.state
 
     @property
     def session_before(self) -> tuple[str, Session] | None:

@@ -11,7 +11,7 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, Mem
 from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
-    from gpu_backend import Comparison
+    from gpu_backend import Comparison, DirectionFinder, NamedDirections
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,30 @@ class CompareFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectionsAdvanced:
+    """A search for directions got so far, 0..1."""
+
+    finder: DirectionFinder
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionsFound:
+    """A search for directions found some."""
+
+    finder: DirectionFinder
+    found: NamedDirections
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionsFailed:
+    """A search for directions could not go on."""
+
+    finder: DirectionFinder
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
 class RenderFailed:
     """A preview request could not be answered."""
 
@@ -134,6 +158,9 @@ News = (
     | MemoryChanged
     | Compared
     | CompareFailed
+    | DirectionsAdvanced
+    | DirectionsFound
+    | DirectionsFailed
     | RenderFailed
     | ExportAdvanced
     | ExportEnded

@@ -37,6 +37,7 @@ from explorer_app.rendering.news_box import NewsBox
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
 from explorer_app.rendering.tasks.comparison import ComparisonTask
 from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask
+from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.task import RenderTask
@@ -46,7 +47,7 @@ from explorer_app.rendering.thumbnails import THUMBNAIL_PX
 from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, Model, RenderRequest
 
 if TYPE_CHECKING:
-    from gpu_backend import RenderOptions
+    from gpu_backend import DirectionFinder, RenderOptions
 
 THUMBNAIL_REST_S = 0.15
 """Thumbnails wait until no preview was asked for this long."""
@@ -96,6 +97,7 @@ class RenderThread(QObject):
         self._comparison = ComparisonTask(self._condition, tell, recovers)
         self._pictures = SavePictureTask(self._condition, tell, recovers)
         self._exports = ExportTask(self._condition, tell, recovers)
+        self._directions = DirectionsTask(self._condition, tell, recovers)
         self._thumbnails = ThumbnailTask(self._condition, tell, recovers, thumbnail_rest_s)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
@@ -108,6 +110,7 @@ class RenderThread(QObject):
                 self._comparison,
                 self._pictures,
                 self._exports,
+                self._directions,
                 self._thumbnails,
                 FindDevicesTask(self._device),
             ),
@@ -196,6 +199,14 @@ class RenderThread(QObject):
         """End a job and give up the frame that is being made; the news tell when."""
         for exports in (self._pictures, self._exports):
             exports.cancel(job)
+
+    def find_directions(self, finder: DirectionFinder) -> None:
+        """Search directions with the model that is open; the news tell how it goes. The newest wins."""
+        self._directions.put(finder)
+
+    def cancel_directions(self) -> None:
+        """End the search for directions; nothing more is heard of it."""
+        self._directions.cancel()
 
     def ask_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX

@@ -450,6 +450,16 @@ ACTIONS: tuple[ActionSpec, ...] = (
         starts_section=True,
     ),
     ActionSpec(
+        "find-directions",
+        "&Find directions…",
+        "find",
+        ("Ctrl+D",),
+        "find_directions",
+        "Model",
+        "Find directions for the sliders: PCA, SeFa, or from kept pictures.",
+        "model",
+    ),
+    ActionSpec(
         "drift",
         "&Drift",
         "",

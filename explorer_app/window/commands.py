@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from explorer_app.window import theme
 
 if TYPE_CHECKING:
     from explorer_app.window.main_window import MainWindow
+    from explorer_app.window.sliders.find_directions import FindDirections
 
 _ZOOM_STEP = 1.25
 
@@ -263,6 +265,25 @@ class Commands(QObject):
 
     # -- model and help ---------------------------------------------------------------------------------------------
 
+    def find_directions(self) -> None:
+        """Ask which directions to look for."""
+        from explorer_app.window.sliders.find_directions import FindDirections
+
+        controller, facts = self._controller, self._controller.facts
+        if facts is None:
+            return
+        dialog = FindDirections(facts, controller.history.kept, self._window)
+        dialog.find_requested.connect(controller.find_directions)
+        dialog.cancel_requested.connect(controller.cancel_directions)
+        dialog.take_back_requested.connect(controller.take_directions_back)
+        dialog.show_state(controller.directions_state)
+        show = partial(_show_directions_state, dialog, controller)
+        controller.directions_state_changed.connect(show)
+        dialog.finished.connect(lambda _: controller.directions_state_changed.disconnect(show))
+        self._window.serve_thumbnails(dialog, "directions")
+        dialog.ask_for_thumbnails()
+        self._open(dialog)
+
     def show_recent(self) -> None:
         """Open the menu of models."""
         self._window.top_bar.model_button.showMenu()
@@ -347,6 +368,10 @@ class Commands(QObject):
         chooser.fileSelected.connect(chosen)
         chooser.finished.connect(chooser.deleteLater)
         return chooser
+
+
+def _show_directions_state(dialog: FindDirections, controller: Controller) -> None:
+    dialog.show_state(controller.directions_state)
 
 
 def picture_name(session: Session) -> str:

@@ -30,6 +30,7 @@ GLYPHS = {
     "drift": "wind",
     "error": "x-circle",
     "export": "film-strip",
+    "find": "magnifying-glass-plus",
     "fit": "corners-out",
     "glide": "paper-plane-tilt",
     "history": "clock-counter-clockwise",

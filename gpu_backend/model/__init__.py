@@ -21,7 +21,12 @@ if TYPE_CHECKING:
         ModelFacts as ModelFacts,
         Weights as Weights,
     )
-    from gpu_backend.model.named_directions import NamedDirections as NamedDirections
+    from gpu_backend.model.named_directions import (
+        NamedDirections as NamedDirections,
+        concatenated as concatenated,
+        joined_directions as joined_directions,
+        selected as selected,
+    )
     from gpu_backend.model.reading import inspect_model as inspect_model, read_model as read_model
     from gpu_backend.model.safetensors_file import write_safetensors as write_safetensors
     from gpu_backend.model.spec import (
@@ -44,7 +49,7 @@ _HOMES = {
         "ModelFacts",
         "Weights",
     ),
-    "named_directions": ("NamedDirections",),
+    "named_directions": ("NamedDirections", "concatenated", "joined_directions", "selected"),
     "reading": (
         "inspect_model",
         "read_model",

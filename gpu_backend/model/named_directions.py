@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,3 +51,37 @@ def is_direction_name(name: str) -> bool:
     """Say whether a direction of a file may be called so: ``set/name``, printable, and no set that models have."""
     kind, _, own = name.partition("/")
     return _NAME.fullmatch(name) is not None and name.isprintable() and own == own.strip() and kind not in RESERVED
+
+
+def selected(directions: NamedDirections, places: Sequence[int]) -> NamedDirections | None:
+    """Return the directions at these places, None for none."""
+    if not places:
+        return None
+    return NamedDirections(
+        names=tuple(directions.names[place] for place in places),
+        vectors=directions.vectors[list(places)],
+        rows=tuple(directions.rows[place] for place in places),
+        reach=tuple(directions.reach[place] for place in places),
+        centre=tuple(directions.centre[place] for place in places),
+        measures=tuple(directions.measures[place] for place in places),
+    )
+
+
+def concatenated(first: NamedDirections, second: NamedDirections) -> NamedDirections:
+    """Return the directions of both; no name may be in both."""
+    return NamedDirections(
+        names=first.names + second.names,
+        vectors=np.concatenate([first.vectors, second.vectors]),
+        rows=first.rows + second.rows,
+        reach=first.reach + second.reach,
+        centre=first.centre + second.centre,
+        measures=first.measures + second.measures,
+    )
+
+
+def joined_directions(kept: NamedDirections | None, found: NamedDirections) -> NamedDirections:
+    """Return both; of two directions of one name the found one."""
+    if kept is None:
+        return found
+    rest = selected(kept, [place for place, name in enumerate(kept.names) if name not in found.names])
+    return found if rest is None else concatenated(rest, found)

@@ -316,6 +316,11 @@ class Renderer:
         averages = label_averages(self._space.w_avg, labels)
         return truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
 
+    def rows_of(self, blend: Blend) -> NDArray[np.float32]:
+        """Return the w rows (num_ws, w_dim) of a blend of recipes, as `render` makes them. Raises RequestError."""
+        self._network.check_usable()
+        return self._rows(blend)
+
     def synthesize(
         self, ws: ArrayLike, noise: NoiseMode | Noise = "const", transform: ArrayLike | None = None
     ) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer_app.controller import DeviceState
+from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -144,6 +145,7 @@ class FakeController(QObject):
     export_changed = Signal()
     thumbnails_changed = Signal()
     whole_pictures_changed = Signal()
+    directions_state_changed = Signal()
     drifting_changed = Signal()
     recent_models_changed = Signal()
 
@@ -166,6 +168,7 @@ class FakeController(QObject):
         self.export_succeeded = False
         self.statistics = FrameStatistics()
         self.thumbnails = ThumbnailStore()
+        self.directions_state = DirectionsState()
         self.whole_pictures: dict[Session, Frame] = {}
         self.drifting = False
         self.drift_speed = 0.25
@@ -313,6 +316,15 @@ class FakeController(QObject):
     def whole_picture(self, session: Session) -> Frame | None:
         self.asked.append(("whole_picture", session))
         return self.whole_pictures.get(session)
+
+    def find_directions(self, search: Any, having: Any = (), lacking: Any = ()) -> None:
+        self.asked.append(("find_directions", search, having, lacking))
+
+    def cancel_directions(self) -> None:
+        self.asked.append(("cancel_directions",))
+
+    def take_directions_back(self) -> None:
+        self.asked.append(("take_directions_back",))
 
     def rename_kept(self, number: int, name: str) -> None:
         self.asked.append(("rename_kept", number, name))

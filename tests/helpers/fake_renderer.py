@@ -235,6 +235,7 @@ class FakeRenderer:
 
     def __init__(self, model: Model, engine: Engine, device: FakeDevice | None = None) -> None:
         self.facts = model.facts
+        self.model = model
         self.device = device or FakeDevice()
         self.directions = FakeDirections()
         self.memory = FakeMemory()

@@ -27,9 +27,11 @@ class Priority(IntEnum):
     """A single picture that a person saves."""
     EXPORT = 6
     """Frames of sequences."""
-    THUMBNAIL = 7
+    SEARCH = 7
+    """A search for directions."""
+    THUMBNAIL = 8
     """Small pictures, while nothing moves."""
-    IDLE = 8
+    IDLE = 9
     """What may wait until nothing else is to do."""
 
 

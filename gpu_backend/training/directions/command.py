@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-import numpy as np
 
 from gpu_backend.errors import RequestError
 from gpu_backend.model import (
     Model,
     NamedDirections,
+    concatenated,
     direction_path,
     read_directions,
     read_model,
+    selected,
     write_directions,
 )
+from gpu_backend.recipe import RowRange
 from gpu_backend.renderer import Renderer
 from gpu_backend.torch_import import torch_needed
-from gpu_backend.training.directions.components import pca_directions, sefa_by_rows
+from gpu_backend.training.directions.components import sefa_by_rows
 from gpu_backend.training.directions.factor_search import (
     FactorDirection,
     FactorSearch,
@@ -29,11 +28,10 @@ from gpu_backend.training.directions.factor_search import (
 )
 from gpu_backend.training.directions.options import DirectionOptions
 from gpu_backend.training.directions.probe import Probe, ReadFactors
-from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
+from gpu_backend.training.directions.search import DirectionSearch, MapsLatents, find_directions
 from gpu_backend.whole_file import write_whole
 
 Say = Callable[[str], None]
-_Item = TypeVar("_Item")
 
 
 def run_directions(options: DirectionOptions, note: Say, status: Say | None = None) -> list[str]:
@@ -73,11 +71,11 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
     return table(found)
 
 
-def _found(renderer: MapsAndDraws, options: DirectionOptions, note: Say, status: Say | None) -> NamedDirections:
+def _found(renderer: MapsLatents, options: DirectionOptions, note: Say, status: Say | None) -> NamedDirections:
     if options.method == "pca":
-        seeds = range(options.seed, options.seed + options.latents)
-        rows = rows_of_seeds(renderer, seeds, options.psi)
-        return pca_directions(rows[:, 0], rows.shape[1], options.count)
+        every = RowRange(0, renderer.facts.num_ws - 1)
+        components = DirectionSearch("pca", "pca", every, options.count, options.latents, options.seed, options.psi)
+        return find_directions(components, renderer)
     read, skill = _reader(options, note)
     factors, read = _able(read, skill, options, note)
     unknown = [name for name in options.factors if name not in factors]
@@ -187,21 +185,8 @@ def _joined(kept: NamedDirections, found: NamedDirections) -> NamedDirections:
     """Return both, without what is kept of the sets that were found anew. Sets stay in their order."""
     sets = {name.partition("/")[0] for name in found.names}
     places = [place for place, name in enumerate(kept.names) if name.partition("/")[0] not in sets]
-    if not places:
-        return found
-    return replace(
-        found,
-        names=(*_at(kept.names, places), *found.names),
-        vectors=np.concatenate([kept.vectors[places], found.vectors]),
-        rows=(*_at(kept.rows, places), *found.rows),
-        reach=(*_at(kept.reach, places), *found.reach),
-        centre=(*_at(kept.centre, places), *found.centre),
-        measures=(*_at(kept.measures, places), *found.measures),
-    )
-
-
-def _at(items: Sequence[_Item], places: Sequence[int]) -> tuple[_Item, ...]:
-    return tuple(items[place] for place in places)
+    rest = selected(kept, places)
+    return found if rest is None else concatenated(rest, found)
 
 
 def table(directions: NamedDirections) -> list[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.latent.sefa import sefa_directions
-from gpu_backend.model import Model, NamedDirections
+from gpu_backend.model import Model, NamedDirections, concatenated
 from gpu_backend.recipe import RowRange
 from gpu_backend.training.directions.row_ranges import row_groups
 
 _PCA_REACH = 3.0
 
 
-def pca_directions(w: NDArray[np.floating], num_ws: int, count: int) -> NamedDirections:
+def pca_directions(w: NDArray[np.floating], where: RowRange, count: int, name: str = "pca") -> NamedDirections:
     """Return the principal components of w (n, w_dim), ``pca/0`` the strongest (Harkonen et al. 2020, GANSpace).
 
     One unit is one standard deviation of w along the component; its ``share`` is that of the variance. An eigenvector
@@ -26,9 +28,9 @@ def pca_directions(w: NDArray[np.floating], num_ws: int, count: int) -> NamedDir
     peaks = vectors[np.arange(keep), np.abs(vectors[:keep]).argmax(axis=1)]
     vectors = vectors[:keep] * np.where(peaks < 0.0, -1.0, 1.0)[:, None] * np.sqrt(values[:keep])[:, None]
     return NamedDirections(
-        names=tuple(f"pca/{index}" for index in range(keep)),
+        names=tuple(f"{name}/{index}" for index in range(keep)),
         vectors=vectors.astype(np.float32),
-        rows=(RowRange(0, num_ws - 1),) * keep,
+        rows=(where,) * keep,
         reach=(_PCA_REACH,) * keep,
         centre=(0.0,) * keep,
         measures=tuple({"share": round(float(value / values.sum()), 6)} for value in values[:keep]),
@@ -40,30 +42,28 @@ def sefa_by_rows(model: Model, count: int) -> NamedDirections:
 
     A model has those of all rows anyway. Here only the affines of a group are looked at, and only its rows are moved.
     """
-    names: list[str] = []
-    rows: list[RowRange] = []
-    reach: list[float] = []
-    vectors = []
-    for group, where in row_groups(model.facts.row_resolutions).items():
-        inside = [layer for layer in model.spec.layers if layer.w_index >= 0 and _holds(where, layer.w_index)]
-        styled = [f"synthesis.{layer.name}.affine" for layer in inside]
-        found = sefa_directions(
-            [model.weights[f"{name}.weight"] for name in styled],
-            [model.weights[f"{name}.bias"] for name in styled],
-            model.mean_w,
-            count,
-        )
-        names += [f"{group}/{index}" for index in range(len(found))]
-        rows += [where] * len(found)
-        reach += found.reach
-        vectors.append(found.vectors)
+    groups = row_groups(model.facts.row_resolutions)
+    found = [sefa_of_rows(model, name, where, count) for name, where in groups.items()]
+    return reduce(concatenated, found)
+
+
+def sefa_of_rows(model: Model, name: str, where: RowRange, count: int) -> NamedDirections:
+    """Return SeFa's directions of a range of rows: only the affines that these style are looked at."""
+    inside = [layer for layer in model.spec.layers if layer.w_index >= 0 and _holds(where, layer.w_index)]
+    styled = [f"synthesis.{layer.name}.affine" for layer in inside]
+    found = sefa_directions(
+        [model.weights[f"{layer}.weight"] for layer in styled],
+        [model.weights[f"{layer}.bias"] for layer in styled],
+        model.mean_w,
+        count,
+    )
     return NamedDirections(
-        names=tuple(names),
-        vectors=np.concatenate(vectors),
-        rows=tuple(rows),
-        reach=tuple(reach),
-        centre=(0.0,) * len(names),
-        measures=({},) * len(names),
+        names=tuple(f"{name}/{index}" for index in range(len(found))),
+        vectors=found.vectors,
+        rows=(where,) * len(found),
+        reach=found.reach,
+        centre=(0.0,) * len(found),
+        measures=({},) * len(found),
     )
 
 

@@ -12,7 +12,7 @@ def test_components_of_w_are_as_long_as_w_spreads_along_them() -> None:
     rng = np.random.default_rng(0)
     turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     w = rng.normal(size=(20000, 3)) * [3.0, 2.0, 1.0] @ turned + 5.0
-    found = pca_directions(w, 10, 16)
+    found = pca_directions(w, RowRange(0, 9), 16)
     assert found.names == ("pca/0", "pca/1", "pca/2")
     assert np.linalg.norm(found.vectors, axis=1) == pytest.approx([3.0, 2.0, 1.0], rel=0.03)
     assert np.abs(found.vectors[0] @ turned.T) == pytest.approx([3.0, 0.0, 0.0], abs=0.15)
@@ -22,7 +22,7 @@ def test_components_of_w_are_as_long_as_w_spreads_along_them() -> None:
 
 def test_components_that_w_does_not_have_are_left_out() -> None:
     w = np.random.default_rng(0).normal(size=(50, 2)) @ np.random.default_rng(1).normal(size=(2, 8))
-    assert len(pca_directions(w, 10, 16)) == 2
+    assert len(pca_directions(w, RowRange(0, 9), 16)) == 2
 
 
 def test_sefa_by_rows_looks_at_the_affines_of_its_rows_only() -> None:

@@ -1,0 +1,69 @@
+"""Searching directions with the renderer that is there, a batch of latents a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition
+from typing import TYPE_CHECKING, cast
+
+from explorer_app.rendering.mailbox import Mailbox
+from explorer_app.rendering.news import DirectionsAdvanced, DirectionsFailed, DirectionsFound, News
+from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+
+if TYPE_CHECKING:
+    from gpu_backend import DirectionFinder, MapsLatents
+
+
+class DirectionsTask(RenderTask):
+    """Finds directions; of several searches, the newest wins. Parameters as for `PreviewTask`."""
+
+    priority = Priority.SEARCH
+    yields_to = URGENT | {Priority.PREVIEW}
+
+    def __init__(
+        self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
+    ) -> None:
+        self._finders: Mailbox[DirectionFinder] = Mailbox(condition)
+        self._wanted: DirectionFinder | None = None
+        """The search that is under way; one that was cancelled in a step does not go on."""
+        self._tell = tell
+        self._recovers = recovers
+
+    def put(self, finder: DirectionFinder) -> None:
+        """Take the place of the search that is under way."""
+        self._wanted = finder
+        self._finders.put(finder)
+
+    def cancel(self) -> None:
+        """End the search without a word."""
+        self._wanted = None
+        self._finders.clear()
+
+    def seconds_until_ready(self) -> float | None:
+        """Return 0 while there is a search."""
+        return None if self._finders.is_empty else 0.0
+
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Do the next batch."""
+        finder = self._finders.take()
+        if finder is None or renderer is None:
+            return True
+        try:
+            found = finder.step(cast("MapsLatents", renderer))
+        except Exception as error:
+            if self._recovers(error):
+                self._go_on(finder)
+            else:
+                self._tell(DirectionsFailed(finder, error))
+            return True
+        if found is not None:
+            self._tell(DirectionsFound(finder, found))
+        else:
+            self._tell(DirectionsAdvanced(finder, finder.share))
+            self._go_on(finder)
+        return True
+
+    def _go_on(self, finder: DirectionFinder) -> None:
+        if finder is self._wanted:
+            self._finders.put_back(finder)

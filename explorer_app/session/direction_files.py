@@ -1,0 +1,95 @@
+"""Where directions that a person finds are kept: beside the model, or in the user's folder. No Qt.
+
+A model that came with the program, and one in a folder that cannot be written, have theirs in the user's folder, under
+the model's SHA-256. Reading a model brings both; where both have a name, the user's counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gpu_backend
+from gpu_backend import LoomError
+
+if TYPE_CHECKING:
+    from gpu_backend import Model, ModelFacts, NamedDirections
+
+
+@dataclass(frozen=True, slots=True)
+class AddedDirections:
+    """What was added to a file, and what the file held before: None where there was none."""
+
+    path: Path
+    names: tuple[str, ...]
+    before: bytes | None
+
+
+class DirectionFiles:
+    """Reads and writes named directions of models.
+
+    Parameters
+    ----------
+    folder
+        The user's folder; None keeps nothing there.
+    bundled
+        The model that came with the program, beside which nothing is written.
+    """
+
+    def __init__(self, folder: Path | None, bundled: Path | None) -> None:
+        self._folder = folder
+        self._bundled = bundled
+
+    def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
+        """Add directions to those of a model; where its folder refuses, to the user's. Raises LoomError."""
+        places = list(self._places(facts))
+        for number, path in enumerate(places):
+            before = path.read_bytes() if path.exists() else None
+            kept = None if before is None else self._read(path, facts)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                gpu_backend.write_directions(gpu_backend.joined_directions(kept, found), path, facts.model_id)
+            except gpu_backend.ModelFileError:
+                raise  # too many, say: no other place would change that
+            except (LoomError, OSError):
+                if number == len(places) - 1:
+                    raise
+            else:
+                return AddedDirections(path, found.names, before)
+        raise LoomError(f"There is no place to keep directions of {facts.name}; keep the model in a folder of yours.")
+
+    def take_back(self, added: AddedDirections) -> None:
+        """Bring a file back to what it held before. Raises OSError."""
+        if added.before is None:
+            added.path.unlink(missing_ok=True)
+        else:
+            gpu_backend.write_whole(added.path, added.before)
+
+    def with_own(self, model: Model) -> Model:
+        """Return a model with the directions of the user's folder added to those beside it."""
+        facts = model.facts
+        path = self._own_path(facts)
+        if path is None or not path.exists():
+            return model
+        try:
+            own = self._read(path, facts)
+        except gpu_backend.ModelFileError as error:
+            return replace(model, facts=replace(facts, warnings=(*facts.warnings, error.sentence)))
+        directions = gpu_backend.joined_directions(model.directions, own)
+        return replace(model, directions=directions, facts=replace(facts, named_directions=directions.names))
+
+    @staticmethod
+    def _read(path: Path, facts: ModelFacts) -> NamedDirections:
+        return gpu_backend.read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
+
+    def _places(self, facts: ModelFacts) -> Iterator[Path]:
+        if self._bundled is None or Path(facts.path) != self._bundled:
+            yield gpu_backend.direction_path(facts.path)
+        own = self._own_path(facts)
+        if own is not None:
+            yield own
+
+    def _own_path(self, facts: ModelFacts) -> Path | None:
+        return None if self._folder is None else self._folder / f"{facts.model_id}.directions.safetensors"

@@ -1,0 +1,117 @@
+"""Directions that are found from the window: searched, kept, shown and taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer_app.messages import Level
+from explorer_app.session.direction_files import DirectionFiles
+from explorer_app.session.session import Session
+from gpu_backend import DirectionSearch, ModelFileError, RowRange, read_directions
+from tests.helpers.desk import Desk
+from tests.helpers.fake_renderer import fake_model
+
+SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)
+
+
+def found(desk: Desk) -> bool:
+    return desk.controller.directions_state.added is not None
+
+
+def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_desk: Desk):
+    open_desk.open("dogs")
+    controller, path = open_desk.controller, open_desk.folder / "dogs.directions.safetensors"
+    reads = len(open_desk.library.read)
+    controller.find_directions(SEFA)
+    open_desk.until(lambda: found(open_desk))
+    facts = controller.facts
+    assert facts is not None
+    kept = read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
+    assert kept.names == ("mine/0", "mine/1", "mine/2")
+    assert controller.directions_state.share is None
+    assert "3 directions are found" in open_desk.said(Level.INFO)[-1]
+    open_desk.until(lambda: len(open_desk.library.read) == reads + 1)
+    open_desk.until(lambda: controller.loading is None)
+    controller.take_directions_back()
+    open_desk.until(lambda: not path.exists())
+    open_desk.until(lambda: len(open_desk.library.read) == reads + 2)
+    assert not found(open_desk)
+
+
+def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_desk: Desk):
+    controller = open_desk.controller
+    assert controller.is_bundled
+    controller.find_directions(SEFA)
+    open_desk.until(lambda: found(open_desk))
+    assert [path.suffix for path in open_desk.folder.glob("cats*")] == [".pkl"]
+    files = DirectionFiles(open_desk.state / "directions", open_desk.bundled)
+    model = files.with_own(fake_model(open_desk.path("cats")))
+    assert model.facts.named_directions == ("mine/0", "mine/1", "mine/2")
+
+
+def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_desk: Desk):
+    controller = open_desk.controller
+    controller.find_directions(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
+    assert "both sides" in open_desk.said(Level.ERROR)[-1]
+    assert controller.directions_state.share is None
+    controller.find_directions(SEFA)
+    assert controller.directions_state.share == 0.0
+    controller.cancel_directions()
+    assert controller.directions_state.share is None
+
+
+def test_a_search_that_does_not_fit_the_model_is_told(open_desk: Desk):
+    open_desk.controller.find_directions(DirectionSearch("sefa", "mine", RowRange(0, 99)))
+    open_desk.until(lambda: open_desk.said(Level.ERROR))
+    assert "Rows of this model" in open_desk.said(Level.ERROR)[-1]
+    assert open_desk.controller.directions_state.share is None
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> DirectionFiles:
+    return DirectionFiles(tmp_path / "own", None)
+
+
+def test_directions_join_those_that_a_file_holds(tmp_path: Path, files: DirectionFiles):
+    from gpu_backend.training.directions.search import find_directions
+
+    model = fake_model(tmp_path / "dogs.pkl")
+
+    class Renderer:
+        facts, model = fake_model(tmp_path / "dogs.pkl").facts, fake_model(tmp_path / "dogs.pkl")
+
+    first = files.add(model.facts, find_directions(SEFA, Renderer()))
+    second = files.add(model.facts, find_directions(DirectionSearch("sefa", "more", RowRange(0, 1), 1), Renderer()))
+    facts = model.facts
+    assert first.before is None
+    assert read_directions(second.path, facts.model_id, facts.w_dim, facts.num_ws).names == (*first.names, "more/0")
+    files.take_back(second)
+    assert read_directions(first.path, facts.model_id, facts.w_dim, facts.num_ws).names == first.names
+
+
+def test_where_the_models_folder_cannot_be_written_the_users_is(tmp_path: Path, files: DirectionFiles):
+    from gpu_backend.training.directions.search import find_directions
+
+    (tmp_path / "file").write_text("no folder")
+    model = fake_model(tmp_path / "file" / "dogs.pkl")
+
+    class Renderer:
+        facts, model = fake_model(tmp_path / "file" / "dogs.pkl").facts, fake_model(tmp_path / "file" / "dogs.pkl")
+
+    added = files.add(model.facts, find_directions(SEFA, Renderer()))
+    assert added.path.parent == tmp_path / "own"
+    assert files.with_own(model).facts.named_directions == added.names
+
+
+def test_a_damaged_file_is_not_written_over_and_warned_of(tmp_path: Path, files: DirectionFiles):
+    model = fake_model(tmp_path / "dogs.pkl")
+    path = tmp_path / "own" / f"{model.facts.model_id}.directions.safetensors"
+    path.parent.mkdir()
+    path.write_bytes(b"damaged")
+    assert "directions" in files.with_own(model).facts.warnings[-1]
+    (tmp_path / "dogs.directions.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelFileError):
+        files.add(model.facts, None)  # type: ignore[arg-type]
+    assert path.read_bytes() == b"damaged"

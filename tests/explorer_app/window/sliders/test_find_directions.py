@@ -1,0 +1,82 @@
+"""The dialog that finds directions, in the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from explorer_app.controller.direction_finding import DirectionsState
+from explorer_app.session.direction_files import AddedDirections
+from explorer_app.session.edits import GoToSeed
+from explorer_app.window.sliders.find_directions import FindDirections
+from gpu_backend import RowRange
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.windows import Make, asked, dialog_of
+
+
+def opened(make: Make, controller: FakeController) -> FindDirections:
+    for seed in (1, 2, 3):
+        controller.edit(GoToSeed(seed))
+        controller.set_starred(controller.history.entries[-1].number, True)
+    window = make(controller)
+    window.actions_by_key["find-directions"].trigger()
+    return dialog_of(window, FindDirections)
+
+
+def press(button) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def test_components_are_asked_for_with_name_rows_and_number(make: Make, controller: FakeController) -> None:
+    dialog = opened(make, controller)
+    dialog.name.selectAll()
+    QTest.keyClicks(dialog.name, "mountains")
+    dialog.first_row.setValue(2)
+    dialog.last_row.setValue(5)
+    dialog.count.setValue(4)
+    press(dialog.find_button)
+    _, search, having, lacking = asked(controller, "find_directions")[0]
+    assert (search.method, search.name, search.rows, search.count) == ("pca", "mountains", RowRange(2, 5), 4)
+    assert (having, lacking) == ((), ())
+    dialog.close()
+
+
+def test_examples_are_put_into_two_groups(make: Make, controller: FakeController) -> None:
+    dialog = opened(make, controller)
+    dialog._choose("examples")
+    assert not dialog.find_button.isEnabled()
+    assert dialog.name.text() == "difference"
+    dialog.list.item(0).setSelected(True)
+    press(dialog.to_a)
+    dialog.list.clearSelection()
+    dialog.list.item(1).setSelected(True)
+    dialog.list.item(2).setSelected(True)
+    press(dialog.to_b)
+    assert dialog.groups.text() == "A 1 · B 2"
+    press(dialog.find_button)
+    _, search, having, lacking = asked(controller, "find_directions")[0]
+    kept = [entry.session for entry in controller.history.kept]
+    assert search.method == "examples"
+    assert (having, lacking) == ((kept[0],), tuple(kept[1:]))
+    dialog.close()
+
+
+def test_progress_is_shown_and_a_search_is_cancelled(make: Make, controller: FakeController) -> None:
+    dialog = opened(make, controller)
+    controller.directions_state = DirectionsState(0.5)
+    controller.directions_state_changed.emit()
+    assert dialog.bar.isVisible()
+    assert dialog.bar.value() == 500
+    assert not dialog.find_button.isEnabled()
+    press(dialog.cancel)
+    assert asked(controller, "cancel_directions")
+    controller.directions_state = DirectionsState(None, AddedDirections(Path("x"), ("pca/0", "pca/1"), None))
+    controller.directions_state_changed.emit()
+    assert not dialog.bar.isVisible()
+    assert dialog.said.text() == "2 found; the sliders show them."
+    press(dialog.back)
+    assert asked(controller, "take_directions_back")
+    dialog.close()
+    controller.directions_state_changed.emit()
