@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -145,6 +145,7 @@ class DockBody(QFrame):
 
     def __init__(self, panel: QWidget, scrolls: bool, parent: QWidget) -> None:
         super().__init__(parent)
+        self._above: QWidget | None = None
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._notice.setTextFormat(Qt.TextFormat.PlainText)
@@ -154,6 +155,7 @@ class DockBody(QFrame):
         self._notice.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 0, 1, 1)
+        layout.setSpacing(0)
         layout.addWidget(self._notice)
         self._inside: QWidget = panel
         if scrolls:
@@ -173,7 +175,19 @@ class DockBody(QFrame):
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.insertWidget(0, widget)
+        self._above = widget
+        widget.destroyed.connect(self._forget_above)
         widget.show()
+
+    @Slot()
+    def _forget_above(self) -> None:
+        self._above = None
+
+    def height_above(self, width: int) -> int:
+        """Return the height of what stands between the header and the panel, at a width."""
+        if self._above is None or self._above.isHidden():
+            return 0
+        return self._above.heightForWidth(width)
 
     def show_notice(self, text: str) -> None:
         """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
@@ -286,6 +300,7 @@ class Dock(QDockWidget):
         """Return the height at which the panel shows all of itself at a width, header included."""
         has_lines = self.panel.hasHeightForWidth()
         height = self.panel.heightForWidth(width - 2) if has_lines else self.panel.sizeHint().height()
+        height += self._body.height_above(width - 2)
         return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name

@@ -69,7 +69,7 @@ class DockSpec:
 
 DOCKS: tuple[DockSpec, ...] = (
     DockSpec("latent", "Latent", LatentPanel, scrolls=True),
-    DockSpec("sliders", "Sliders", SlidersPanel, buttons={"find-directions": "flat"}),
+    DockSpec("sliders", "Sliders", SlidersPanel),
     DockSpec("mix", "Mix", MixPanel),
     DockSpec("performance", "Performance", PerformancePanel, buttons={"copy-steps": "flat", "save-trace": "flat"}),
     DockSpec("model", "Model", ModelPanel, scrolls=True, first_height=334),

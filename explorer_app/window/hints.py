@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from explorer_app.settings import Settings
@@ -14,6 +14,7 @@ from explorer_app.window import fonts, theme
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.dock import Dock
 from explorer_app.window.icons import icon
+from explorer_app.window.workspace import Workspace
 
 HINTS = {
     "latent": "Drag the ring, or the picture itself: every place between the seeds is a picture.",
@@ -55,6 +56,16 @@ class HintLine(QFrame):
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """Return the height of the sentence beside the button."""
+        beside = self.button.sizeHint().width() + theme.MARGIN + 3 * theme.GRID
+        return self.text.heightForWidth(width - beside) + 2 * theme.GRID
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Be as high as the sentence needs: what lays docks out does not ask for the height at a width."""
+        super().resizeEvent(event)
+        self.setFixedHeight(self.heightForWidth(self.width()))
+
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint a raised ground with an accent bar."""
         tokens = theme.current()
@@ -73,11 +84,14 @@ class Hints(QObject):
     ----------
     docks
         The docks by their keys.
+    workspace
+        Shares the height of its columns anew when a hint comes or goes.
     """
 
-    def __init__(self, docks: Mapping[str, Dock], settings: Settings, parent: QObject) -> None:
+    def __init__(self, docks: Mapping[str, Dock], workspace: Workspace, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._docks = docks
+        self._workspace = workspace
         self._settings = settings
         self.lines: dict[str, HintLine] = {}
         """The hints that are shown, by their docks."""
@@ -103,6 +117,7 @@ class Hints(QObject):
         if line is not None:
             line.hide()
             line.deleteLater()
+            self._workspace.share_height()
             seen = {*self._settings.choice(_CHOICE).split(), key}
             self._settings.choose(_CHOICE, " ".join(sorted(seen)))
 
@@ -111,3 +126,4 @@ class Hints(QObject):
             line = self.lines[key] = HintLine(HINTS[key], self._docks[key])
             line.dismissed.connect(partial(self.used, key))
             self._docks[key].show_above(line)
+            self._workspace.share_height()

@@ -240,7 +240,8 @@ class MainWindow(QMainWindow):
         for dock in self.docks.values():
             if isinstance(dock.panel, SessionPanel):
                 dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
-        self.hints = Hints(self.docks, self._settings, self)
+        self.sliders.find_requested.connect(self.commands.find_directions)
+        self.hints = Hints(self.docks, self.workspace, self._settings, self)
         for key, panel in (("latent", self.latent), ("sliders", self.sliders), ("mix", self.mix)):
             panel.edited.connect(partial(_use_hint, self.hints, key))
         self.canvas.edited.connect(partial(_use_hint, self.hints, "latent"))

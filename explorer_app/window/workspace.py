@@ -284,6 +284,12 @@ class Workspace(QMainWindow):
             with self._arranging():
                 self._give_back(kept.sizes)
 
+    def share_height(self) -> None:
+        """Give the docks of each column their heights again: one of them wants another one. A person's own stay."""
+        if self._arranged is not None and self.are_panels_shown:
+            with self._arranging():
+                self._resize_to(self._arranged)
+
     def _is_off(self, layout: Layout) -> bool:
         """Return whether a column has another width than the layout says."""
         return any(

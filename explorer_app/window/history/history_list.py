@@ -180,6 +180,9 @@ class _EntryDelegate(QStyledItemDelegate):
             is_ahead = self._dims_ahead and 0 <= self._model.current < index.row()
             painter.setOpacity(0.4 if is_ahead and not is_hot else 1.0)
             ink.draw_cropped(painter, rect, picture)
+        if picture is None:
+            painter.setPen(QPen(QColor(tokens.edge), 1))
+            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
         if self._has_names:
             _draw_name(painter, rect, entry.label)
         painter.restore()

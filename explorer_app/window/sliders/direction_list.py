@@ -180,6 +180,13 @@ class DirectionList(QScrollArea):
         self._layout = QVBoxLayout(self._content)
         self._layout.setContentsMargins(theme.MARGIN - 4, 8, 0, 8)
         self._layout.setSpacing(0)
+        self.more = QToolButton()
+        theme.set_role(self.more, "flat")
+        self.more.setText("Find more directions…")
+        self.more.setToolTip("Find directions: PCA, SeFa, or from kept pictures (Ctrl+D).")
+        self.more.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the shortcut is nearer than the end of the list
+        self.more.hide()
+        self._layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
         self._layout.addStretch(1)
         self.setWidget(self._content)
 
@@ -213,6 +220,7 @@ class DirectionList(QScrollArea):
         if ranges == self._made_for:
             return
         self._made_for = ranges
+        self.more.setVisible(bool(ranges))
         self._pointed_at = False  # nobody knows the new rows' places yet
         for row in self._rows:
             row.hide()

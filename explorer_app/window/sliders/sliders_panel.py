@@ -34,12 +34,15 @@ class SlidersPanel(QWidget):
         `SetSlider`, `SetParameter`, `Together` or `ZeroSliders`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
+    find_requested()
+        The person wants more directions.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("sliders",)
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
+    find_requested = Signal()
 
     page_titles: Sequence[str] = ("Directions", "w")
 
@@ -75,6 +78,7 @@ class SlidersPanel(QWidget):
         self.rows.clicked.connect(self._choose_for_all)
         self.picker.rows_chosen.connect(self._rows_chosen)
         self.directions.rows_asked.connect(self._choose_for)
+        self.directions.more.clicked.connect(lambda _on: self.find_requested.emit())
         self.moved.toggled.connect(self.axes.axes.show_only_moved)
         self.goto.textEdited.connect(self._go_to)
         for part in (self.directions, self.axes):
