@@ -107,7 +107,7 @@ class Hints(QObject):
     @Slot()
     def show_all(self) -> None:
         """Show all of them, whatever was put away before."""
-        for key in HINTS:
+        for key in reversed(HINTS):  # the first one is in front, where the panels share a place
             self._show(key)
             self._docks[key].reveal()
 

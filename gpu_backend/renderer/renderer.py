@@ -318,7 +318,7 @@ class Renderer:
 
     def rows_of(self, blend: Blend) -> NDArray[np.float32]:
         """Return the w rows (num_ws, w_dim) of a blend of recipes, as `render` makes them. Raises RequestError."""
-        self._network.check_usable()
+        self._runner.check_usable()
         return self._rows(blend)
 
     def synthesize(

@@ -49,6 +49,6 @@ def paint_slider(
         painter.setPen(QPen(halo, 1.5))
         painter.drawEllipse(QPointF(at, middle), HANDLE + 2.5, HANDLE + 2.5)
     knob = ink.light() if enabled else QColor(tokens.edge)
-    painter.setPen(QPen(QColor(tokens.dim if hot else tokens.edge), 1.0))
+    painter.setPen(QPen(theme.mixed(tokens.edge, tokens.dim, 1.0 if hot else 0.5), 1.0))
     painter.setBrush(knob)
     painter.drawEllipse(QPointF(at, middle), HANDLE - 0.5, HANDLE - 0.5)
