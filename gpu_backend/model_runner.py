@@ -1,6 +1,6 @@
-"""The two networks of a model on a device: plans for whatever batch and resolution is asked for, and what they hold.
+"""Runs the mapping and synthesis networks of a model on a device, with one plan for each batch and resolution.
 
-Noise stays in a bound plan's buffers from run to run, so it is copied in only when it differs from what lies there.
+Noise stays in the buffers of a bound plan between runs. It is copied only when it differs from the previous run.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Matrix = tuple[float, ...]
 class ModelRunner:
     """Mapping and synthesis of one model.
 
-    The plans for one latent and one full picture are kept; others, drafts and batches, make room for each other. Once
-    the device is lost, everything but `close` says so at once.
+    The plans for one latent and one full picture stay bound. Plans for drafts and batches may be evicted. Once the
+    device is lost, every method except `close` raises DeviceLostError.
 
     Parameters
     ----------
     model
         The model that the executor was made for.
     executor
-        Owned by the network from now on.
+        Owned by the runner, which closes it.
     budget_nbytes
-        Memory of the device that all bound plans may take together.
+        Device memory that all bound plans may take together.
     readouts
-        Sides of drafts that the model's readouts make, whose weights the executor has.
+        Sides of drafts that end in a readout. The executor must have the weights of these readouts.
 
     Raises
     ------
     DeviceMemoryError, DeviceLostError
-        If the device has no room for the plans that are kept, or is lost.
+        If device memory is too small for the plans that stay bound, or the device is lost.
     """
 
     def __init__(
@@ -73,21 +73,21 @@ class ModelRunner:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the bound plans hold."""
+        """Device memory of the bound plans, in bytes."""
         return self._plan_cache.nbytes
 
     @property
     def noise_layer_count(self) -> int:
-        """How many layers take noise."""
+        """Number of layers with noise."""
         return len(self._spec.noise_layers)
 
     @property
     def waited_ms(self) -> float:
-        """How long runs that are over were waited for, all of them together."""
+        """Milliseconds spent waiting for the device, summed over finished runs."""
         return self._waited_ms
 
     def synthesis_key(self, batch: int, resolution: int | None = None, tap: str = "") -> PlanKey:
-        """Return the key of a synthesis plan; resolution None means full. That of a tap is the layer's side."""
+        """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer."""
         side = resolution or self._spec.resolution
         key = self._keys.get((batch, side, tap))
         if key is None:
@@ -96,18 +96,18 @@ class ModelRunner:
         return key
 
     def check_usable(self) -> None:
-        """Raise DeviceError if the network was closed, DeviceLostError if its device was lost."""
+        """Raise DeviceError if the runner was closed, DeviceLostError if its device was lost."""
         if self._is_closed:
             raise DeviceError("The renderer must be open, but it was closed; open the model again.")
         if self._lost is not None:
             raise DeviceLostError(self._lost.sentence, self._lost.details)
 
     def prepare(self, key: PlanKey) -> None:
-        """Have the plan of a key ready, so that the first run need not build it."""
+        """Build and bind the plan of a key ahead of its first run."""
         self._fetch(key)
 
     def drop_plain(self) -> None:
-        """Give up the plans that are not bound the fast way."""
+        """Close the plans that are bound to plain kernels."""
         self._plan_cache.drop_plain()
 
     def map(self, z: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -131,10 +131,10 @@ class ModelRunner:
         use_graph: bool = True,
         should_cancel: Callable[[], bool] | None = None,
     ) -> PendingRun:
-        """Start a synthesis plan on ws (batch, num_ws, w_dim); give what it returns to `finish`.
+        """Start a synthesis plan on ws (batch, num_ws, w_dim); pass the result to `finish`.
 
-        A transform is for networks that have the input, None cached for the one that they store; a tap for keys that
-        have one. Raises CancelledError, here or while waiting, once `should_cancel` returns true.
+        `transform` is for networks with a transform input; None selects the model's stored transform. `tap` is for keys
+        that have one. Raises CancelledError, here or in `finish`, once `should_cancel` returns true.
         """
 
         def start() -> PendingRun:
@@ -160,7 +160,7 @@ class ModelRunner:
     def observe(
         self, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None = None
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Run once on ws (1, num_ws, w_dim) and return what each layer gave, (1, channels, height, width)."""
+        """Run once on ws (1, num_ws, w_dim) and return each layer's output, (1, channels, height, width)."""
         key = self.synthesis_key(1)
         cached = self._fetch(key)
         inputs = self._inputs(cached, ws, noise, transform)
@@ -181,14 +181,14 @@ class ModelRunner:
     def _inputs(
         self, cached: CachedPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
     ) -> dict[str, NDArray[Any]]:
-        """Return ws, the transform, and the noise inputs that differ from what the plan holds."""
+        """Return ws, the transform, and the noise inputs that differ from the previous run."""
         inputs: dict[str, NDArray[Any]] = {"ws": ws}
         if self._own_transform is not None:
             inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
         before = cached.noise
         if before == noise or not self._spec.noise_layers:
             return inputs
-        cached.noise = None  # nobody knows what lies there if the run does not end
+        cached.noise = None  # undefined if the run fails
         layer_count = next((b.shape[0] for b in cached.bound.plan.buffers if b.name == "noise_gain"), 0)
         if not layer_count:
             return inputs
@@ -210,7 +210,7 @@ class ModelRunner:
             raise self._too_small(key, error) from error
 
     def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
-        """Start a run of a plan; where the device has no room for it, once more after others made room."""
+        """Start a run; if device memory runs out, evict other plans and try once more."""
         with self._remembering_loss():
             try:
                 return start()
@@ -226,7 +226,7 @@ class ModelRunner:
         try:
             yield
         except DeviceLostError as error:
-            # A copy: the error itself would keep the frames that it went through.
+            # A copy, because the traceback of the original would keep its stack frames alive.
             self._lost = DeviceLostError(error.sentence, error.details)
             raise
 

@@ -1,4 +1,4 @@
-"""What to do, decided before doing it: frozen plans, their builders, and the interface that executors keep.
+"""Frozen execution plans, their builders, and the interface that executors implement.
 
-Beside them, whatever the device: a shelf of the plans that stand ready, and the arrays that the noise inputs get.
+Device-independent helpers are here too: the cache of bound plans, and the input arrays for noise and taps.
 """

@@ -1,8 +1,7 @@
-"""Places for intermediate buffers in one allocation.
+"""Arena allocation: offsets of intermediate buffers in one allocation.
 
-A buffer lives from the step that writes it to the last step that reads it. Buffers whose lives do not meet may share
-memory. Placing the largest first, each at the lowest offset that is free during its life, wastes little for such
-networks.
+A buffer is live from the step that writes it to the last step that reads it. Buffers whose lifetimes do not overlap
+may share memory. Placement is greedy: largest buffer first, at the lowest offset that is free during its lifetime.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 from gpu_backend.plan.plan import Buffer, Step
 
 ALIGNMENT = 256
-"""Bytes; a multiple of what CPU vectors, GPU vectors and bulk copies ask for."""
+"""Bytes; a multiple of the alignment of CPU vectors, GPU vectors and bulk copies."""
 
 
 def buffer_nbytes(buffer: Buffer) -> int:
-    """Bytes that the buffer's values take."""
+    """Return the size of a buffer in bytes."""
     return math.prod(buffer.shape) * np.dtype(buffer.dtype).itemsize
 
 
 def lifetimes(steps: Sequence[Step]) -> dict[str, tuple[int, int]]:
-    """First and last step at which each buffer holds something needed, both included."""
+    """Return the first and last step of each buffer's lifetime, both included."""
     lives: dict[str, tuple[int, int]] = {}
     for index, step in enumerate(steps):
         for name in (*step.inputs, *step.outputs):
@@ -35,11 +34,11 @@ def lifetimes(steps: Sequence[Step]) -> dict[str, tuple[int, int]]:
 
 
 def place(buffers: Sequence[Buffer], steps: Sequence[Step]) -> tuple[tuple[Buffer, ...], int]:
-    """Give every intermediate buffer an offset; inputs and outputs keep -1.
+    """Assign an offset to every intermediate buffer; inputs and outputs keep -1.
 
     Returns
     -------
-    The buffers in the order they came, and the bytes that the arena needs.
+    The buffers in their original order, and the size of the arena in bytes.
     """
     lives = lifetimes(steps)
     intermediates = [buffer for buffer in buffers if buffer.role == "intermediate"]

@@ -1,4 +1,4 @@
-"""A plan being written: buffers are named once, steps follow each other, then everything is frozen."""
+"""Builder of plans: declares buffers, appends steps in execution order, and freezes the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,13 @@ class PlanBuilder:
         outputs: tuple[str, ...],
         weights: Mapping[str, str] | None = None,
     ) -> None:
-        """Append a step over declared buffers; its cost comes from its attributes."""
+        """Append a step over declared buffers; `attributes` gives its operations and bytes.
+
+        Raises
+        ------
+        ValueError
+            If a buffer is not declared.
+        """
         for name in (*inputs, *outputs):
             if name not in self._buffers:
                 raise ValueError(f"step {layer!r} names an unknown buffer {name!r}")
@@ -61,11 +67,11 @@ class PlanBuilder:
         )
 
     def show_picture(self, image: str, channels: int, middle: float = MIDDLE) -> None:
-        """Append the step that makes bytes of the picture, `middle` of what is 0 in it."""
+        """Append the step that converts the picture to bytes; `middle` is the byte value of 0."""
         self._show("to_display", ToDisplay(channels, self.key.resolution, middle), (image,))
 
     def show_tap(self, layer: str, channels: int, side: int) -> None:
-        """Append the step that makes bytes of a layer's buffer, and the input that says how."""
+        """Append the step that converts a layer's output to bytes, and the `tap` input that controls it."""
         tap = self.buffer("tap", (TAP_NUMBERS,), "input")
         settings, batch = TapDisplay(channels, side), self.key.batch
         statistics = self.buffer("statistics", settings.statistics_shape(batch), "output")

@@ -1,4 +1,4 @@
-"""The interface that executors keep: the CPU's, and any other device's, run the same plans."""
+"""The interface of executors. The CPU and every other device run the same plans."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from gpu_backend.frame import StepTime, TimingSource
 from gpu_backend.plan.plan import Plan, Precision
 
 FRAME_OUTPUTS = ("pixels", "flags")
-"""What a frame needs of a synthesis plan."""
+"""Outputs of a synthesis plan that a frame needs."""
 
 TAP_OUTPUTS = ("statistics",)
-"""What a frame needs besides, of a plan with a tap."""
+"""Further outputs that a frame needs from a plan with a tap."""
 
 TAP_VALUES = "values"
-"""The output of such a plan that has the numbers of a channel."""
+"""Output of a plan with a tap: the values of the first channel that is shown."""
 
 FLAG_NOT_FINITE = 1
-"""Bit of ``flags``: the picture holds a number that is not finite."""
+"""Bit of the output ``flags``: the picture contains a value that is not finite."""
 
 
 class PendingRun(Protocol):
-    """A run that was handed to the device."""
+    """A run that was submitted to the device."""
 
     def wait(self) -> Mapping[str, NDArray[Any]]:
-        """Wait for this run, and for none that came later, and return the outputs that were asked for.
+        """Wait for this run, but not for later ones, and return the requested outputs.
 
-        ``pixels`` is the caller's own to keep, and so is every view of it, and the outputs of a tap; other outputs are
-        overwritten by the next run. May be called again, as long as no other run came.
+        The caller owns ``pixels``, its views, and the outputs of a tap. The next run overwrites all other outputs.
+        `wait` may be called again until another run is submitted.
 
         Raises
         ------
         CancelledError
-            If the run was given up.
+            If the run was cancelled.
         DeviceMemoryError, DeviceLostError
             If the device failed.
         """
@@ -49,17 +49,17 @@ class PendingRun(Protocol):
 
     @property
     def timing_source(self) -> TimingSource:
-        """Where the times of `steps` come from."""
+        """Clock that measured `steps`."""
         ...
 
     @property
     def waited_ms(self) -> float:
-        """How long `submit` and `wait` were blocked so far, waiting for the device; 0 on the CPU."""
+        """Milliseconds that `submit` and `wait` have blocked on the device; 0 on the CPU."""
         ...
 
     @property
     def device_ms(self) -> float | None:
-        """After `wait`, the time of the device's own work; None on the CPU."""
+        """After `wait`, milliseconds that the device was busy with the run; None on the CPU."""
         ...
 
 
@@ -73,7 +73,7 @@ class BoundPlan(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Memory of the device that this binding holds, besides what the executor shares between bindings."""
+        """Device memory of this binding in bytes, without what the executor shares between bindings."""
         ...
 
     def submit(
@@ -90,19 +90,19 @@ class BoundPlan(Protocol):
         Parameters
         ----------
         inputs
-            Name -> array, copied before this returns. Inputs that are left out keep what they held after the last run;
-            a missing batch axis is repeated.
+            Name -> array, copied before this returns. Inputs that are left out keep their previous values. An array
+            without a batch axis is broadcast.
         outputs
-            What `PendingRun.wait` is to return.
+            Names of the outputs that `PendingRun.wait` returns.
         measure
             Time each step.
         use_graph
-            Where the device can replay a captured run: whether it does. An executor without graphs has no difference.
+            Replay a captured graph, if the device has graphs. Ignored by executors without graphs.
         should_cancel
-            Asked now and then whether nobody waits for the run any more; once it says yes, CancelledError is raised
-            here or by `wait`: the inputs were taken, the outputs mean nothing until the next run.
+            Called now and then. Once it returns true, this method or `wait` raises CancelledError: the inputs were
+            copied, and the outputs are undefined until the next run.
 
-        At most two runs are in flight: a third waits here for the first.
+        At most two runs are in flight; a third call waits for the first run.
         """
         ...
 
@@ -119,10 +119,7 @@ class BoundPlan(Protocol):
         ...
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
-        """Run once and return a copy of what each layer gave.
-
-        Layer name -> (batch, channels, height, width) float32.
-        """
+        """Run once and return a copy of each layer's output: name -> (batch, channels, height, width) float32."""
         ...
 
     def close(self) -> None:
@@ -135,7 +132,7 @@ class Executor(Protocol):
 
     @property
     def device_name(self) -> str:
-        """For people: "CPU", "NVIDIA H200"."""
+        """Display name: "CPU", "NVIDIA H200"."""
         ...
 
     @property
@@ -145,12 +142,12 @@ class Executor(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Memory of the device that bindings share: weights and other constants."""
+        """Device memory that bindings share, in bytes: weights and other constants."""
         ...
 
     @property
     def pinned_nbytes(self) -> int:
-        """Memory of the host that the device copies from and to; 0 on the CPU."""
+        """Page-locked host memory in bytes; 0 on the CPU."""
         ...
 
     def bind(self, plan: Plan, *, use_fused: bool = True) -> BoundPlan:
@@ -159,14 +156,14 @@ class Executor(Protocol):
         Parameters
         ----------
         plan
-            For this executor's precision.
+            A plan for this executor's precision.
         use_fused
-            False binds the slow and simple way to the same picture, which the fast one is checked against.
+            False binds the plain kernels that the fused ones are checked against.
 
         Raises
         ------
         DeviceMemoryError
-            If the device has no room; nothing of the binding is left then.
+            If device memory is exhausted. The partial binding is freed.
         DeviceLostError
             If the device was lost.
         """

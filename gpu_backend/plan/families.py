@@ -1,4 +1,4 @@
-"""The plan that a key stands for, whatever the network's family."""
+"""Selects the plan builder of a network's family."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gpu_backend.plan.plan import Plan, PlanKey
 
 
 def build_plan(spec: NetworkSpec, key: PlanKey, *, readouts: frozenset[int] = frozenset()) -> Plan:
-    """Plan what a key asks for; drafts of the sides in `readouts` are made by a readout.
+    """Build the plan of a key; drafts whose side is in `readouts` end in a draft readout.
 
     Raises
     ------
     ValueError
-        If the network has no picture of the key's resolution, or no such layer.
+        If the network has no picture of the key's resolution, or no layer of the tap's name.
     """
     if key.part == "mapping":
         return build_mapping_plan(spec, key.model_id, batch=key.batch, precision=key.precision)

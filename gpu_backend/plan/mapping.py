@@ -1,11 +1,11 @@
-"""The plan of a mapping network: z and a label become one row of w (Karras et al. 2019, section 2).
+"""Plan of a mapping network: z and a label to one row of w (Karras et al. 2019, section 2).
 
-A StyleGAN-XL's takes what it embeds from a table of classes (Sauer et al. 2022).
+StyleGAN-XL looks its label embedding up in a table of classes (Sauer et al. 2022).
 
 Inputs
-    ``z`` (batch, z_dim); ``c`` (batch, c_dim), only where the network is conditional.
+    ``z`` (batch, z_dim); ``c`` (batch, c_dim) if the network is conditional.
 Output
-    ``w`` (batch, w_dim), before truncation, which is arithmetic on rows and belongs to whoever makes the rows.
+    ``w`` (batch, w_dim), before truncation. `gpu_backend.latent` truncates on the host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 
 def build_mapping_plan(spec: NetworkSpec, model_id: str, *, batch: int = 1, precision: Precision = "fp32") -> Plan:
-    """Plan the mapping network for `batch` rows of z."""
+    """Build the plan of the mapping network for `batch` rows of z."""
     mapping = spec.mapping
     plan = PlanBuilder(PlanKey(model_id, "mapping", batch, precision=precision))
     x = plan.buffer("z", (batch, mapping.z_dim), "input")

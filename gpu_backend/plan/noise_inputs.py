@@ -1,4 +1,4 @@
-"""What the noise inputs of a synthesis network get, as arrays."""
+"""Arrays for the noise inputs of a synthesis plan."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gpu_backend.errors import RequestError
 from gpu_backend.recipe import SEED_COUNT, Noise, NoiseMode
 
 MAX_GAIN = 1000.0
-"""Far past what shows anything; keeps products inside float32."""
+"""Far above useful gains; keeps products within float32."""
 
 
 def check_noise(noise: Noise, layer_count: int) -> None:
-    """Raise RequestError if a network with this many noise layers cannot have such noise."""
+    """Raise RequestError if the noise settings do not fit a network with `layer_count` noise layers."""
     if noise.mode not in get_args(NoiseMode):
         raise RequestError(f"The noise mode must be one of {', '.join(get_args(NoiseMode))}, but {noise.mode!r} came.")
     if not 0 <= noise.seed < SEED_COUNT:
@@ -26,12 +26,12 @@ def check_noise(noise: Noise, layer_count: int) -> None:
             f"but has {len(noise.layer_gains)}."
         )
     for gain in (noise.gain, *noise.layer_gains):
-        if not abs(gain) <= MAX_GAIN:  # so written that NaN is refused too
+        if not abs(gain) <= MAX_GAIN:  # this form also refuses NaN
             raise RequestError(f"A noise gain must be a number in -{MAX_GAIN:g}..{MAX_GAIN:g}, but {gain} came.")
 
 
 def noise_gains(noise: Noise, layer_count: int) -> NDArray[np.float32]:
-    """Return what each layer's noise is multiplied with, on top of the network's own strength: (layers,) float32."""
+    """Return the gain of each layer's noise, applied after the learned noise strength: (layers,) float32."""
     gains = np.zeros(layer_count, dtype=np.float32)
     if noise.mode != "none":
         gains[:] = noise.gain
@@ -41,9 +41,9 @@ def noise_gains(noise: Noise, layer_count: int) -> NDArray[np.float32]:
 
 
 def noise_source(noise: Noise) -> NDArray[np.uint32]:
-    """Return where the noise of every layer comes from, as the plan's input of that name: (4,) uint32.
+    """Return the plan input ``noise_source``, (4,) uint32, which selects stored or random noise.
 
-    Mode "none" has the source of the model's own noise: with gains of zero none is looked at.
+    Mode "none" selects the stored noise; its gains are zero, so the noise has no effect.
     """
     if noise.mode != "random":
         return np.zeros(4, np.uint32)

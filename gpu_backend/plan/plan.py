@@ -1,7 +1,7 @@
-"""A plan: what to do for a frame, decided before doing it.
+"""Data types of a plan: buffers and steps that compute a frame.
 
-Frozen data only. A builder (`gpu_backend.plan.families` knows which) makes it from a NetworkSpec once per PlanKey; an
-executor (`gpu_backend.cpu`) binds it to memory once and then runs it any number of times.
+Plans are frozen. A builder (selected by `gpu_backend.plan.families`) makes one from a NetworkSpec for each PlanKey. An
+executor (`gpu_backend.cpu`) binds it to memory once and runs it any number of times.
 Activations are channels-last: (batch, height, width, channels).
 """
 
@@ -18,7 +18,7 @@ Part = Literal["mapping", "synthesis"]
 
 @dataclass(frozen=True, slots=True)
 class PlanKey:
-    """What shapes a plan, and nothing that a hand can move."""
+    """Everything that determines the shape of a plan. Values that change from frame to frame are plan inputs."""
 
     model_id: str
     part: Part
@@ -27,13 +27,13 @@ class PlanKey:
     """Side of the output; 0 for the mapping network."""
     precision: Precision = "fp32"
     tap: str = ""
-    """Layer that is the output instead of the picture, by its official name without ``synthesis.``; the resolution is
-    its side then."""
+    """Layer whose output replaces the picture, by its official name without ``synthesis.``; `resolution` is the side
+    of that layer. Empty for a picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A fixed array. `offset` is where the arena put it, in bytes; inputs and outputs live outside the arena (-1)."""
+    """An array of fixed shape. `offset` is its byte offset in the arena; -1 for inputs and outputs."""
 
     name: str
     shape: tuple[int, ...]
@@ -49,18 +49,18 @@ class Step:
     Attributes
     ----------
     layer
-        Where in the network: ``"synthesis.b64.conv1"``. Of several steps of one layer the last gives what it gives.
+        Layer name: ``"synthesis.b64.conv1"``. If a layer has several steps, the last one writes the layer's output.
     op
-        The stem of the operation: ``gpu_backend/ops/<op>.py``, ``reference/<op>.py``.
+        Name of the operation: ``gpu_backend/ops/<op>.py``, ``reference/<op>.py``.
     attributes
-        The operation's own frozen settings (a dataclass from ``ops/<op>.py``).
+        Parameters of the operation (a frozen dataclass from ``ops/<op>.py``).
     inputs, outputs
         Buffer names.
     weights
         Role in the operation -> name in the model's weights.
     flops, nbytes
-        Operations and bytes moved, each activation and weight counted once; bytes in single precision, whatever the
-        plan's own.
+        Floating-point operations, and bytes moved if each activation and weight is moved once. Bytes count 4 per
+        value at any precision.
     """
 
     layer: str
@@ -75,7 +75,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order over buffers. `arena_nbytes` is what all intermediates need together."""
+    """Steps in execution order and their buffers. `arena_nbytes` is the size of the arena for all intermediates."""
 
     key: PlanKey
     buffers: tuple[Buffer, ...]

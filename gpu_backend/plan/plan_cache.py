@@ -1,4 +1,4 @@
-"""The plans that a renderer has ready, one for each PlanKey."""
+"""LRU cache of bound plans, one for each PlanKey."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from gpu_backend.recipe import Noise
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A bound plan, and the noise that its inputs were last given; None while nobody knows what lies there."""
+    """A bound plan and the noise in its input buffers; None if the content of the buffers is undefined."""
 
     bound: BoundPlan
     noise: Noise | None = None
 
 
 class PlanCache:
-    """Bound plans, built when first asked for.
+    """Bound plans, built on first use.
 
-    While they take more memory than `budget_nbytes`, the least recently used go, except those that `keep` and the one
-    just asked for. When the device has no room for a new one, all but those that `keep` go.
+    While the plans exceed `budget_nbytes`, the least recently used one is evicted. Plans fetched with `keep`, and the
+    plan just fetched, are never evicted for the budget. If device memory runs out, all plans without `keep` are.
 
     Parameters
     ----------
     executor
-        Binds plans; the shelf closes what it bound, not the executor.
+        Binds plans. The cache closes the plans, not the executor.
     build
         PlanKey -> Plan.
     budget_nbytes
-        Memory that all bound plans may take together.
+        Device memory that all bound plans may take together.
     """
 
     def __init__(self, executor: Executor, build: Callable[[PlanKey], Plan], budget_nbytes: int) -> None:
@@ -45,21 +45,21 @@ class PlanCache:
 
     @property
     def keys(self) -> tuple[PlanKey, ...]:
-        """Keys of the plans that stand ready, least recently used first."""
+        """Keys of the cached plans, least recently used first."""
         return tuple(key for key, _ in self._cached)
 
     @property
     def nbytes(self) -> int:
-        """Memory that all bound plans hold."""
+        """Device memory of all bound plans, in bytes."""
         return sum(cached.bound.nbytes for cached in self._cached.values())
 
     def fetch(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> CachedPlan:
-        """Return the plan of a key, bound as `Executor.bind` tells; with `keep` a fast one never makes room for others.
+        """Return the bound plan of a key; see `Executor.bind`. `keep` protects a fused plan from eviction.
 
         Raises
         ------
         DeviceMemoryError
-            If the device has no room even after everything made room that may.
+            If device memory is too small even after eviction.
         """
         name = (key, use_fused)
         cached = self._cached.get(name)
@@ -79,12 +79,12 @@ class PlanCache:
         return cached
 
     def drop_plain(self) -> None:
-        """Close every plan that is not bound the fast way."""
+        """Close every plan that is bound to plain kernels."""
         for name in [name for name in self._cached if not name[1]]:
             self._cached.pop(name).bound.close()
 
     def clear_for(self, key: PlanKey) -> None:
-        """Close every plan that need not be kept, except those of a key."""
+        """Close every plan without `keep`, except those of `key`."""
         for name in [name for name in self._cached if name[0] != key and name not in self._kept]:
             self._cached.pop(name).bound.close()
 

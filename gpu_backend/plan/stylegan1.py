@@ -1,8 +1,8 @@
-"""The plan of a StyleGAN1 synthesis network: w rows become a picture (Karras et al. 2019).
+"""Plan of a StyleGAN1 synthesis network: w rows to a picture (Karras et al. 2019).
 
-Inputs and outputs are those of a StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. Pictures below the full
-resolution come out of the toRGB that the network had when it was no larger, if the file still has it; the full network
-runs without them.
+Inputs and outputs are those of StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. Pictures below the full
+resolution come from the toRGB layers of progressive growing, if the file contains them. The full network does not run
+those layers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def build_synthesis_plan(
     precision: Precision = "fp32",
     tap: str = "",
 ) -> Plan:
-    """Plan the synthesis network for `batch` pictures.
+    """Build the plan of the synthesis network for `batch` pictures.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def build_synthesis_plan(
 
 
 def layers_before(spec: StyleGAN1Spec, name: str) -> tuple[AdainLayerSpec, ...]:
-    """Layers that one layer needs, and that layer, in execution order.
+    """Return the layers that the named layer depends on, and that layer, in execution order.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class _Synthesis:
         self.plan = PlanBuilder(key)
 
     def build(self) -> Plan:
-        """Lay out inputs, then one step a layer."""
+        """Declare the inputs, then append one step for each layer."""
         plan, batch = self.plan, self.plan.key.batch
         ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
         if self.noise_layers:
@@ -133,7 +133,7 @@ class _Synthesis:
 
 
 def styles_of(layers: tuple[AdainLayerSpec, ...], w_dim: int) -> Styles:
-    """Return where each layer's scales and shifts stand among the styles."""
+    """Return the offsets of each layer's scales and shifts in the style buffer."""
     slots: list[StyleSlot] = []
     width = 0
     for layer in layers:

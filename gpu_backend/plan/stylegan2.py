@@ -1,29 +1,29 @@
-"""The plan of a StyleGAN2 synthesis network: w rows become a picture (Karras et al. 2020b).
+"""Plan of a StyleGAN2 synthesis network: w rows to a picture (Karras et al. 2020b).
 
-Inputs, all of them fixed buffers that a hand may move without a new plan
+Inputs, fixed buffers whose values may change from run to run
     ``ws`` (batch, num_ws, w_dim)
-        The w rows. A draft plan takes all of them too.
+        The w rows; a draft plan takes all of them too.
     ``noise_source`` (4,) uint32
-        Where the noise of all layers comes from: [0, 0, 0, 0] the model's ``noise_const``, [1, low, high, 0] the
-        generator of `gpu_backend.ops.noise` by the 64 bits of a seed; each sample gets the same. A bound plan starts
-        with the first.
+        Source of the noise of all layers: [0, 0, 0, 0] selects the model's ``noise_const``, [1, low, high, 0] the
+        generator of `gpu_backend.ops.noise` with a 64-bit seed. All samples get the same noise. A bound plan starts
+        with ``noise_const``.
     ``noise_gain`` (noise layers,)
-        Factor on each layer's ``noise_strength``; a bound plan starts with ones. Mode "none" is all zeros, and then the
-        source does not matter.
+        Factor on each layer's ``noise_strength``. A bound plan starts with ones; mode "none" sets zeros.
 Outputs
-    ``image`` (batch, R, R, img_channels) float32 in the network's own range, ``pixels`` (batch, R, R, 4) uint8 for
-    display, ``flags`` (batch,) uint32: bit 0 says that the picture holds a number that is not finite.
+    ``image`` (batch, R, R, img_channels) float32 in the network's output range, ``pixels`` (batch, R, R, 4) uint8 for
+    display, ``flags`` (batch,) uint32. Bit 0 of a flag: the picture contains a value that is not finite.
 
-With a tap, ``pixels`` show that layer, what comes after it or beside it is left out, there is no ``image``, and one
-more input, ``tap``, says how to show it (`gpu_backend.ops.tap_display`). Two more outputs are ``statistics`` (batch, 4,
-4) and ``values`` (batch, side, side). A toRGB gives its own picture then, without those of the blocks before.
+With a tap, ``pixels`` show the tapped layer, and the plan has only the layers that it depends on. There is no
+``image``. A further input ``tap`` controls the display (`gpu_backend.ops.tap_display`). Further outputs are
+``statistics`` (batch, 4, 4) and ``values`` (batch, side, side). A tapped toRGB gives its own output, without the
+upsampled picture of the previous block.
 
-A plan for fp16 keeps the activations of all convolutions in half precision; sums, styles, noise and pictures stay in
-single precision. The layers that a file marks for half precision (`LayerSpec.use_fp16`) are not asked.
+An fp16 plan stores the activations of all convolutions in half precision. Sums, styles, noise and pictures stay in
+single precision. The file's choice of half-precision layers (`LayerSpec.use_fp16`) is ignored.
 
-The resolution of the key below that of the model is an early exit: the layers above are left out. Only the skip
-architecture has pictures to leave with (`StyleGAN2Spec.draft_resolutions`). Where the model has a readout for that side
-(`gpu_backend.model.draft_file`), it takes the place of all toRGB layers.
+A key whose resolution is below the model's is an early exit: the higher-resolution layers are left out. Only the skip
+architecture has an early exit (`StyleGAN2Spec.draft_resolutions`). If the model has a readout for that side
+(`gpu_backend.model.draft_file`), the readout replaces all toRGB layers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 
 def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
-    """Layers that a plan of this resolution runs, in execution order.
+    """Return the layers that a plan of this resolution runs, in execution order.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def build_synthesis_plan(
     tap: str = "",
     readouts: frozenset[int] = frozenset(),
 ) -> Plan:
-    """Plan the synthesis network for `batch` pictures; those of a side in `readouts` leave by its readout.
+    """Build the plan of the synthesis network for `batch` pictures; sides in `readouts` end in their readout.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class _Synthesis:
         self.image: str | None = None
 
     def build(self) -> Plan:
-        """Lay out inputs, then one step a layer."""
+        """Declare the inputs, then append one step for each layer."""
         plan, batch = self.plan, self.batch
         ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
         if self.noise_layers:

@@ -1,14 +1,14 @@
-"""The plan of a StyleGAN3 synthesis network: w rows become a picture (Karras et al. 2021).
+"""Plan of a StyleGAN3 synthesis network: w rows to a picture (Karras et al. 2021).
 
 Inputs
     ``ws`` (batch, num_ws, w_dim)
         The w rows.
     ``transform`` (3, 3)
-        Takes a place in the new picture to the one before (`gpu_backend.ops.fourier_features`); a bound plan starts
-        with the one that the model stores.
+        Inverse transform: maps a position in the output to a position in the untransformed picture
+        (`gpu_backend.ops.fourier_features`). A bound plan starts with the model's stored transform.
 Outputs
-    As those of a StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. There is no noise, and there are no pictures
-    before the last layer.
+    Those of StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. There is no noise, and no picture before the last
+    layer.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gpu_backend.plan.builder import PlanBuilder
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 
 INPUT = "input"
-"""The input's name among the layers."""
+"""Layer name of the Fourier feature input."""
 
 
 def build_synthesis_plan(
     spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, precision: Precision = "fp32", tap: str = ""
 ) -> Plan:
-    """Plan the synthesis network for `batch` pictures.
+    """Build the plan of the synthesis network for `batch` pictures.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class _Synthesis:
         self.plan = PlanBuilder(key)
 
     def build(self) -> Plan:
-        """Lay out inputs, then two steps a layer: convolution, and activation between filters."""
+        """Declare the inputs, then append two steps for each layer: convolution and filtered activation."""
         plan, spec = self.plan, self.spec
         ws = plan.buffer("ws", (self.batch, spec.num_ws, spec.w_dim), "input")
         transform = plan.buffer("transform", (3, 3), "input")

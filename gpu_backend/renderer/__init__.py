@@ -1,13 +1,13 @@
-"""A model that answers requests with frames.
+"""The renderer: requests to frames.
 
-The story of `Renderer.submit` and of the PendingFrame that it returns::
+Stages of `Renderer.submit` and of the PendingFrame that it returns::
 
-    request -> checks                  a RequestError says what does not fit, before anything is computed
-            -> anchors -> w rows       latent/; what was mapped lately is kept
-            -> plan of the key, run    model_runner.py: built once, run many times; noise copied in only when it changed
-    wait    -> Frame                   owns its bytes
+    request -> checks                  RequestError before anything is computed
+            -> anchors -> w rows       latent/; recently mapped anchors are cached
+            -> plan of the key, run    model_runner.py: built once, run many times; noise copied only when it changed
+    wait    -> Frame                   owns its pixels
 
-`Renderer.render` is both. On a GPU up to two frames may be on their way at once; on the CPU `submit` does all the work.
+`Renderer.render` does both. On a GPU up to two frames are in flight; on the CPU `submit` does all the work.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Arrays that callers hand over, and how many of their items are computed at once."""
+"""Validation of caller arrays, and their division into batches."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gpu_backend.errors import RequestError
 
 
 def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> NDArray[np.float32]:
-    """Return data as a float32 array of a shape, in which a name stands for any length from 1 up.
+    """Return data as a float32 array of the given shape, in which a name stands for any length of at least 1.
 
     Raises
     ------
     RequestError
-        If it is no such array, or holds a number that is not finite.
+        If the shape or type differs, or a value is not finite.
     """
     words = f"({', '.join(str(length) for length in shape)})"
     try:
-        with np.errstate(over="ignore"):  # what does not fit float32 is refused below
+        with np.errstate(over="ignore"):  # float32 overflow is refused below
             array = np.ascontiguousarray(data, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise RequestError(f"{what} must be an array of numbers of shape {words}, but is none.", str(error)) from None
@@ -36,7 +36,7 @@ def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> ND
 
 
 def chunks(count: int, batches: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut `count` items into runs of the given batch sizes, largest first: (first item, batch) pairs."""
+    """Divide `count` items into batches of the given sizes, largest first: (first item, batch size) pairs."""
     cut: list[tuple[int, int]] = []
     first = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Which requests are rendered together: frames whose plan, noise and transform are the same."""
+"""Grouping of requests into batches that share a plan, noise and transform."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from gpu_backend.plan.plan import PlanKey
 from gpu_backend.request import RenderRequest
 
 BATCH_SIZES = (8, 4, 2)
-"""Frames of one run, on a GPU. Few sizes, because each has a plan, a graph and kernels of its own."""
+"""Frames of one run on a GPU. There are few sizes, because each needs its own plan, graph and kernels."""
 
 BATCH_PIXELS = 8 << 20
-"""Pixels that the pictures of one run may have together, which bounds the memory of its plan."""
+"""Maximum number of pixels of one run, over all its pictures; bounds the memory of its plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameGroup:
-    """Frames of one run: `places` in the sequence of requests, and the plan key of a single one of them."""
+    """Frames of one run: `places` are indices of requests; `key` is the plan key of a single frame."""
 
     key: PlanKey
     places: tuple[int, ...]
 
 
 def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], batch_size: int) -> list[FrameGroup]:
-    """Return the runs that render requests, each of `batch_size` frames or of one.
+    """Return the runs that render the requests, each with `batch_size` frames or with one.
 
-    Frames share a run if they have the same plan key, noise and transform, which are inputs of the whole batch. Layers
-    and measured frames get a run each. Fewer than `batch_size` frames get a run each too: a plan for their number
-    would cost more to make than it saves.
+    Frames share a run if they have the same plan key, noise and transform, because these are inputs of the whole
+    batch. Taps and measured frames are rendered singly. A remainder of fewer than `batch_size` frames is rendered
+    singly too, because a plan for its size would cost more than it saves.
 
     Parameters
     ----------
     keys
-        The plan key of each request alone.
+        The single-frame plan key of each request.
     """
     alike: dict[object, list[int]] = {}
     for place, (request, key) in enumerate(zip(requests, keys, strict=True)):
@@ -48,5 +48,5 @@ def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], bat
 
 
 def batch_size_for(side: int, *, largest: int) -> int:
-    """Return how many frames of side x side pixels a run renders: 1 where no batch fits the limits."""
+    """Return the batch size for frames of side x side pixels; 1 if no batch fits the limits."""
     return next((size for size in BATCH_SIZES if size <= largest and size * side * side <= BATCH_PIXELS), 1)

@@ -1,4 +1,4 @@
-"""The same picture made in every way there is: what each costs, and how far the pictures are apart."""
+"""Comparison of execution variants (CUDA graph, launches, plain kernels): time and pixel differences."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from gpu_backend.request import RenderRequest
 _RUNS = 7
 _SLOW_MS = 100.0
 _SLOW_RUNS = 2
-"""Of a way that takes longer than that, fewer runs must do: somebody waits in front of the screen."""
+"""Variants slower than this get fewer runs, because a user waits for the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Medians of a few runs each, and differences between the fused picture and the reference one.
+    """Median times of the variants, and differences between the fused and the reference picture.
 
     Attributes
     ----------
     graph_ms, no_graph_ms
-        One replayed graph, and the same kernels launched one by one; None on the CPU.
+        A replayed graph, and the same kernels launched one by one; None on the CPU.
     fused_ms, reference_ms
-        The fast kernels, and the plain ones that they are checked against.
+        The fused kernels, and the plain ones that they are checked against.
     largest_difference, mean_difference
-        Over all pixels and channels, in steps of 255.
+        Over all pixels and channels, in byte steps (0..255).
     """
 
     graph_ms: float | None
@@ -53,12 +53,12 @@ def compare_ways(
     has_alpha: bool,
     should_cancel: Callable[[], bool] | None = None,
 ) -> Comparison:
-    """Run a request's plan on ws (1, num_ws, w_dim) fast, without a graph, and plainly.
+    """Run a request's plan on ws (1, num_ws, w_dim) with fused kernels, without a graph, and with plain kernels.
 
     Raises
     ------
     DeviceError
-        If the device failed, or has no room for both kinds of kernels.
+        If the device failed, or its memory is too small for both plans.
     CancelledError
         If `should_cancel`, called now and then, returned true.
     """
@@ -91,7 +91,7 @@ def compare_ways(
 
 
 def _measure(runner: ModelRunner, start: Callable[[], PendingRun]) -> tuple[float, NDArray[np.uint8]]:
-    """Median milliseconds and the pixels; the device's own time where it tells one. The first run is not counted."""
+    """Return median milliseconds and the pixels. Uses device time if available; the first run is a warm-up."""
     times_ms: list[float] = []
     pixels: NDArray[np.uint8] = runner.finish(start())["pixels"]
     runs = _RUNS

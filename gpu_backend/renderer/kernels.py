@@ -1,7 +1,7 @@
-"""The kernels that a model needs on a GPU, made ready before anything is rendered.
+"""Ahead-of-time compilation of the kernels that a model needs on a GPU.
 
-Nothing here touches the driver but the probe, so any thread may compile while another one renders on the CPU. A kernel
-that is ready lies in the person's cache folder, where the GPU's executor finds it.
+Only the probe calls the driver, so any thread may compile while another one renders on the CPU. Compiled kernels are
+stored in the user's cache folder, where the GPU executor finds them.
 """
 
 from __future__ import annotations
@@ -29,22 +29,21 @@ def compile_kernels(
     progress: Callable[[int, int], None] | None = None,
     should_cancel: Callable[[], bool] | None = None,
 ) -> None:
-    """Compile what is missing for pictures of a model, one at a time; drafts need no others.
+    """Compile the missing kernels for single pictures of a model; drafts need no further kernels.
 
-    Kernels that stand in for those that fail, and that those are checked with, are among them. A kernel that does not
-    compile is no error here: the renderer names it, and what stands in for it.
+    Includes the plain kernels, which serve as fallbacks and for self-checks. A kernel that does not compile is not an
+    error here: the renderer reports it and its fallback.
 
     Parameters
     ----------
     device
-        As for `Renderer`; where it stands for the CPU, there is nothing to do.
+        As for `Renderer`. On the CPU there is nothing to compile.
     of_layers
-        Compile what it takes to show each layer instead of the picture, and on one thread: nobody waits for it yet, and
-        pictures are rendered meanwhile.
+        Compile the kernels for taps instead, on one thread, because pictures are rendered meanwhile.
     progress
-        Told how many of how many are done: at the beginning, and whenever one is.
+        Called with the number of finished kernels and the total, at the start and after each kernel.
     should_cancel
-        Asked every few hundredths of a second; once it says yes, nothing else is begun.
+        Called every few hundredths of a second. Once it returns true, no further kernel is started.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def compile_kernels(
     gpu = choose_gpu(device)
     if gpu is None:
         return
-    # Imported here, like everything that only a GPU needs.
+    # Imported here, because only a GPU needs it.
     from gpu_backend.cuda import compilation
 
     compilation.compile_kernels(
@@ -69,7 +68,7 @@ def compile_kernels(
 
 
 def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = "fp16") -> tuple[int, int]:
-    """Return how many of how many kernels need no compiling; (0, 0) where the CPU renders.
+    """Return the number of compiled kernels and the total; (0, 0) if the CPU renders.
 
     Raises
     ------
@@ -86,12 +85,12 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
 
 
 def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
-    """Return the kernels for one latent and one full picture, fused and plain, and for measuring, each once."""
+    """Return the distinct kernels for one latent and one full picture: fused, plain, and for measurements."""
     return recipes_in(schedules_of(model, gpu, precision))
 
 
 def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
-    """Return the kernels that show any layer of one picture, fused and plain, each once."""
+    """Return the distinct kernels for taps of one picture, fused and plain."""
     from gpu_backend.cuda.lowering import lower
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder
@@ -108,7 +107,7 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
 
 
 def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
-    """Return the kernels of schedules, and those for measuring and checking, each once."""
+    """Return the distinct kernels of schedules, and those for measurements and self-checks."""
     from gpu_backend.cuda.comparison import COMPARISON
     from gpu_backend.cuda.executor import EMPTY
 
@@ -117,7 +116,7 @@ def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
 
 
 def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule, Schedule, Schedule]:
-    """Return the launches of one full picture, of one latent, and of the picture by plain kernels alone."""
+    """Return the schedules of one full picture, of one latent, and of the picture with plain kernels only."""
     from gpu_backend.cuda.lowering import lower
     from gpu_backend.cuda.target import target_of
     from gpu_backend.cuda.tiles import tuned_folder

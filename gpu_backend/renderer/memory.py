@@ -1,4 +1,4 @@
-"""What a renderer holds."""
+"""Memory use of a renderer."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
-    """Bytes that a renderer takes for itself.
+    """Memory that a renderer allocates, in bytes.
 
     Attributes
     ----------
     weights
-        The model's weights in the form that kernels want, and other constants; on the device.
+        Device memory of packed weights and other constants.
     plans
-        Working buffers of all plans that stand ready; on the device.
+        Device memory of the working buffers of all cached plans.
     pinned
-        Memory of the host that the device copies from and to.
+        Page-locked host memory.
     """
 
     weights: int
@@ -25,5 +25,5 @@ class MemoryFacts:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """Sum of all three."""
         return self.weights + self.plans + self.pinned

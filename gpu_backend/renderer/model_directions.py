@@ -1,4 +1,4 @@
-"""Every direction that a model has: named ones from the file beside it, then those of its own weights."""
+"""Directions of a model: named ones from the file beside it, then SeFa directions of its weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu_backend.model import Model
 
 
 def model_directions(model: Model) -> Directions:
-    """Return named directions first, then SeFa's."""
+    """Return the named directions, then the SeFa directions."""
     styled = [f"synthesis.{layer.name}.affine" for layer in model.spec.layers if layer.w_index >= 0]
     found = sefa_directions(
         [model.weights[f"{name}.weight"] for name in styled],

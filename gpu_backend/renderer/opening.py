@@ -1,4 +1,4 @@
-"""A model made ready on a device: what a renderer needs before its first picture."""
+"""Opening of a model on a device: executor, bound plans and directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_backend.renderer.model_directions import model_directions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """The executor belongs to the network."""
+    """An opened model. `runner` owns `executor`."""
 
     executor: Executor
     runner: ModelRunner
@@ -29,9 +29,9 @@ class Opened:
 def open_model(
     model: Model, device: str, precision: Precision, executor: Executor | None, plan_budget_nbytes: int
 ) -> Opened:
-    """Bind a model's networks, and meanwhile find its directions on a thread beside.
+    """Bind a model's networks while another thread computes its directions.
 
-    Parameters and errors are those of `gpu_backend.renderer.Renderer`; on an error nothing is left open.
+    Parameters and errors are those of `gpu_backend.renderer.Renderer`. On an error everything is closed.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
         found = beside.submit(model_directions, model)

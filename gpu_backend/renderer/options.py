@@ -1,4 +1,4 @@
-"""How frames are made, when there is a choice."""
+"""Execution options of a renderer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """Two ways to the same picture, for whoever wants to see what each of them costs.
+    """Switches between execution variants that render the same picture, to compare their cost.
 
     Attributes
     ----------
     use_graph
-        Replay one captured graph a frame; False launches kernel after kernel. The CPU has no graphs.
+        Replay a captured CUDA graph; False launches kernels one by one. Ignored on the CPU.
     use_fused
-        Run the fast kernels; False runs the plain ones that they are checked against, on the CPU the reference
-        functions.
+        Run the fused kernels; False runs the plain ones that they are checked against (on the CPU: the reference
+        functions).
     """
 
     use_graph: bool = True

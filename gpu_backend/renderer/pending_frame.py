@@ -1,4 +1,4 @@
-"""Frames on their way: one of a run of its own, or several of one run."""
+"""Frames in flight: one or several of a run."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NOT_FINITE = ("The network gave numbers that are not finite, so parts of this p
 
 @dataclass(frozen=True, slots=True)
 class FrameContext:
-    """What is known of a frame when its run was handed over. Times are those of `time.perf_counter`.
+    """Facts of a frame that are known when its run was submitted. Times are those of `time.perf_counter`.
 
     Attributes
     ----------
     start_s, rows_s, submitted_s
-        When the request was taken, when its w rows were there, when the run was on its way.
+        When the request arrived, when its w rows were computed, and when the run was submitted.
     mapping_waited_ms
-        Of the time before `rows_s`, what was spent on waiting for the device.
+        Time before `rows_s` spent waiting for the device.
     tap_channels
-        Of the layer that is shown; 0 for a picture.
+        Channels of the tapped layer; 0 for a picture.
     ws
         The w rows, (num_ws, w_dim).
     """
@@ -56,7 +56,7 @@ class PendingOutputs:
         self._outputs: Mapping[str, NDArray[Any]] | None = None
 
     def wait(self) -> Mapping[str, NDArray[Any]]:
-        """Wait for the run and return its outputs, which have a batch axis first; errors as `PendingFrame.wait`."""
+        """Wait for the run and return its outputs, batch axis first. Raises as `PendingFrame.wait`."""
         if self._outputs is None:
             self._runner.check_usable()
             self._outputs = self._runner.finish(self.run)
@@ -65,12 +65,12 @@ class PendingOutputs:
 
 
 class PendingFrame:
-    """Made by `Renderer.submit` and `Renderer.submit_batch`; belongs to the same thread.
+    """A submitted frame, from `Renderer.submit` or `Renderer.submit_batch`. Use it on the renderer's thread only.
 
     Parameters
     ----------
     place
-        Of the frame in its run.
+        Index of the frame in its run.
     """
 
     def __init__(self, pending: PendingOutputs, context: FrameContext, place: int = 0) -> None:
@@ -80,12 +80,12 @@ class PendingFrame:
         self._frame: Frame | None = None
 
     def wait(self) -> Frame:
-        """Return the frame when it is there; again and again the same one.
+        """Wait for the frame and return it. Later calls return the same frame.
 
         Raises
         ------
         CancelledError
-            If it was given up.
+            If the frame was cancelled.
         DeviceError
             If the device failed, or the renderer was closed before the first `wait`.
         """
@@ -122,7 +122,7 @@ class PendingFrame:
 
 
 def outputs_of(request: RenderRequest) -> tuple[str, ...]:
-    """Return what a request's frame needs of its plan."""
+    """Return the names of the plan outputs that a request's frame needs."""
     if request.tap is None:
         return FRAME_OUTPUTS
     return (*FRAME_OUTPUTS, *TAP_OUTPUTS, *((TAP_VALUES,) if request.wants_tap_values else ()))

@@ -1,4 +1,4 @@
-"""The renderer itself."""
+"""`Renderer`: renders requests with one model on one device."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
 PLAN_BUDGET_NBYTES = 1 << 30
-"""Memory for the working buffers of all plans; above it, drafts that were not used lately are let go."""
+"""Memory for the working buffers of all plans. Above it, the least recently used draft plans are closed."""
 
 _MAP_BATCH = 32
 _CPU_BATCHES, _CPU_BATCH_PIXELS = (8, 4, 2, 1), 1 << 20
@@ -69,12 +69,12 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precisi
 
 
 class Renderer:
-    """Renders what requests ask for with one model on one device. Not thread-safe: one thread owns it.
+    """Renders requests with one model on one device. Not thread-safe: one thread owns it.
 
-    `render` and `submit` run the network for one picture, and each seed is mapped alone, so that equal requests give
-    equal bytes, whatever was rendered before. `render_batch` tells what holds for several pictures of one run.
+    `render` and `submit` run the network for one picture and map each seed alone. Equal requests therefore give equal
+    bytes, whatever was rendered before. `render_batch` documents the guarantee for batches.
 
-    A renderer is a context manager that closes it.
+    As a context manager, a renderer closes itself on exit.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ class Renderer:
         From `read_model`.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`. With ``"auto"``, a GPU that fails or
-        has no room for the model gives way to the CPU, and `device` says why.
+        has too little memory for the model is replaced by the CPU; `device` gives the reason.
     precision
         Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
     executor
-        Takes the place of the device's own; the renderer closes it.
+        Replaces the executor of the device; the renderer closes it.
     plan_budget_nbytes
-        Memory of the device for the working buffers of all plans.
+        Device memory for the working buffers of all plans.
 
     Raises
     ------
@@ -117,42 +117,42 @@ class Renderer:
 
     @property
     def model(self) -> Model:
-        """The model that it renders."""
+        """The model of this renderer."""
         return self._model
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of the model."""
+        """Facts about the model."""
         return self._model.facts
 
     @property
     def device(self) -> DeviceFacts:
-        """The device, and why this one."""
+        """The device, and the reason for its choice."""
         return self._device
 
     @property
     def directions(self) -> Directions:
-        """Named directions from the file beside the model, then those that its own weights single out."""
+        """Named directions from the file beside the model, then SeFa directions of its weights."""
         return self._space.directions
 
     @property
     def w_avg(self) -> NDArray[np.float32]:
-        """Average of w, where truncation goes to: (w_dim,) float32, or (c_dim, w_dim) where each class has its own."""
+        """Average of w, the centre of truncation: (w_dim,) float32, or (c_dim, w_dim) with one for each class."""
         return self._space.w_avg.copy()
 
     @property
     def nbytes(self) -> int:
-        """Memory that plans and mapped seeds hold, besides the model's weights."""
+        """Memory of plans and mapped seeds in bytes, without the model's weights."""
         return self._runner.nbytes + self._mapped.nbytes
 
     @property
     def memory(self) -> MemoryFacts:
-        """What it holds on the device, and in memory that the device copies from and to."""
+        """Device memory and page-locked host memory of this renderer."""
         return MemoryFacts(self._executor.nbytes, self._runner.nbytes, self._executor.pinned_nbytes)
 
     @property
     def options(self) -> RenderOptions:
-        """How frames are made from now on; may be set."""
+        """Execution options for the next frames; may be set."""
         return self._options
 
     @options.setter
@@ -162,33 +162,33 @@ class Renderer:
             self._runner.drop_plain()
 
     def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
-        """Return the picture that a request asks for: `submit` and wait.
+        """Render a request: `submit` and wait.
 
         Raises
         ------
         CancelledError
-            If `should_cancel` returned true; the renderer is as good as before.
+            If `should_cancel` returned true. The renderer stays usable.
         RequestError
             If the request is for another model or asks for what this one does not have.
         DeviceError
-            If the renderer was closed, or the device failed; once it is lost (DeviceLostError), every later call says
-            so.
+            If the renderer was closed, or the device failed. Once the device is lost, every call raises
+            DeviceLostError.
         """
         return self.submit(request, should_cancel=should_cancel).wait()
 
     def submit(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> PendingFrame:
-        """Start to render what a request asks for.
+        """Start to render a request.
 
-        On a GPU this returns while the picture is being made, if no more than one other is; with two on their way it
-        first waits for the older one. On the CPU it returns when the picture is there.
+        On a GPU this returns before the picture is finished. If two frames are in flight already, it first waits for
+        the older one. On the CPU it returns when the picture is finished.
 
         Parameters
         ----------
         request
-            What to render.
+            The picture to render.
         should_cancel
-            Asked now and then, on the CPU between the steps of the network: whether nobody waits for the picture any
-            more.
+            Called now and then, on the CPU between the steps of the network. If it returns true, the frame is
+            cancelled.
 
         Raises
         ------
@@ -201,29 +201,28 @@ class Renderer:
     def render_batch(
         self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None
     ) -> tuple[Frame, ...]:
-        """Return the pictures of requests, in their order: `submit_batch` and wait for all.
+        """Render requests and return their frames in the same order: `submit_batch` and wait for all.
 
-        On a GPU this is faster than one after another: pictures that share a resolution, noise and transform are
-        rendered eight at a time, by one replay of a graph. On the CPU, where it would gain nothing, each is rendered
-        alone.
+        On a GPU this is faster than single calls: pictures that share a resolution, noise and transform are rendered
+        eight at a time by one graph replay. On the CPU batches gain nothing, so each picture is rendered alone.
 
-        The CPU gives the same bytes as `render`. A GPU gives equal requests equal bytes wherever they stand in a batch
-        of a size, but kernels of another size may sum in another order: against `render`, a byte of an fp16 picture may
-        differ by a step or two. Who needs the bytes of `render` renders one by one.
+        On the CPU the bytes equal those of `render`. On a GPU equal requests give equal bytes at every position of
+        batches of one size. Kernels of another batch size may sum in another order, so a byte of an fp16 picture may
+        differ from `render` by one or two steps. Use `render` if its exact bytes matter.
 
         Raises
         ------
         CancelledError, RequestError, DeviceError
-            As `render`; a request that does not fit is told before anything is rendered.
+            As `render`. Every request is checked before anything is rendered.
         """
         return tuple(pending.wait() for pending in self.submit_batch(requests, should_cancel=should_cancel))
 
     def submit_batch(
         self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None
     ) -> tuple[PendingFrame, ...]:
-        """Start to render what requests ask for, as `render_batch` tells; no more than two runs are on their way.
+        """Start to render requests in batches; see `render_batch`. At most two runs are in flight.
 
-        Where the device has no room for a batch, smaller ones are rendered from then on.
+        If device memory is too small for a batch, this and later batches are smaller.
 
         Raises
         ------
@@ -265,7 +264,7 @@ class Renderer:
                 self._runner.drop_plain()
 
     def prepare(self, resolution: int | None = None) -> None:
-        """Have the plan for pictures of a resolution ready, None for full, so that a gesture need not wait for it.
+        """Build the plan for a resolution (None for full) ahead of its first frame.
 
         Raises
         ------
@@ -285,10 +284,11 @@ class Renderer:
         z
             (n, z_dim).
         c
-            (n, c_dim) labels of a conditional network; None for all zeros, class 0 where the network looks classes up.
+            (n, c_dim) labels of a conditional network. None means all zeros, or class 0 if the network has a table of
+            classes.
         psi, cutoff
-            Truncation: rows [0, cutoff) become w_avg + psi * (w - w_avg), the label's own w_avg if classes have theirs;
-            cutoff None means all rows.
+            Truncation: rows [0, cutoff) become w_avg + psi * (w - w_avg), with the w_avg of the label's class if there
+            is one for each class. `cutoff` None means all rows.
 
         Returns
         -------
@@ -324,17 +324,17 @@ class Renderer:
     def synthesize(
         self, ws: ArrayLike, noise: NoiseMode | Noise = "const", transform: ArrayLike | None = None
     ) -> NDArray[np.float32]:
-        """Turn w rows into pictures in the network's own range, nominally -1..1 and not clamped.
+        """Synthesize pictures from w rows, in the network's output range: nominally -1..1, not clamped.
 
         Parameters
         ----------
         ws
             (n, num_ws, w_dim).
         noise
-            A mode or full settings; every picture gets the same noise.
+            A mode or a `Noise`; every picture gets the same noise.
         transform
-            (3, 3), for networks with a transform input: from a place in the new picture to the one before. None leaves
-            the one that the model stores.
+            (3, 3), for networks with a transform input: maps a position in the output to a position in the
+            untransformed picture. None selects the model's stored transform.
 
         Returns
         -------
@@ -366,7 +366,7 @@ class Renderer:
     def layer_statistics(
         self, ws: ArrayLike, noise: NoiseMode | Noise = "const", transform: ArrayLike | None = None
     ) -> Mapping[str, LayerStatistics]:
-        """Return what every layer gives for w rows (n, num_ws, w_dim), by official layer name, in execution order.
+        """Return every layer's output for w rows (n, num_ws, w_dim), by official layer name, in execution order.
 
         Noise and transform are as for `synthesize`.
 
@@ -383,7 +383,7 @@ class Renderer:
         return gather_statistics(self._runner.observe(row[None], settings, matrix) for row in rows)
 
     def close(self) -> None:
-        """Free the device's memory. May be called twice, and after the device was lost."""
+        """Free device memory. May be called twice, and after the device was lost."""
         self._mapped.clear()
         self._runner.close()
 
@@ -396,7 +396,7 @@ class Renderer:
         self.close()
 
     def _key_of(self, request: RenderRequest) -> PlanKey:
-        """Check a request and return the key of its plan, alone."""
+        """Check a request and return the key of its single-frame plan."""
         side, tap = self._check.check(request), request.tap
         return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer)
 
@@ -412,7 +412,7 @@ class Renderer:
         group: FrameGroup,
         should_cancel: Callable[[], bool] | None,
     ) -> list[tuple[int, PendingFrame]]:
-        """Start a run; where the device has no room for so many frames, several of fewer."""
+        """Start a run; if device memory is too small for the batch, start several smaller ones."""
         members = [requests[place] for place in group.places]
         try:
             return list(zip(group.places, self._submit_run(members, group.key, should_cancel), strict=True))
@@ -430,7 +430,7 @@ class Renderer:
     def _submit_run(
         self, requests: Sequence[RenderRequest], key: PlanKey, should_cancel: Callable[[], bool] | None
     ) -> list[PendingFrame]:
-        """Start one run of requests that share a plan, noise and transform, and were checked."""
+        """Start one run of checked requests that share a plan, noise and transform."""
         start_s, runner, first = time.perf_counter(), self._runner, requests[0]
         waited_ms = runner.waited_ms
         ws = np.stack([self._rows(request.blend) for request in requests])

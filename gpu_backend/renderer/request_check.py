@@ -52,15 +52,15 @@ class RequestCheck:
         return self.resolution(request.resolution)
 
     def channels_of(self, layer: str) -> int:
-        """Return how many channels a layer of the network has."""
+        """Return the number of channels of a layer."""
         return self._layers[layer].channels
 
     def check_noise(self, noise: Noise) -> None:
-        """Raise RequestError if the network cannot have such noise."""
+        """Raise RequestError if the noise settings do not fit the network."""
         check_noise(noise, self._noise_layer_count)
 
     def check_transform(self, transform: tuple[float, ...]) -> None:
-        """Raise RequestError if the network has no such input, or these are no nine numbers for it."""
+        """Raise RequestError if the network has no transform input, or the transform is not nine finite numbers."""
         if not self._facts.has_transform:
             raise RequestError(f"A {self._facts.family} network takes no transform, but one came; leave it out.")
         if len(transform) != 9 or not all(math.isfinite(number) for number in transform):
