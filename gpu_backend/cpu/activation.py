@@ -25,12 +25,12 @@ IN_PLACE: dict[Activation, Callable[[Tensor], object]] = {
 
 
 def split_gain(act: BiasAct) -> tuple[float, float]:
-    """Gain before the activation and gain after it: all of it before, where the order is free."""
+    """Return the gains before and after the activation; all of it before if the activation is homogeneous."""
     return (act.gain, 1.0) if act.activation in HOMOGENEOUS else (1.0, act.gain)
 
 
 def finish_in_place(x: Tensor, act: BiasAct) -> None:
-    """Activation, the gain that is left, clamp."""
+    """Apply the activation, the remaining gain and the clamp in place."""
     IN_PLACE[act.activation](x)
     _, after = split_gain(act)
     if after != 1.0:

@@ -1,9 +1,9 @@
-"""The end of a StyleGAN1 layer: noise, bias and activation strip by strip, then normalisation and style in place.
+"""Epilogue of a StyleGAN1 layer: noise, bias and activation in strips, then instance norm and style in place.
 
     y = act(gain raw + b + strength noise);     out = a y + c,    a = scale rsqrt(var + epsilon),    c = shift - a mean
 
-Mean and variance are gathered while a strip is in the cache: each strip's own, about its own mean, which are put
-together in double precision (Chan et al. 1983, equation 2.1), so that a channel which hardly varies keeps its digits.
+Mean and M2 (sum of squares about the strip's mean) are accumulated while a strip is in the cache. The partials of all
+strips are merged in double precision (Chan et al. 1983, equation 2.1), which keeps channels of low variance accurate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Attributes = AdainInput | AdainConv | AdainUpConv
 
 @dataclass(slots=True)
 class Moments:
-    """Of strips: how many pixels each has, their means, and the sums of squares about them, a number a channel."""
+    """Partial moments of strips: pixel counts, and per-channel means and M2 (sums of squares about the mean)."""
 
     counts: list[int] = field(default_factory=list)
     means: list[Tensor] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Moments:
 
 
 def put_together(parts: list[Moments]) -> tuple[Tensor, Tensor]:
-    """Return mean and variance of all strips, (channels,) float64 each."""
+    """Return mean and variance over all strips, (channels,) float64 each."""
     counts = torch.tensor([count for part in parts for count in part.counts], dtype=torch.float64)
     means = torch.stack([mean for part in parts for mean in part.means]).double()
     squares = torch.stack([square for part in parts for square in part.squares]).double()
@@ -48,7 +48,7 @@ def put_together(parts: list[Moments]) -> tuple[Tensor, Tensor]:
 
 
 class AdainEnd:
-    """Some rows and channels of a layer up to the normalisation; keeps `gpu_backend.cpu.epilogue.LayerEnd`."""
+    """Some rows and channels of a layer before the normalisation. Implements `gpu_backend.cpu.epilogue.LayerEnd`."""
 
     def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
         attributes: Attributes = step.attributes
@@ -74,16 +74,15 @@ class AdainEnd:
 
     @property
     def scratch_floats(self) -> int:
-        """Working memory: a strip of the layer, at least one row."""
+        """Size of the working memory in floats: a strip of the layer, at least one row."""
         width = self._bias.shape[0]
         return max(STRIP_NBYTES // 4, self._side * width)
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         self._work = scratch
 
     def begin(self, sample: int) -> None:
-        """Take this frame's noise, and forget the moments of a sample."""
+        """Set the noise of this frame and reset the moments for the next sample."""
         self._gathered = self.moments[sample] = Moments()
         if self._noise is not None:
             gain = float(self._noise_gain)
@@ -91,7 +90,7 @@ class AdainEnd:
             torch.mul(self._strength, gain, out=self._scaled_strength)
 
     def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
-        """Write rows of the layer, before the normalisation, and gather their moments."""
+        """Write rows of the layer before the normalisation, and accumulate their moments."""
         target = out if raw.ndim == 3 else out.view(raw.shape)
         torch.add(self._bias, raw, alpha=self._gain, out=target)
         first = first_row - self.rows[0]
@@ -116,7 +115,7 @@ class AdainEnd:
 
 
 class AdainKernel(Kernel):
-    """One layer of StyleGAN1: what makes its raw values, an `AdainEnd` a lane, and the normalisation after it."""
+    """A layer of StyleGAN1: its convolution, an `AdainEnd` for each lane, and the normalisation."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: Attributes = step.attributes
@@ -131,14 +130,12 @@ class AdainKernel(Kernel):
         self.scratch_floats = self._inner.scratch_floats + sum(end.scratch_floats for end in self._ends)
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         self._inner.attach(carver.take(self._inner.scratch_floats))
         for end in self._ends:
             end.attach(carver.take(end.scratch_floats))
 
     def run(self) -> None:
-        """Do the step."""
         self._inner.run()
         for span in {end.channels: None for end in self._ends}:
             ends = [end for end in self._ends if end.channels == span]
@@ -150,7 +147,6 @@ class AdainKernel(Kernel):
         self._team.run(self._normalize)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _make_inner(self, step: Step, site: Site) -> Kernel:
@@ -174,7 +170,7 @@ class AdainKernel(Kernel):
 
 
 class _Copy(Kernel):
-    """The first layer's raw values are its input."""
+    """The first layer, whose raw values are the learned constant."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd) -> None:
         self._x, self._out, self._team = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]], site.team
@@ -185,7 +181,6 @@ class _Copy(Kernel):
         ]
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def _lane(self, lane: int) -> None:

@@ -1,4 +1,4 @@
-"""A plan on the CPU: one arena, fixed inputs and outputs, a kernel a step."""
+"""A plan bound on the CPU: one arena, fixed inputs and outputs, one kernel for each step."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _DTYPES = {"float32": torch.float32, "uint8": torch.uint8, "uint32": torch.uint3
 class CpuBoundPlan:
     """Implements `gpu_backend.plan.executor.BoundPlan`.
 
-    Intermediates live in one arena, working memory of kernels in one shared piece, packed weights with the executor.
-    Only the outputs of packed convolutions are allocated by torch at each run, and given back within the step: the
-    allocator hands the same memory out again.
+    Intermediates are in one arena. All kernels share one working memory. The executor owns packed weights. torch
+    allocates only the outputs of packed convolutions at each run; they are freed within the step, and the allocator
+    reuses their memory.
     """
 
     def __init__(self, plan: Plan, weights: Mapping[str, Tensor], packed: PackedWeights, team: Team) -> None:
@@ -43,8 +43,8 @@ class CpuBoundPlan:
         site = Site(plan.key.batch, buffers, weights, packed, team, self._noise)
         self._kernels: tuple[Kernel, ...] = ()
         self._scratch = torch.empty(0)
-        # Weights are packed in many small steps: torch's threads would wait for each other longer than they work,
-        # and for seconds while other programs take their turns.
+        # Weights are packed in many small operations. With several torch threads, synchronisation would cost more
+        # than the work, and take seconds on a busy machine.
         team.run_alone(lambda: self._make_kernels(site))
         fill_inputs(plan, self._inputs, weights)
 
@@ -57,12 +57,11 @@ class CpuBoundPlan:
 
     @property
     def plan(self) -> Plan:
-        """The plan that runs."""
         return self._plan
 
     @property
     def nbytes(self) -> int:
-        """Arena, working memory, noise, inputs and outputs; packed weights belong to the executor."""
+        """Memory of arena, working memory, noise, inputs and outputs in bytes; the executor owns packed weights."""
         arrays = (*self._inputs.values(), *self._outputs.values())
         return self._arena.nbytes + self._scratch.nbytes + self._noise.nbytes + sum(array.nbytes for array in arrays)
 
@@ -80,9 +79,9 @@ class CpuBoundPlan:
         use_graph: bool = True,
         should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
-        """Run at once: copy inputs in, run every step, give ``image`` as a view and other outputs as copies.
+        """Run synchronously: copy the inputs, run every step, return ``image`` as a view and other outputs as copies.
 
-        There is no graph to use here.
+        `use_graph` has no effect.
 
         Raises
         ------
@@ -117,13 +116,12 @@ class CpuBoundPlan:
         use_graph: bool = True,
         should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
-        """Submit and wait."""
         return self.submit(
             inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
         ).wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
-        """Run once; return layer name -> copy of what it gave, (batch, channels, height, width), in execution order."""
+        """Run once; return layer name -> copy of its output, (batch, channels, height, width), in execution order."""
         self._take(inputs)
         observed: dict[str, NDArray[np.float32]] = {}
         last = {step.layer: kernel for step, kernel in zip(self._plan.steps, self._kernels, strict=True)}
@@ -136,7 +134,6 @@ class CpuBoundPlan:
         return observed
 
     def close(self) -> None:
-        """Free the memory. May be called twice."""
         self._kernels = ()
         self._inputs, self._outputs = {}, {}
         self._noise.clear()

@@ -1,9 +1,9 @@
-"""How much of a layer one call of a convolution makes.
+"""Division of a layer into chunks, one for each call of a convolution.
 
-What torch's convolutions give is memory of their own. Pieces of more than 32 MB come from the system anew at each call,
-page by page, which costs as much as the arithmetic of layers with few channels; and what was made is out of the cache
-before the rest of the layer reads it. So that large layers are made a few rows at a time. On one AVX-512 core,
-milliseconds for the convolution alone, at once / in chunks:
+torch's convolutions allocate their output. The system maps allocations of more than 32 MB anew at each call, and the
+page faults cost as much as the arithmetic of layers with few channels. The output of a whole layer also leaves the
+cache before the epilogue reads it. So large layers are computed a few rows at a time. Milliseconds for the convolution
+alone on one AVX-512 core, whole / in chunks:
 
     1024 x 1024 x 16  52.4 / 22.5    512 x 512 x 32  35.0 / 20.0    256 x 256 x 64  19.3 / 19.3
 """
@@ -13,22 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CHUNK_NBYTES = 8 << 20
-"""Most bytes that one call makes, unless a few rows of one sample have more."""
+"""Maximum output of one call in bytes, unless the minimum number of rows exceeds it."""
 
 _STEP = 8
-"""Chunks have a multiple of so many rows."""
+"""The number of rows of a chunk is a multiple of this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Samples and rows of a layer's output, first and end of each."""
+    """A range of samples and of rows of a layer's output (first and end)."""
 
     samples: tuple[int, int]
     rows: tuple[int, int]
 
 
 def chunks_of(batch: int, rows: tuple[int, int], row_nbytes: int) -> list[Chunk]:
-    """Cut rows of a layer, sample by sample unless all of them are one chunk."""
+    """Divide rows of a layer into chunks: one chunk of all samples if it is small enough, else sample by sample."""
     first, end = rows
     if batch * (end - first) * row_nbytes <= CHUNK_NBYTES:
         return [Chunk((0, batch), rows)]

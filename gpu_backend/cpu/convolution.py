@@ -1,7 +1,7 @@
-"""Plain convolutions with the weights packed once.
+"""Convolutions with prepacked weights.
 
-torch packs a convolution's weights anew at every call, which costs more than the arithmetic of the small layers. Its
-oneDNN operators for packed weights are used where this build of torch has them, and plain calls elsewhere.
+torch packs a convolution's weights at every call, which costs more than the arithmetic of small layers. If this build
+of torch has oneDNN operators for packed weights, they are used; otherwise plain calls are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from torch.nn import functional
 
 _ONE = [1, 1]
 _SOME_SIDES = [32, 32]
-"""What packing is told of the pictures; the weights of one channel each look the same for all sides."""
+"""Input side passed to the packing function; the packed form of depthwise weights does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convolution:
-    """A convolution with its weights: (batch, in_channels, height, width) channels-last to the same with out_channels.
+    """A convolution of channels-last (batch, in_channels, height, width) with packed weights.
 
-    `nbytes` is what the weights take in the form that it keeps.
+    `nbytes` is the size of the packed weights.
     """
 
     run: Callable[[Tensor], Tensor]
@@ -34,7 +34,7 @@ class Convolution:
 
 
 def has_packed_convolutions() -> bool:
-    """Whether this torch can run convolutions on packed weights."""
+    """Return whether this torch has convolutions with packed weights."""
     return bool(torch._C._has_mkldnn) and all(
         hasattr(torch.ops.mkldnn, name)
         for name in (

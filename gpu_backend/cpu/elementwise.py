@@ -1,4 +1,4 @@
-"""Kernels that touch each value once: the constant, the resnet sum, and bytes for display."""
+"""Elementwise kernels: the constant, the resnet sum, and the conversion to bytes for display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class ConstantKernel(Kernel):
         self._out = site.buffers[step.outputs[0]]
 
     def run(self) -> None:
-        """Do the step."""
         self._out.copy_(self._const)
 
 
@@ -33,7 +32,6 @@ class AddKernel(Kernel):
         self._team, self._rows = site.team, spans(self._out.shape[1], site.team.lanes)
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def _lane(self, lane: int) -> None:
@@ -42,7 +40,7 @@ class AddKernel(Kernel):
 
 
 class ToDisplayKernel(Kernel):
-    """trunc(clamp(x * 127.5 + middle, 0, 255)) in Qt's channel order, and whether every number was finite."""
+    """trunc(clamp(x * 127.5 + middle, 0, 255)) in Qt's channel order, and a flag for values that are not finite."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: ToDisplay = step.attributes
@@ -55,18 +53,16 @@ class ToDisplayKernel(Kernel):
         self.scratch_floats = carved_floats(tuple(self._image.shape))
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         self._scaled = Carver(scratch).take(*self._image.shape)
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
         self._flags.copy_(self._checks.sum(0).isnan().to(torch.int64) * FLAG_NOT_FINITE)
 
     def _lane(self, lane: int) -> None:
         rows = slice(*self._rows[lane])
         image, scaled = self._image[:, rows], self._scaled[:, rows]
-        # x - x is 0 for what is finite and NaN for what is not, so one sum tells, without a mask of the picture's size.
+        # x - x is 0 for finite x and NaN otherwise, so one sum detects them without a mask of the picture's size.
         torch.sub(image, image, out=scaled)
         torch.sum(scaled, (1, 2, 3), out=self._checks[lane])
         torch.mul(image, 127.5, out=scaled)

@@ -1,9 +1,9 @@
-"""The end of a convolution layer: demodulation, noise, bias, activation, gain and clamp.
+"""Epilogue of a convolution layer: demodulation, noise, bias, activation, gain and clamp.
 
     out = clamp(act(d * g * raw + b * g + noise * strength * noise_gain * g) * rest)
 
-with the activation's gain moved into g where that is allowed. It runs on strips of rows that fit the cache, right after
-they were made, so that memory is passed once.
+with the activation's gain folded into g if the activation is homogeneous. It runs on strips of rows while they are in
+the cache, so that memory is traversed once.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Step
 
 STRIP_NBYTES = 1 << 20
-"""Bytes of activations that are worked on at a time: about one core's second-level cache."""
+"""Bytes of activations in a strip: about the size of a core's L2 cache."""
 
 
 def strip_rows(row_nbytes: int, rows: int) -> int:
-    """Rows of a strip of about STRIP_NBYTES, at least one."""
+    """Return the rows of a strip of about STRIP_NBYTES, at least one."""
     return max(1, min(rows, STRIP_NBYTES // row_nbytes))
 
 
 class LayerEnd(Protocol):
-    """What becomes of a convolution's output, in some rows and channels of a layer."""
+    """Epilogue over some rows and channels of a layer."""
 
     def begin(self, sample: int) -> None:
-        """Take what this frame brings for one sample."""
+        """Set the values of this frame for one sample."""
         ...
 
     def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
@@ -42,22 +42,22 @@ class LayerEnd(Protocol):
         Parameters
         ----------
         raw
-            The convolution's output: `out`'s shape, or that with rows and columns split into
+            The convolution's output, in `out`'s shape, or with rows and columns split into
             (rows / 4, 4, columns / 4, 4). May be `out` itself.
         first_row
-            Row of the layer's output that `out` starts with.
+            Index of `out`'s first row in the layer's output.
         out
-            (rows, columns, channels); those beyond the layer's, or beyond the rows in question, do not matter.
+            (rows, columns, channels). Values beyond the layer, or beyond the range of rows, are ignored.
         """
         ...
 
 
 MakeEnd = Callable[[Step, Site, tuple[int, int], tuple[int, int]], LayerEnd]
-"""Makes the end of a step's layer for rows and channels, first and end of each."""
+"""Makes the epilogue of a step's layer for a range of rows and of channels (first and end)."""
 
 
 class Epilogue:
-    """Bound to one layer's demodulation coefficients, noise and bias; or to some of its rows and channels."""
+    """Epilogue with demodulation coefficients, noise and bias, for a layer or some of its rows and channels."""
 
     def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
         attributes: ModulatedConv | ModulatedUpConv = step.attributes
@@ -78,7 +78,7 @@ class Epilogue:
         self._noise_is_on = False
 
     def begin(self, sample: int) -> None:
-        """Take this frame's coefficients and noise of one sample."""
+        """Set this frame's coefficients and noise for one sample."""
         torch.mul(self._demod[sample], self._gain, out=self._scale)
         if self._noise is not None:
             factor = float(self._noise_gain) * self._strength

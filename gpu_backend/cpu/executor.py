@@ -19,16 +19,16 @@ from gpu_backend.plan.plan import Plan, Precision
 class CpuExecutor:
     """Implements `gpu_backend.plan.executor.Executor` for the weights of one model.
 
-    Not thread-safe: one thread owns it. The pictures of a plan depend on nothing but its inputs, the model, the machine
-    and the number of threads.
+    Not thread-safe: one thread owns it. A plan's pictures depend only on its inputs, the model, the machine and the
+    number of threads.
 
     Parameters
     ----------
     weights
         Official name -> float32 array; shared, never written.
     threads
-        Threads that share a picture; None takes torch's own number, which is that of the physical cores unless the
-        environment says otherwise (OMP_NUM_THREADS). They start with the first plan and end with `close`.
+        Threads that render a picture together. None means torch's default: the number of physical cores, or
+        OMP_NUM_THREADS. They start with the first plan; `close` stops them.
     """
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, threads: int | None = None) -> None:
@@ -39,28 +39,26 @@ class CpuExecutor:
 
     @property
     def device_name(self) -> str:
-        """For people."""
         return "CPU"
 
     @property
     def precision(self) -> Precision:
-        """Precision of the activations."""
         return "fp32"
 
     @property
     def nbytes(self) -> int:
-        """Packed weights; the model's own are the model's."""
+        """Memory of packed weights in bytes, without the model's own arrays."""
         return self._packed.nbytes
 
     @property
     def pinned_nbytes(self) -> int:
-        """Nothing is copied to a device."""
+        """Always 0: the CPU needs no page-locked memory."""
         return 0
 
     def bind(self, plan: Plan, *, use_fused: bool = True) -> CpuBoundPlan | ReferencePlan:
-        """Bind a plan; packed weights are shared with the plans bound before.
+        """Bind a plan; packed weights are shared between plans.
 
-        With `use_fused` False the reference functions run its steps.
+        With `use_fused` False the reference functions execute its steps.
 
         Raises
         ------
@@ -79,7 +77,7 @@ class CpuExecutor:
         return bound
 
     def close(self) -> None:
-        """Close every bound plan, drop packed weights, end the threads. May be called twice."""
+        """Close every bound plan, free packed weights, stop the threads. May be called twice."""
         for bound in self._bound:
             bound.close()
         self._bound.clear()
@@ -88,5 +86,5 @@ class CpuExecutor:
 
 
 def _shared_tensor(array: NDArray[np.float32]) -> Tensor:
-    """A tensor over the array's memory; a read-only array is copied, because torch cannot promise not to write."""
+    """Return a tensor over the array's memory; a read-only array is copied, because torch tensors are writable."""
     return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -1,15 +1,14 @@
-"""The activation between two filters, tile by tile.
+"""Filtered leaky ReLU (upsampling FIR, activation, downsampling FIR), in tiles.
 
-A tile of the output is made from beginning to end, for some channels: its part of the input is copied to one dense
-piece, with zeros around the picture; a transposed depthwise convolution an axis brings it to the higher rate; the
-activation works in place; and depthwise convolutions with a stride bring it down again. So what is largest, the samples
-at the higher rate, never leaves the cache that the cores share. oneDNN's depthwise kernels want channels-last pictures
-and do about as many multiplications as the filters have taps. Nanoseconds for each value of the output, on one AVX-512
-core, with 12 taps, rates up and down by 2:
+Each tile of the output runs through all stages for a group of channels: its input is copied to a contiguous piece with
+zero padding; transposed depthwise convolutions upsample it along each axis; the activation works in place; strided
+depthwise convolutions downsample it. The samples at the higher rate, the largest data, therefore stay in the shared
+cache. oneDNN's depthwise kernels need channels-last pictures and do about as many multiplications as the filters have
+taps. Nanoseconds for each output value on one AVX-512 core, with 12 taps, upsampling and downsampling by 2:
 
     up, columns 0.7    up, rows 1.5    down, columns 0.7    down, rows 0.7    the rest 1.5        radial: down 2.8
 
-The activation's gain lies in the first filter, which a homogeneous activation allows.
+The activation's gain is folded into the first filter, because the activation is homogeneous.
 """
 
 from __future__ import annotations
@@ -29,24 +28,23 @@ from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.plan.plan import Step
 
 _TILE_FLOATS = 1 << 20
-"""Values at the higher rate that are worked on at a time."""
+"""Values at the higher rate in a tile."""
 _MOST_CHANNELS = 64
-"""Channels of a tile: with more of them it has a smaller side, and a larger part of it is border."""
+"""Channels of a tile: more channels mean a smaller side, and a larger fraction of halo."""
 _VECTOR = 16
-"""Channels that are worked on at once."""
+"""Channels of a SIMD vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a run of output samples along one axis needs.
+    """Input range of a range of output samples along one axis.
 
     Attributes
     ----------
     first, end
-        Input samples, some of which may lie outside the picture.
+        Input samples; some may lie outside the picture.
     cut, count, rest
-        Of the samples at the higher rate that those give: how many are left out at the beginning, used, and left out at
-        the end.
+        Numbers of samples at the higher rate: cropped at the beginning, used, and cropped at the end.
     """
 
     first: int
@@ -57,10 +55,10 @@ class Reach:
 
 
 def reach_of(attributes: FilteredLrelu, first: int, end: int) -> Reach:
-    """Return what outputs first..end - 1 need; see `gpu_backend.ops.filtered_lrelu` for the indices.
+    """Return the input range of outputs first..end - 1; see `gpu_backend.ops.filtered_lrelu` for the indices.
 
-    Sample t at the higher rate takes input a with filter tap t + Tu - 1 - lo - up a, so that inputs
-    ceil((t - lo) / up) .. floor((t + Tu - 1 - lo) / up) have a part in it.
+    Sample t at the higher rate multiplies input a by filter tap t + Tu - 1 - lo - up a, so it depends on inputs
+    ceil((t - lo) / up) .. floor((t + Tu - 1 - lo) / up).
     """
     up, taps, low = attributes.up, attributes.up_taps, attributes.pads[0]
     start = first * attributes.down
@@ -73,7 +71,7 @@ def reach_of(attributes: FilteredLrelu, first: int, end: int) -> Reach:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filters:
-    """The convolutions for one number of channels."""
+    """Packed convolutions for a group size of channels."""
 
     up_columns: Convolution
     up_rows: Convolution
@@ -88,7 +86,7 @@ class _Tile:
 
 
 class FilteredLreluKernel(Kernel):
-    """One layer's activation."""
+    """Kernel of `gpu_backend.ops.filtered_lrelu`."""
 
     def __init__(self, step: Step, site: Site) -> None:
         self._attributes: FilteredLrelu = step.attributes
@@ -110,11 +108,9 @@ class FilteredLreluKernel(Kernel):
         self._pieces = [scratch[lane * self._piece : (lane + 1) * self._piece] for lane in range(self._team.lanes)]
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _lane(self, lane: int) -> None:
@@ -146,12 +142,12 @@ class FilteredLreluKernel(Kernel):
 
 
 def _make_filters(step: Step, site: Site, width: int, crop: int) -> tuple[Convolution, ...]:
-    """Return what brings columns up, then rows, and what brings both down, for so many channels."""
+    """Return the upsampling convolutions of columns and rows and the downsampling ones, for so many channels."""
     attributes: FilteredLrelu = step.attributes
     up, down = attributes.up, attributes.down
     before = _taps(step, site, "up_filter") * up
     gain, _ = split_gain(attributes.act)
-    after = _taps(step, site, "down_filter").flip(0)  # convolutions of torch correlate
+    after = _taps(step, site, "down_filter").flip(0)  # torch's convolutions are correlations
     ups = (
         make_transposed_depthwise(before[None], width, (1, up), (0, crop)),
         make_transposed_depthwise(before[:, None] * gain, width, (up, 1), (crop, 0)),
@@ -166,16 +162,16 @@ def _taps(step: Step, site: Site, role: str) -> Tensor:
 
 
 def _channel_groups(channels: int) -> list[tuple[int, int]]:
-    """Cut channels into groups of whole vectors, as far as there are."""
+    """Divide channels into groups of whole SIMD vectors; the last group may be smaller."""
     vectors = -(-channels // _VECTOR)
     count = -(-vectors * _VECTOR // _MOST_CHANNELS)
     return [(first * _VECTOR, min(end * _VECTOR, channels)) for first, end in spans(vectors, count)]
 
 
 def _sides(attributes: FilteredLrelu, channels: int) -> list[tuple[int, int]]:
-    """Cut an axis of the output so that a square tile of so many channels is as large as is worked on at a time.
+    """Divide an output axis so that a square tile of so many channels has at most the maximum tile size.
 
-    Cuts are where the samples of input and output lie alike, so that all tiles are cropped alike.
+    Tile boundaries fall where input and output samples are in the same phase, so all tiles are cropped equally.
     """
     size, step = attributes.out_size, attributes.up // math.gcd(attributes.up, attributes.down)
     most = max(step, int((math.sqrt(_TILE_FLOATS / channels) - attributes.down_taps) / attributes.down))
@@ -185,7 +181,7 @@ def _sides(attributes: FilteredLrelu, channels: int) -> list[tuple[int, int]]:
 
 
 def _dense(x: Tensor, rows: Reach, columns: Reach, memory: Tensor) -> Tensor:
-    """Copy a part of (height, width, channels), zeros outside, to (1, channels, rows, columns), channels-last."""
+    """Copy a region of (height, width, channels), zero-padded, to (1, channels, rows, columns), channels-last."""
     height, width, channels = x.shape
     shape = rows.end - rows.first, columns.end - columns.first, channels
     piece = memory[: math.prod(shape)].view(shape)

@@ -1,7 +1,7 @@
-"""FIR filters and doubling on channels-last rows and on planes.
+"""FIR filters and upsampling by 2, on channels-last rows and on planes.
 
-Along rows, a filter is a banded matrix times (rows, columns * channels): one product a strip, for any number of taps.
-Along columns it is a sum of shifted copies, contiguous in channels-last memory.
+Along rows, a filter is a banded matrix times (rows, columns * channels): one product for each strip, for any number of
+taps. Along columns it is a sum of shifted copies, contiguous in channels-last memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpu_backend.ops.upfirdn import doubling_phases
 
 
 class BandedRows:
-    """A banded (rows out, rows in) matrix, cut into strips of rows that only read what they need."""
+    """A banded (rows out, rows in) matrix, divided into strips of rows that read only their nonzero columns."""
 
     def __init__(self, matrix: NDArray[np.float64], strip: int) -> None:
         self._bands: list[tuple[int, int, Tensor]] = []
@@ -42,14 +42,14 @@ def filter_columns(x: Tensor, taps: Sequence[float], out: Tensor) -> None:
 
 
 class Doubling:
-    """U along one axis: both phases as shifted sums over an axis that has `margin` zeros at either end."""
+    """Upsampling along one axis: both phases as shifted sums over an axis with `margin` zeros at either end."""
 
     def __init__(self, taps: Sequence[float]) -> None:
         self._phases = doubling_phases(taps)
         self.margin = max(abs(shift) for phase in self._phases for shift, _ in phase)
 
     def run(self, x: Tensor, axis: int, out: Tensor) -> None:
-        """Double `axis` of `x`, which has the margins, into `out`, which has twice the length without them."""
+        """Upsample `axis` of `x`, margins included, into `out`, which has twice the length without margins."""
         length = x.shape[axis] - 2 * self.margin
         for r, phase in enumerate(self._phases):
             index = [slice(None)] * out.ndim

@@ -1,4 +1,4 @@
-"""What the inputs of a plan hold before anything was copied into them."""
+"""Initial values of a plan's inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_backend.plan.plan import Plan
 
 
 def fill_inputs(plan: Plan, inputs: Mapping[str, NDArray[Any]], weights: Mapping[str, Tensor]) -> None:
-    """Fill the gains of noise with ones, and the transform with the one that the model stores; others stay."""
+    """Set the noise gains to ones and the transform to the model's stored one; other inputs stay as they are."""
     if "noise_gain" in inputs:
         inputs["noise_gain"].fill(1.0)
     for step in plan.steps:

@@ -1,8 +1,8 @@
-"""The input of a StyleGAN3: sines along each axis, their products, and one matrix product.
+"""Fourier feature input of StyleGAN3: sines along each axis, their products, and one matrix product.
 
     sin(X + Y) = sin X cos Y + cos X sin Y,    X of (column, channel), Y of (row, channel)
 
-so that sines are computed for two sides of the grid instead of all of it.
+so sines are computed along the two axes of the grid instead of for all its points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpu_backend.plan.plan import Step
 
 
 class FourierFeaturesKernel(Kernel):
-    """The first layer of a StyleGAN3. What is small is computed in double precision."""
+    """Kernel of `gpu_backend.ops.fourier_features`. Small arrays are computed in double precision."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: FourierFeatures = step.attributes
@@ -40,23 +40,20 @@ class FourierFeaturesKernel(Kernel):
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         self._waves, self._sines = (carver.take(*shape) for shape in self._shapes())
 
     def run(self) -> None:
-        """Do the step."""
         for w, out in zip(self._ws, self._out, strict=True):
             self._w, self._target = w[self._attributes.w_index], out
             self._team.run(self._along_axes)
             self._team.run(self._over_the_grid)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _along_axes(self, lane: int) -> None:
-        """Make the sines and cosines along both axes, (size, channels) each, for some channels."""
+        """Compute sines and cosines along both axes, (size, channels) each, for some channels."""
         attributes, part = self._attributes, slice(*self._channels[lane])
         t = self._affine @ self._w.double() / math.sqrt(attributes.w_dim) + self._affine_bias
         t0, t1, t2, t3 = (t / t[:2].norm()).tolist()
@@ -75,7 +72,7 @@ class FourierFeaturesKernel(Kernel):
             sines[:, part].copy_(made)
 
     def _over_the_grid(self, lane: int) -> None:
-        """Make some rows."""
+        """Compute some rows."""
         rows = slice(*self._rows[lane])
         sin_x, cos_x, sin_y, cos_y = self._sines
         waves, channels = self._waves[rows], self._attributes.channels

@@ -1,4 +1,4 @@
-"""What a step becomes once it is bound to memory."""
+"""`Kernel`, a step bound to memory, and its context."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class PackedWeights:
-    """Weights in the forms that kernels want, made once and shared by every plan of one executor."""
+    """Cache of packed weights, shared by every plan of an executor."""
 
     def __init__(self) -> None:
         self._forms: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], T]) -> T:
-        """Return the form of this key; `make` it the first time: tensors, a Convolution, or a tuple of such."""
+        """Return the packed weights of a key; `make` builds them on first use: tensors, a Convolution, or a tuple."""
         if key not in self._forms:
             self._forms[key] = make()
         form: T = self._forms[key]
@@ -32,17 +32,17 @@ class PackedWeights:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the forms take."""
+        """Memory of the packed weights in bytes."""
         return sum(_nbytes_of(form) for form in self._forms.values())
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Drop all packed weights."""
         self._forms.clear()
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """Where kernels are built: the plan's buffers and the model's weights as tensors.
+    """Context for binding kernels: the plan's buffers and the model's weights as tensors.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Site:
     weights
         Official name -> float32 tensor that shares the model's memory.
     team
-        The threads that share each step.
+        The threads that execute each step together.
     noise
-        What the layers' noise is.
+        Noise pictures of the layers.
     """
 
     batch: int
@@ -64,34 +64,33 @@ class Site:
     noise: NoisePictures
 
     def weight(self, step: Step, role: str) -> Tensor:
-        """The weight that plays this role in the step."""
+        """Return the step's weight with this role."""
         return self.weights[step.weights[role]]
 
 
 class Kernel(ABC):
-    """One step over fixed memory.
+    """A step over fixed memory.
 
-    A subclass reads and writes the same tensors at every `run`. It may ask for `scratch_floats` of working memory,
-    which all kernels of a plan share: nothing in it outlives the run of the kernel, except for `layer_output` right
-    after it.
+    A subclass reads and writes the same tensors at every `run`. It may request `scratch_floats` of working memory,
+    which all kernels of a plan share. Its content is valid only during `run`, and for `layer_output` directly after.
     """
 
     scratch_floats: int = 0
 
     def attach(self, scratch: Tensor) -> None:  # noqa: B027 - many kernels need none
-        """Take (at least `scratch_floats`,) float32 working memory."""
+        """Set the working memory, (at least `scratch_floats`,) float32."""
 
     @abstractmethod
     def run(self) -> None:
-        """Do the step."""
+        """Execute the step."""
 
     def layer_output(self) -> Tensor | None:
-        """What the layer gave in the last run, (batch, channels, height, width); None if it is no layer."""
+        """Return the layer's output in the last run, (batch, channels, height, width); None if it is not a layer."""
         return None
 
 
 class Carver:
-    """Cuts consecutive pieces from working memory."""
+    """Bump allocator over working memory."""
 
     def __init__(self, memory: Tensor) -> None:
         self._memory = memory
@@ -108,7 +107,7 @@ class Carver:
 
 
 def carved_floats(*shapes: tuple[int, ...]) -> int:
-    """Floats that a `Carver` needs for pieces of these shapes."""
+    """Return the floats that a `Carver` needs for pieces of these shapes."""
     return sum(-(-int(torch.Size(shape).numel()) // 16) * 16 for shape in shapes)
 
 

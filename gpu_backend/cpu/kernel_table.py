@@ -1,4 +1,4 @@
-"""Which kernel runs which operation."""
+"""Table of CPU kernels by operation."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
     "to_display": ToDisplayKernel,
     "to_rgb": ToRgbKernel,
 }
-"""Operation stem -> what binds a step of it."""
+"""Operation name -> factory that binds a step."""

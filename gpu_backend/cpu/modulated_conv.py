@@ -1,7 +1,7 @@
-"""A layer's convolution with a style before it or without: Winograd where it pays, a packed direct one elsewhere.
+"""Convolution with or without a style: Winograd for large layers, packed direct convolution for small ones.
 
-Which one is a fixed rule of the sizes and never a measurement, so that the same request gives the same bytes in every
-process. On two AVX-512 cores, milliseconds a layer without epilogue, direct / Winograd:
+The choice depends only on sizes, never on a measurement, so that equal requests give equal bytes in every process.
+Milliseconds for each layer without epilogue on two AVX-512 cores, direct / Winograd:
 
     16 x 16 x 512  5.2 / 3.6     32 x 32 x 512  20.4 / 9.2     64 x 64 x 256  20.8 / 10.1
     128 x 128 x 128  21.2 / 12.3     256 x 256 x 64  21.2 / 17.4
@@ -33,7 +33,7 @@ Attributes = ModulatedConv | AdainConv
 
 
 def suits_winograd(attributes: Attributes) -> bool:
-    """Whether the layer is large enough that Winograd's transforms are paid back."""
+    """Return whether the layer is large enough for Winograd's transforms to pay off."""
     return (
         attributes.kernel == 3
         and attributes.resolution >= MIN_WINOGRAD_SIDE
@@ -48,7 +48,7 @@ def make_convolution_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue
 
 
 class WinogradConv(Kernel):
-    """By Winograd; each lane has its tile rows or its output channels."""
+    """Winograd convolution; the lanes divide the tile rows or the output channels."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
@@ -65,17 +65,14 @@ class WinogradConv(Kernel):
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         for convolution, _, _ in self._lanes:
             convolution.attach(carver.take(convolution.scratch_floats))
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _lane(self, lane: int) -> None:
@@ -89,7 +86,7 @@ class WinogradConv(Kernel):
 
 @dataclass(eq=False)
 class _DirectPart:
-    """A lane's rows and channels, made chunk by chunk."""
+    """The rows and channels of one lane, computed in chunks."""
 
     rows: tuple[int, int]
     chunks: list[Chunk]
@@ -101,7 +98,7 @@ class _DirectPart:
 
 
 class DirectConv(Kernel):
-    """By packed convolutions, one a lane."""
+    """Direct convolution with packed weights, one for each lane."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
@@ -123,17 +120,14 @@ class DirectConv(Kernel):
         self.scratch_floats = carved_floats(*(self._scaled_shape(part) for part in self._parts))
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         for part in self._parts:
             part.scaled = carver.take(*self._scaled_shape(part))
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _lane(self, lane: int) -> None:
@@ -151,7 +145,7 @@ class DirectConv(Kernel):
                     part.epilogue.finish(raw[index, row - first : last - first], row, part.out[sample, row:last])
 
     def _input(self, chunk: Chunk, memory: Tensor) -> Tensor:
-        """Return the rows that a chunk needs, styled and dense, (samples, rows, width, in_channels)."""
+        """Return the input rows of a chunk, scaled by the style and contiguous: (samples, rows, width, in_channels)."""
         samples = slice(*chunk.samples)
         source = self._x[samples, slice(*self._source(chunk))]
         if self._style is None and source.is_contiguous():
@@ -162,11 +156,11 @@ class DirectConv(Kernel):
         return torch.mul(source, self._style[samples, None, None, :], out=dense)
 
     def _source(self, chunk: Chunk) -> tuple[int, int]:
-        """Return the rows of the input that a chunk needs, first and end."""
+        """Return the first and end row of the input that a chunk reads."""
         return max(0, chunk.rows[0] - self._before), min(self._x.shape[1], chunk.rows[1] + self._after)
 
     def _extent(self, chunk: Chunk) -> tuple[int, int]:
-        """Return how many samples a chunk has, and how many rows of the input it needs."""
+        """Return the number of samples of a chunk, and the number of input rows that it reads."""
         first, end = self._source(chunk)
         return chunk.samples[1] - chunk.samples[0], end - first
 
@@ -181,7 +175,7 @@ def _ends(step: Step, site: Site) -> tuple[Tensor, Tensor | None, Tensor]:
 
 
 def input_style(step: Step, site: Site) -> Tensor | None:
-    """Return what the channels of a layer's input are multiplied with, (batch, in_channels); None for nothing."""
+    """Return the style of a layer's input channels, (batch, in_channels); None without a style."""
     attributes = step.attributes
     if not isinstance(attributes, ModulatedConv | ModulatedUpConv):
         return None

@@ -1,4 +1,4 @@
-"""The up-convolution: packed transposed convolution, then the FIR filter and the epilogue strip by strip."""
+"""Up-convolution: packed transposed convolution, then the FIR filter and the epilogue on strips of rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gpu_backend.ops.upfirdn import resampling_matrix, up_conv_left_pad
 from gpu_backend.plan.plan import Step
 
 _MAX_STRIP = 8
-"""Rows of a strip: a taller band multiplies more zeros."""
+"""Rows of a strip: in a taller one the banded filter matrix has more zeros."""
 
 
 class UpConv(Kernel):
-    """One up-convolution layer; each lane has its rows or its output channels, and makes them chunk by chunk."""
+    """An up-convolution layer; the lanes divide its rows or output channels and compute them in chunks."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: ModulatedUpConv | AdainUpConv = step.attributes
@@ -40,7 +40,6 @@ class UpConv(Kernel):
         self.scratch_floats = sum(_most(parts) for parts in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         for parts in self._lanes:
             memory = carver.take(_most(parts))
@@ -48,11 +47,9 @@ class UpConv(Kernel):
                 part.attach(memory)
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _lane(self, lane: int) -> None:
@@ -62,7 +59,7 @@ class UpConv(Kernel):
 
 
 class _Part(Kernel):
-    """A chunk: a transposed convolution of the input rows that it needs, then strip by strip."""
+    """A chunk: a transposed convolution of its input rows, then filter and epilogue on strips."""
 
     def __init__(
         self,
@@ -90,7 +87,7 @@ class _Part(Kernel):
         self._epilogue = epilogue
         self._samples, self._is_first = range(*chunk.samples), rows[0] == lane_rows[0]
         batch, height, width, inputs = self._x.shape
-        # Weights that are packed for one height suit all.
+        # Weights packed for one height are valid for all heights.
         shape = (batch, inputs, min(side // 2, (rows[1] - rows[0]) // 2 + 2), width)
         self._convolve = site.packed.get(
             (step.weights["weight"], "transposed", channels, shape),
@@ -108,7 +105,6 @@ class _Part(Kernel):
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         self._scaled, self._filtered = (carver.take(*shape) for shape in self._shapes())
         first = self._pad_left * self._channels
@@ -116,7 +112,7 @@ class _Part(Kernel):
         self._inner = flat[:, first : first + self._size * self._channels]
 
     def run(self) -> None:
-        """Make the chunk."""
+        """Compute the chunk."""
         source = self._x
         if self._style is not None:
             source = torch.mul(source, self._style, out=self._scaled)

@@ -1,4 +1,4 @@
-"""The noise of each layer as a picture, made from the plan's ``noise_source`` and kept while that stays."""
+"""Noise pictures of the layers, generated from the plan's ``noise_source`` and cached until it changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STORED = (0, 0, 0, 0)
 
 
 class NoisePictures:
-    """One picture for each layer with noise, the same for every sample; they start as the model stores them."""
+    """A picture for each layer with noise, the same for every sample; initially the model's stored noise."""
 
     def __init__(self, plan: Plan, weights: Mapping[str, Tensor]) -> None:
         self._stored: dict[str, Tensor] = {}
@@ -32,19 +32,19 @@ class NoisePictures:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the pictures take."""
+        """Memory of the pictures in bytes."""
         return sum(picture.nbytes for picture in self._pictures.values())
 
     def of(self, step: Step) -> Tensor:
-        """The picture of a step's layer, (R, R), before any strength; the same memory whatever the source."""
+        """Return the picture of a step's layer, (R, R), before any strength; the tensor stays the same object."""
         return self._pictures[step.layer]
 
     def follow(self, source: NDArray[np.uint32]) -> None:
-        """Make the pictures that a source stands for, unless they are there already."""
+        """Generate the pictures of a noise source, unless they are current."""
         wanted = tuple(source.tolist())
         if wanted == self._source:
             return
-        self._source = None  # in between they are neither
+        self._source = None  # undefined while they are rewritten
         mode, low, high, _ = wanted
         for layer, picture in self._pictures.items():
             if mode == 0:

@@ -1,4 +1,4 @@
-"""A plan run step by step with the reference functions: slow, simple, and what the fast kernels are compared with."""
+"""Executes a plan with the reference functions: slow, simple, and the baseline of the fused kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu_backend.plan.plan import Plan
 
 
 class ReferencePlan:
-    """Implements `gpu_backend.plan.executor.BoundPlan`. Every step makes new tensors; only the inputs are fixed."""
+    """Implements `gpu_backend.plan.executor.BoundPlan`. Every step allocates new tensors; only the inputs are fixed."""
 
     def __init__(self, plan: Plan, weights: Mapping[str, Tensor]) -> None:
         self._plan = plan
@@ -33,12 +33,11 @@ class ReferencePlan:
 
     @property
     def plan(self) -> Plan:
-        """The plan that runs."""
         return self._plan
 
     @property
     def nbytes(self) -> int:
-        """Inputs and noise; what a run makes is given back after it."""
+        """Memory of inputs and noise in bytes; a run frees its own tensors."""
         return self._noise.nbytes + sum(array.nbytes for array in self._inputs.values())
 
     @property
@@ -69,18 +68,16 @@ class ReferencePlan:
         use_graph: bool = True,
         should_cancel: Callable[[], bool] | None = None,
     ) -> Mapping[str, NDArray[Any]]:
-        """Submit and wait."""
         return self.submit(
             inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
         ).wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
-        """Run once; return layer name -> what it gave, (batch, channels, height, width), in execution order."""
+        """Run once; return layer name -> output, (batch, channels, height, width), in execution order."""
         _, observed, _ = self._compute(inputs, None)
         return {layer: value.contiguous().numpy() for layer, value in observed.items()}
 
     def close(self) -> None:
-        """Free the memory. May be called twice."""
         self._is_closed = True
         self._inputs = {}
         self._noise.clear()
@@ -88,7 +85,7 @@ class ReferencePlan:
     def _compute(
         self, inputs: Mapping[str, NDArray[Any]], should_cancel: Callable[[], bool] | None
     ) -> tuple[dict[str, Tensor], dict[str, Tensor], list[float]]:
-        """Return every buffer, what each layer gave, and the time of each step. Pictures are channels-first here."""
+        """Return every buffer, each layer's output, and the time of each step. Pictures are channels-first."""
         self._take(inputs)
         values = {name: torch.from_numpy(array.copy()) for name, array in self._inputs.items()}
         around = StepContext(self._plan.key.batch, values, self._weights, self._noise)
@@ -113,7 +110,7 @@ class ReferencePlan:
 
 
 def _as_array(value: Tensor) -> NDArray[Any]:
-    """The array of an output; pictures become channels-last, as the plan has them, and bytes are so already."""
+    """Return an output as an array; float pictures become channels-last, bytes already are."""
     if value.ndim == 4 and value.dtype == torch.float32:
         value = value.permute(0, 2, 3, 1)
     array: NDArray[Any] = value.contiguous().numpy()

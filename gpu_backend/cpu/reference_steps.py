@@ -1,4 +1,4 @@
-"""Which reference function computes which operation, and how it is called with a step's buffers and weights."""
+"""Table of reference functions by operation, with adapters from a step's buffers and weights."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SOME_CHANNELS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepContext:
-    """What steps work on. `values` has the buffers that were made so far, `observed` what each layer gave."""
+    """Data that steps read and write: `values` has the buffers computed so far, `observed` each layer's output."""
 
     batch: int
     values: Mapping[str, Tensor]
@@ -47,11 +47,11 @@ class StepContext:
     observed: dict[str, Tensor] = field(default_factory=dict)
 
     def inputs(self, step: Step) -> list[Tensor]:
-        """The buffers that the step reads."""
+        """Return the buffers that the step reads."""
         return [self.values[name] for name in step.inputs]
 
     def weights_of(self, step: Step) -> dict[str, Tensor]:
-        """Role in the operation -> weight."""
+        """Return role in the operation -> weight."""
         return {role: self.weights[name] for role, name in step.weights.items()}
 
 
@@ -127,7 +127,7 @@ def _conv(step: Step, around: StepContext) -> tuple[Tensor, ...]:
 def _filtered_lrelu(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     (x,), weights = around.inputs(step), around.weights_of(step)
     filters = weights.get("up_filter"), weights.get("down_filter")
-    # Channels know nothing of each other, and all of them at the higher rate would fill the memory of a small computer.
+    # Channels are independent. All of them at the higher rate at once would take too much memory.
     y = torch.cat(
         [filtered_lrelu(part, *filters, step.attributes) for part in torch.split(x, _SOME_CHANNELS, dim=1)], dim=1
     )
@@ -203,4 +203,4 @@ STEPS: dict[str, Callable[[Step, StepContext], tuple[Tensor, ...]]] = {
     "to_display": _to_display,
     "to_rgb": _to_rgb,
 }
-"""Operation stem -> what gives its outputs."""
+"""Operation name -> function that computes its outputs."""

@@ -1,4 +1,4 @@
-"""Kernels over rows of features: the mapping network's operations."""
+"""Kernels of the mapping network, which operate on rows of features."""
 
 from __future__ import annotations
 
@@ -20,37 +20,34 @@ class Normalize(Kernel):
         self._x, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
 
     def run(self) -> None:
-        """Do the step."""
         scale = self._x.square().mean(dim=1, keepdim=True).add_(EPSILON).rsqrt_()
         torch.mul(self._x, scale, out=self._out)
 
 
 class ConcatKernel(Kernel):
-    """Rows side by side."""
+    """Concatenates the features of its inputs."""
 
     def __init__(self, step: Step, site: Site) -> None:
         self._parts = [site.buffers[name] for name in step.inputs]
         self._out = site.buffers[step.outputs[0]]
 
     def run(self) -> None:
-        """Do the step."""
         torch.cat(self._parts, dim=1, out=self._out)
 
 
 class EmbeddingKernel(Kernel):
-    """The rows of a table that labels pick, by weight."""
+    """The sum of table rows, weighted by the label."""
 
     def __init__(self, step: Step, site: Site) -> None:
         self._label, self._out = site.buffers[step.inputs[0]], site.buffers[step.outputs[0]]
         self._table = site.weight(step, "table")[: self._label.shape[1]]
 
     def run(self) -> None:
-        """Do the step."""
         torch.mm(self._label, self._table, out=self._out)
 
 
 class FullyConnectedKernel(Kernel):
-    """One product, with learning-rate factors and the activation's gain inside the weights where that is allowed."""
+    """A matrix product. Learning-rate factors, and if possible the activation's gain, are folded into the weights."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: FullyConnected = step.attributes
@@ -67,6 +64,5 @@ class FullyConnectedKernel(Kernel):
         )
 
     def run(self) -> None:
-        """Do the step."""
         torch.addmm(self._bias, self._x, self._weight, out=self._out)
         finish_in_place(self._out, self._act)

@@ -1,4 +1,4 @@
-"""The resnet block's skip: a 1 x 1 convolution as one product, then doubling strip by strip."""
+"""Skip connection of a resnet block: a 1 x 1 convolution as one matrix product, then upsampling in strips."""
 
 from __future__ import annotations
 
@@ -40,14 +40,12 @@ class SkipConvKernel(Kernel):
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         self._low, self._tall = (carver.take(*shape) for shape in self._shapes())
         first = self._doubling.margin * self._channels
         self._inner = self._tall.flatten(2)[:, :, first : first + self._half * self._channels]
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._multiply)
         self._team.run(self._double)
 
@@ -68,7 +66,6 @@ class SkipConvKernel(Kernel):
                 self._doubling.run(tall[: strip.shape[0]], 1, strip)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._out.permute(0, 3, 1, 2)
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:

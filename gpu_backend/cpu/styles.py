@@ -1,4 +1,4 @@
-"""Styles and demodulation coefficients: two matrix-vector products a layer, with the sums over taps done at binding."""
+"""Styles and demodulation coefficients: two matrix-vector products for each layer; tap sums are computed at binding."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class StylesKernel(Kernel):
                 layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._lane)
 
     def _lane(self, lane: int) -> None:
@@ -74,9 +73,9 @@ def _affine(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:
 
 
 def _squares(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:
-    """Return the sums over taps of the squared weights, (in_channels, out_channels), and what demodulation is times.
+    """Return the squared weights summed over taps, (in_channels, out_channels), and the factor of the demodulation.
 
-    For a layer that is normalised, the weights are brought to unit size first.
+    For a normalised layer (StyleGAN3), the weights are scaled to unit size first.
     """
     squares = site.weight(step, f"{slot.layer}.weight").double().square()
     factors = torch.ones(slot.out_channels, dtype=torch.float64)

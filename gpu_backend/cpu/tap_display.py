@@ -1,6 +1,6 @@
-"""A layer as a picture: three channels are picked, scaled and made bytes; and the statistics of them and of all.
+"""Tap display: converts three channels of a layer to bytes, and computes statistics of these and of all channels.
 
-Each lane makes the statistics of its rows, the calling thread those of the picture, and then each lane its bytes.
+Each lane computes the statistics of its rows, the calling thread combines them, then each lane converts its rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpu_backend.reference.tap_display import statistics
 
 
 class TapDisplayKernel(Kernel):
-    """One layer on show."""
+    """Kernel of `gpu_backend.ops.tap_display`."""
 
     def __init__(self, step: Step, site: Site) -> None:
         attributes: TapDisplay = step.attributes
@@ -34,17 +34,15 @@ class TapDisplayKernel(Kernel):
         self.scratch_floats = carved_floats(self._shape)
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         self._chosen = Carver(scratch).take(*self._shape)
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._measure)
         self._combine()
         self._team.run(self._show)
 
     def _measure(self, lane: int) -> None:
-        """Pick the channels of some rows and make their statistics."""
+        """Copy the shown channels of some rows and compute the statistics of these rows."""
         if lane >= len(self._rows):
             return
         rows = slice(*self._rows[lane])
@@ -63,7 +61,7 @@ class TapDisplayKernel(Kernel):
         self._flags.copy_((~ends.isfinite()).any(2).any(1).to(torch.int64) * FLAG_NOT_FINITE)
 
     def _show(self, lane: int) -> None:
-        """Make the bytes of some rows."""
+        """Convert some rows to bytes."""
         if lane >= len(self._rows):
             return
         rows = slice(*self._rows[lane])

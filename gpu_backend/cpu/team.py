@@ -1,8 +1,8 @@
-"""Threads that each work on their own part of a layer.
+"""Thread team: each thread (lane) computes its own part of a layer.
 
-torch can split every single operation over threads, but then each thread reads what another one wrote a moment before,
-and where cores share no cache that costs more than the arithmetic. A team splits the layer instead: lane k makes its
-rows (or its channels) from beginning to end, with operations that run on one thread.
+torch can split each operation over threads. Then each thread reads data that another one has just written, which costs
+more than the arithmetic if the cores share no cache. A team splits the layer instead: lane k computes its rows or
+channels through all operations, each on one thread.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable
 import torch
 
 Task = Callable[[int], None]
-"""What lane k does, given k."""
+"""Work of lane k, called with k."""
 
 CHANNEL_SPLIT_MAX_SIDE = 32
-"""Layers up to this side are split by output channels: they are mostly weights. Larger ones are split by rows."""
+"""Layers up to this side are split by output channels, because weights dominate. Larger ones are split by rows."""
 
 
 def spans(total: int, lanes: int) -> list[tuple[int, int]]:
-    """Cut range(total) into `lanes` parts of nearly one size; with few items the last parts are empty."""
+    """Divide range(total) into `lanes` parts of nearly equal size; with few items the last parts are empty."""
     return [(total * lane // lanes, total * (lane + 1) // lanes) for lane in range(lanes)]
 
 
@@ -33,10 +33,10 @@ def layer_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, i
 
 
 class Team:
-    """A fixed number of lanes: one is the calling thread itself, more are threads of their own, started when needed.
+    """A fixed number of lanes. A single lane is the calling thread; several lanes are threads, started on first use.
 
-    States: idle -> working (first `run`) -> closed. Each thread sets torch to one thread for itself only. One thread
-    runs tasks; another one may close the team, which then waits for the task under way.
+    States: idle -> working (first `run`) -> closed. Each thread limits torch to one thread for itself only. One thread
+    runs tasks. Another one may close the team; `close` then waits for the current task.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -48,7 +48,7 @@ class Team:
         self._at_work = threading.Lock()
 
     def run(self, task: Task) -> None:
-        """Let every lane do its part and wait for all; the first error is raised here.
+        """Run the task on every lane and wait for all; the first error is raised here.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Team:
             self._do(task)
 
     def run_alone(self, work: Callable[[], None]) -> None:
-        """Let the first lane do something by itself, with operations that run on one thread, and wait for it.
+        """Run work on the first lane only, with single-threaded operations, and wait for it.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Team:
         self.run(first)
 
     def close(self) -> None:
-        """End the threads. May be called twice."""
+        """Stop the threads. May be called twice."""
         with self._at_work:
             self._is_closed = True
             for tasks in self._tasks:
@@ -103,21 +103,21 @@ class Team:
         self._tasks = [queue.SimpleQueue() for _ in range(self.lanes)]
         for lane, tasks in enumerate(self._tasks):
             thread = threading.Thread(target=self._work, args=(lane, tasks), name=f"cpu lane {lane}", daemon=True)
-            thread.start()  # may fail for want of memory; `close` joins those that run
+            thread.start()  # may fail if memory is short; `close` joins the threads that run
             self._threads.append(thread)
         self._do(lambda lane: None)
-        # A thread that sets its own number also sets what threads of the future start with: put that back.
+        # torch.set_num_threads in a thread also changes the default of later threads: restore it.
         torch.set_num_threads(threads)
 
     def _work(self, lane: int, tasks: queue.SimpleQueue[Task | None]) -> None:
         torch.set_num_threads(1)
-        # A thread takes over the process's number at its first look; looking now makes it keep the one just set.
+        # A thread copies the process-wide number at its first query; querying now makes it keep the number just set.
         torch.get_num_threads()
         with torch.inference_mode():
             while (task := tasks.get()) is not None:
                 try:
                     task(lane)
-                except BaseException as error:  # handed to the caller of run
+                except BaseException as error:  # re-raised in `run`
                     self._results.put(error)
                 else:
                     self._results.put(None)

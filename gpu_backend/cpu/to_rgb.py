@@ -1,6 +1,6 @@
-"""toRGB: a product over all pixels, clamp, and the doubled picture of the block before.
+"""toRGB: a matrix product over all pixels, clamp, and the sum with the upsampled picture of the previous block.
 
-Pictures are worked on as planes: three channels are too few for an inner dimension.
+Pictures are stored as planes, because three channels are too few for the innermost dimension.
 """
 
 from __future__ import annotations
@@ -41,23 +41,20 @@ class ToRgbKernel(Kernel):
         self.scratch_floats = carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        """Take working memory."""
         carver = Carver(scratch)
         self._y, *rest = (carver.take(*shape) for shape in self._shapes())
         if rest:
             self._low, self._tall, self._sum = rest
 
     def run(self) -> None:
-        """Do the step."""
         self._team.run(self._make)
         self._team.run(self._finish)
 
     def layer_output(self) -> Tensor:
-        """What the layer gave."""
         return self._y.view(self._batch, self._channels, self._side, self._side)
 
     def _make(self, lane: int) -> None:
-        """Make some rows of the layer's own picture; the first lane also doubles the rows of the picture before."""
+        """Compute some rows of the layer's own picture; the first lane also upsamples rows of the previous picture."""
         first, end = (row * self._side for row in self._rows[lane])
         for sample in range(self._batch):
             pixels = self._x[sample].view(self._side**2, -1)[first:end]
@@ -75,7 +72,7 @@ class ToRgbKernel(Kernel):
             self._doubling.run(self._low, 2, self._tall)
 
     def _finish(self, lane: int) -> None:
-        """Make some rows of the sum."""
+        """Compute some rows of the sum."""
         rows = slice(*self._rows[lane])
         planes = self._y.view(self._batch, self._channels, self._side, self._side)[:, :, rows]
         if self._doubling is not None:

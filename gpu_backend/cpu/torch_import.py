@@ -1,8 +1,8 @@
-"""torch, imported beside everything else: what takes long is done without holding Python's lock where that can be.
+"""Import of torch in the background, without the GIL where possible, and without its meta registrations.
 
-A quarter of the time of ``import torch`` goes into shapes of operations for tensors without data
-(``torch._meta_registrations`` and the decompositions that it imports). ``torch.compile`` and fake tensors need them,
-rendering does not, so they are left for later: whoever imports a module that builds on them gets them first.
+``torch._meta_registrations`` and the decompositions that it imports take a quarter of the time of ``import torch``.
+``torch.compile`` and fake tensors need them, rendering does not. Their import is deferred until a module that depends
+on them is imported.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from pathlib import Path
 from types import ModuleType
 
 _LIBRARY = "libtorch_cpu.so"
-"""The largest of torch's libraries: linking it takes a quarter of a second. It needs no Python."""
+"""torch's largest shared library: loading it takes a quarter of a second, and it does not use Python."""
 
 _SHAPES = "torch._meta_registrations"
 _BUILD_ON_SHAPES = ("torch._decomp", "torch._dynamo", "torch._inductor", "torch._prims", "torch._refs")
 
 _KNOWN_VERSIONS = ("2.13.",)
-"""Of torch, in which nothing else needs the shapes while it is imported; other versions are imported as a whole."""
+"""torch versions that can be imported without the meta registrations; other versions are imported as a whole."""
 
 
 def preload_library() -> None:
-    """Load torch's largest library into the process without importing torch; nothing happens where it is not found.
+    """Load torch's largest library into the process without importing torch, if it is found.
 
-    A call by ctypes lets other threads run Python meanwhile, which an import that links a library does not.
+    ctypes releases the GIL while it loads the library; an import does not.
     """
     if sys.platform != "linux" or "torch" in sys.modules:
         return
@@ -46,7 +46,7 @@ def preload_library() -> None:
 
 
 def import_torch() -> None:
-    """Import torch and what renders with it; whoever makes a renderer is told if that fails."""
+    """Import torch and the modules that render with it. A failure is reported when a renderer is made."""
     with contextlib.suppress(ImportError):
         if "torch" not in sys.modules and _version().startswith(_KNOWN_VERSIONS):
             _import_without_shapes()
@@ -65,10 +65,10 @@ def _import_without_shapes() -> None:
 
 
 class _ShapesFirst(MetaPathFinder):
-    """Imports the shapes as soon as a module is asked for that builds on them, once."""
+    """Import hook: imports the meta registrations before the first module that depends on them, once."""
 
     def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module that came with the shapes, None for every other."""
+        """Return a spec if importing the meta registrations loaded the module; None for all other modules."""
         if name not in _BUILD_ON_SHAPES:
             return None
         with contextlib.suppress(ValueError):
@@ -78,34 +78,34 @@ class _ShapesFirst(MetaPathFinder):
         if module is None or module.__spec__ is None:
             return None
         loaded = ModuleSpec(name, _AlreadyLoaded(module, module.__spec__))
-        module.__spec__ = None  # or Python would load it a second time by the spec that it has
+        module.__spec__ = None  # otherwise Python would load it a second time by its own spec
         return loaded
 
 
 class _AlreadyLoaded(Loader):
-    """Gives the module that the import of the shapes has loaded; loading it twice would register everything twice."""
+    """Returns the module that is already loaded. Loading it twice would register every operation twice."""
 
     def __init__(self, module: ModuleType, spec: ModuleSpec) -> None:
         self._module = module
         self._spec = spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return it."""
+        """Return the loaded module."""
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give it back its own spec."""
+        """Restore the module's own spec."""
         module.__spec__ = self._spec
 
 
 def _folder() -> Path | None:
-    """Return the folder of torch, None where there is none."""
+    """Return torch's package folder; None if torch is not installed."""
     spec = importlib.util.find_spec("torch")
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def _version() -> str:
-    """Return torch's version without importing it, empty where it is not found out."""
+    """Return torch's version without importing it; empty if unknown."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         folder = _folder()
         if folder is not None:

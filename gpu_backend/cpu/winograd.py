@@ -1,19 +1,19 @@
-"""3 x 3 convolution by Winograd's minimal filtering, F(4 x 4, 3 x 3): 36 products for 16 outputs instead of 144.
+"""3 x 3 convolution by Winograd's minimal filtering, F(4 x 4, 3 x 3): 36 multiplications for 16 outputs, not 144.
 
     Y = A^T [ (G g G^T) * (B^T d B) ] A       for each 6 x 6 tile d and 4 x 4 outputs (Lavin and Gray 2016, eq. 8)
 
-summed over input channels, which makes 36 matrix products. The transforms are matrix products too, and are arranged so
-that their inner dimension is long and contiguous in channels-last memory:
+summed over input channels, which gives 36 matrix products. The transforms are matrix products too, arranged so that
+their inner dimension is long and contiguous in channels-last memory:
 
-    rows      Y[t] = B^T x[4 t - p .. 4 t - p + 5]       one a row of tiles, over columns and channels at once; p zeros
-                                                         around the picture
-    gather    G[j, a, t, u] = s * Y[t, a, 4 u + j]       the style rides along
+    rows      Y[t] = B^T x[4 t - p .. 4 t - p + 5]       one for each row of tiles, over columns and channels at once;
+                                                         p zeros of padding
+    gather    G[j, a, t, u] = s * Y[t, a, 4 u + j]       applies the style
     columns   V = B^T G                                  over everything else at once
     products  M[b, a] = V[b, a] U[b, a]                  36 of (tiles, in) x (in, out)
-    inverse   A^T over b, then over a; the outputs are interleaved by the epilogue that reads them
+    inverse   A^T over b, then over a; the epilogue interleaves the outputs as it reads them
 
-A strip of tile rows at a time keeps all of it in the cache. In float32 the largest error is about four times that of
-the direct sum, for unit-variance data and 64 to 512 channels.
+The stages process one strip of tile rows at a time, which fits the cache. In float32 the largest error is about four
+times that of direct convolution, for unit-variance data and 64 to 512 channels.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from gpu_backend.cpu.kernel import Carver, carved_floats
 TILE = 4
 _SIDE = TILE + 2
 _STRIP_NBYTES = 5 << 18
-"""Bytes of transformed input worked on at a time: near the size of a core's second-level cache."""
+"""Bytes of transformed input in a strip: near the size of a core's L2 cache."""
 _MIN_TILES = 64
-"""Fewer tiles than this a product would read the weights too often."""
+"""Minimum number of tiles in a matrix product; fewer would read the weights too often."""
 _PIECE = 8
-"""Input channels whose weights are transformed at a time, in double precision and in the cache."""
+"""Input channels whose weights are transformed at a time, in double precision and within the cache."""
 
 _INPUT = (
     (4, 0, -5, 0, 1, 0),
@@ -69,18 +69,18 @@ def transform_weight(weight: Tensor) -> Tensor:
 
 
 class WinogradConvolution:
-    """One layer's convolution with its style and epilogue, over one sample at a time.
+    """A layer's convolution with its style and epilogue, for one sample at a time.
 
     Parameters
     ----------
     transformed
-        What `transform_weight` gave, or some output channels of it.
+        Weights from `transform_weight`, or a range of their output channels.
     resolution
         Side of the output.
     rows
-        Rows to make, from a multiple of the tile to another one or to the end; None for all.
+        Range of output rows; both ends are multiples of the tile size, or the last is the end. None for all.
     pad
-        Zeros around the input.
+        Zero padding around the input.
     """
 
     def __init__(self, transformed: Tensor, resolution: int, rows: tuple[int, int] | None = None, pad: int = 1) -> None:
@@ -101,7 +101,7 @@ class WinogradConvolution:
 
     @property
     def scratch_floats(self) -> int:
-        """Working memory."""
+        """Size of the working memory, in floats."""
         return carved_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
@@ -110,7 +110,7 @@ class WinogradConvolution:
         strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
         self._y, one, two, *rest = (carver.take(*shape) for shape in self._shapes())
         self._spare = rest[0] if rest else None
-        # Each stage reads one piece and writes the other, so that a strip stays small.
+        # The stages alternate between two pieces, which keeps the working set small.
         self._g = _piece(one, _SIDE, _SIDE, strip, tiles, inputs)
         self._v = _piece(two, _SIDE, _SIDE * strip * tiles * inputs)
         self._m = _piece(one, _SIDE * _SIDE, strip * tiles, outputs)
@@ -135,7 +135,7 @@ class WinogradConvolution:
         style
             (in_channels,); None for none.
         epilogue
-            Already begun for this sample.
+            `begin` was already called for this sample.
         out
             (side, side, out_channels).
         """
@@ -171,7 +171,7 @@ class WinogradConvolution:
         return (strip, _SIDE, tiles * TILE + 2, inputs), (piece,), (piece,), *spare
 
     def _strip_of(self) -> int:
-        """Tile rows of a strip: as many as fit, or nearly, so that strips are of one size; powers of two stay so."""
+        """Return the tile rows of a strip: about as many as fit, in strips of equal size; powers of two stay so."""
         rows = self._end - self._first
         row_nbytes = 4 * _SIDE * _SIDE * self._tiles * max(self._inputs, self._outputs)
         wanted = max(1, min(rows, max(_MIN_TILES // self._tiles, _STRIP_NBYTES // row_nbytes)))
@@ -180,7 +180,7 @@ class WinogradConvolution:
         return -(-rows // -(-rows // wanted))
 
     def _clip(self, tile: int) -> tuple[int, int]:
-        """Rows of the tile that lie above the picture and below it."""
+        """Return the number of tile rows above and below the picture."""
         top = tile * TILE - self._pad
         return min(_SIDE, max(0, -top)), min(_SIDE, max(0, top + _SIDE - self._in_side))
 
