@@ -219,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if MOMENTS
     unsigned char* const told_at = WALK > 1 ? store + POSITIONS * STORE_PITCH : pool;
 #endif
-    for (int band = 0; band < (WALK == 1 ? 1 : bands); ++band) {
+    for (int band = 0; band < bands; ++band) {
         const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
         float sum[MF][NF * 4];
 #pragma unroll

@@ -177,13 +177,13 @@ __device__ __forceinline__ void store_words(void* to, const unsigned (&words)[4]
 }
 
 // Activation, gain and clamp of two numbers; `bound` is the clamp as such a pair.
-__device__ __forceinline__ unsigned activated_word(unsigned z, unsigned bound, float clamp) {
+__device__ __forceinline__ unsigned activated_word(unsigned z, float gain_after, unsigned bound, float clamp) {
 #if ACTIVATION <= 2 && LEVEL >= 800
     return activated2(z, bound);
 #else
     float low, high;
     from_half2(z, low, high);
-    return to_half2(bounded(activate(low) * GAIN_AFTER, clamp), bounded(activate(high) * GAIN_AFTER, clamp));
+    return to_half2(bounded(activate(low) * gain_after, clamp), bounded(activate(high) * gain_after, clamp));
 #endif
 }
 
@@ -402,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         unsigned z = multiply_add2(bias_of[w], ONES, shift);
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][side_by_side][w], z);
-                        out[w] = activated_word(z, bound, clamp);
+                        out[w] = activated_word(z, GAIN_AFTER, bound, clamp);
                         styled[w] = multiply_add2(out[w], style_of[w], 0u);
                     }
                     store_words(to + side_by_side * cout, HAS_Y ? styled : out);
@@ -482,7 +482,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(tap_at(p, output + row), filtered[p][i], z);
-                        out[i] = activated_word(z, bound, clamp);
+                        out[i] = activated_word(z, GAIN_AFTER, bound, clamp);
                     }
                     if (HAS_RAW) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
 #if MOMENTS
