@@ -113,8 +113,9 @@ class CudaBoundPlan:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the device for regions; constants belong to the executor."""
-        return 0 if self._base is None else self._schedule.nbytes
+        """Memory of the device for regions and pixels on their way; constants belong to the executor."""
+        beside = sum(region_nbytes(self._regions[_KEPT]) for lane in self._lanes if lane.beside)
+        return 0 if self._base is None else self._schedule.nbytes + beside
 
     @property
     def pinned_nbytes(self) -> int:
@@ -236,6 +237,9 @@ class CudaBoundPlan:
         for event in self._events:
             driver.release_event(event)
         self._events.clear()
+        for lane in self._lanes:
+            if lane.beside:
+                self._pool.release(lane.beside)
         self._lanes.clear()
         self._free.clear()
         if self._ring is not None:
@@ -259,8 +263,8 @@ class CudaBoundPlan:
                 for launch in schedule.launches
             )
         for _ in range(_LANES):
-            start, end, done = (self._make_event() for _ in range(3))
-            lane = Lane(start, end, done, pinned_memory(self._pool, self._inputs.nbytes))
+            start, end, copied, done = (self._make_event() for _ in range(4))
+            lane = Lane(start, end, copied, done, pinned_memory(self._pool, self._inputs.nbytes))
             self._lanes.append(lane)
             self._free.append(lane)
 
@@ -310,9 +314,12 @@ class CudaBoundPlan:
                 timer.replay()
             for name in wanted:
                 self._copy_out(name, address_of(lane.outputs[name]))
-            if slot is not None:
-                self._copy_out(_KEPT, slot)
-            driver.record(lane.done)
+            if slot is not None and self._in_flight:
+                self._copy_pixels_beside(lane, slot)
+            else:
+                if slot is not None:
+                    self._copy_out(_KEPT, slot)
+                driver.record(lane.done)
         except BaseException:
             with contextlib.suppress(DeviceError):
                 driver.record(lane.done)
@@ -323,6 +330,15 @@ class CudaBoundPlan:
         self._free.popleft()
         self._in_flight.append(run)
         return run
+
+    def _copy_pixels_beside(self, lane: Lane, slot: int) -> None:
+        """Copy the pixels while the next run is computed: another one is in flight, so there will be a next one."""
+        nbytes = region_nbytes(self._regions[_KEPT])
+        if not lane.beside:
+            lane.beside = self._pool.reserve(nbytes)
+        self._driver.copy(lane.beside, self._places[_KEPT], nbytes)
+        self._driver.record(lane.copied)
+        self._driver.copy_out_beside(slot, lane.beside, nbytes, lane.copied, lane.done)
 
     def _copy_out(self, name: str, target: int) -> None:
         self._driver.copy_out(target, self._places[name], region_nbytes(self._regions[name]))

@@ -1,7 +1,7 @@
 """What binding and running a schedule ask of a GPU. `gpu_backend.cuda.gpu_driver` does it; tests have one of their own.
 
 Addresses are plain numbers. Work is ordered by one stream: copies, kernels, graphs and events run in the order in
-which they were handed over. Every method but those that say so returns at once.
+which they were handed over, except what `copy_out_beside` copies. Every method but those that say so returns at once.
 """
 
 from __future__ import annotations
@@ -87,6 +87,13 @@ class Driver(Protocol):
 
     def copy_out(self, target: int, source: int, nbytes: int) -> None:
         """Copy from the device to pinned memory."""
+        ...
+
+    def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
+        """Copy from the device to pinned memory, beside work that is handed over later.
+
+        It begins once `after`, recorded before, has happened; `done` happens when the copy is complete.
+        """
         ...
 
     def copy(self, target: int, source: int, nbytes: int) -> None:

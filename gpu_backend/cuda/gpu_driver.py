@@ -1,4 +1,4 @@
-"""A GPU's driver, called through cuda.bindings: one context, one stream.
+"""A GPU's driver, called through cuda.bindings: one context, one stream, and one beside it for copies.
 
 cuda.core compiles the kernels (`gpu_backend.cuda.compiler`). Running them goes to the driver itself: arguments are laid
 out once at binding instead of at every launch, and events may be recorded inside a captured graph.
@@ -58,6 +58,7 @@ class GpuDriver:
         self._shared_nbytes = int(self._ask(cuda.cuDeviceGetAttribute(optin, device), "starting"))
         flags = int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self._stream: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
+        self._beside: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
 
     def enter(self) -> None:
         """Let the calling thread use the GPU."""
@@ -66,10 +67,11 @@ class GpuDriver:
         self._ask(cuda.cuCtxSetCurrent(self._context), "starting")
 
     def close(self) -> None:
-        """Free the stream. May be called twice."""
+        """Free the streams. May be called twice."""
         if self._stream is not None:
             self._quietly(lambda: cuda.cuStreamDestroy(self._stream))
-            self._stream = None
+            self._quietly(lambda: cuda.cuStreamDestroy(self._beside))
+            self._stream = self._beside = None
 
     def reserve(self, nbytes: int) -> int:
         """Memory on the device."""
@@ -89,8 +91,9 @@ class GpuDriver:
         self._quietly(lambda: cuda.cuMemFreeHost(address))
 
     def is_idle(self) -> bool:
-        """Whether the stream has nothing to do."""
-        return self._stream is None or str(cuda.cuStreamQuery(self._stream)[0].name) != "CUDA_ERROR_NOT_READY"
+        """Whether the streams have nothing to do."""
+        streams = () if self._stream is None else (self._stream, self._beside)
+        return all(str(cuda.cuStreamQuery(stream)[0].name) != "CUDA_ERROR_NOT_READY" for stream in streams)
 
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
         """Copy from pinned memory to the device."""
@@ -99,6 +102,12 @@ class GpuDriver:
     def copy_out(self, target: int, source: int, nbytes: int) -> None:
         """Copy from the device to pinned memory."""
         self._ask(cuda.cuMemcpyDtoHAsync(target, source, nbytes, self._stream), "copying")
+
+    def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
+        """Copy from the device to pinned memory on the second stream."""
+        self._ask(cuda.cuStreamWaitEvent(self._beside, after, 0), "copying")
+        self._ask(cuda.cuMemcpyDtoHAsync(target, source, nbytes, self._beside), "copying")
+        self._ask(cuda.cuEventRecord(done, self._beside), "copying")
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy on the device."""

@@ -18,14 +18,17 @@ from gpu_backend.frame import StepTime, TimingSource
 class Lane:
     """What a run in flight has for itself: events, inputs on their way in, outputs on their way out.
 
-    `outputs` has, by name, the memory of those that were ever asked for.
+    `outputs` has, by name, the memory of those that were ever asked for. `beside` is memory of the device for pixels
+    that are copied while the next run overwrites the plan's own; 0 until there was such a run.
     """
 
     start: Event
     end: Event
+    copied: Event
     done: Event
     staging: Memory
     outputs: dict[str, Memory] = field(default_factory=dict)
+    beside: int = 0
 
 
 class DeviceRun:

@@ -79,6 +79,8 @@ class FakeDriver:
         self.full_waits = 0
         self._queue: list[_Op] = []
         self._captured: list[_Op] | None = None
+        self._beside: list[tuple[_FakeEvent, Callable[[], None]]] = []
+        self.copies_beside = 0
         self._lost: DeviceLostError | None = None
 
     @property
@@ -132,8 +134,8 @@ class FakeDriver:
         del self.pinned[address]
 
     def is_idle(self) -> bool:
-        """Whether the queue is empty."""
-        return not self._queue
+        """Whether the queues are empty."""
+        return not self._queue and not self._beside
 
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
@@ -143,6 +145,20 @@ class FakeDriver:
     def copy_out(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
         self._enqueue(lambda: self._copy(target, source, nbytes))
+
+    def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
+        """Copy when somebody waits for it, or all work is done: as late as it may come."""
+        assert isinstance(after, _FakeEvent)
+        assert isinstance(done, _FakeEvent)
+        done.waiting += 1
+
+        def copy() -> None:
+            self._copy(target, source, nbytes)
+            done.moment_us = self.clock_us
+            done.waiting -= 1
+
+        self.copies_beside += 1
+        self._beside.append((done, copy))
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
@@ -260,6 +276,11 @@ class FakeDriver:
             self._run_all()
         while event.waiting and self._queue:
             self._run_one()
+        for place, (done, copy) in enumerate(list(self._beside)):
+            if done is event:
+                del self._beside[place]
+                copy()
+                break
         assert not event.waiting
 
     def elapsed_ms(self, start: Event, end: Event) -> float:
@@ -287,6 +308,7 @@ class FakeDriver:
         if self.lose_after == 0:
             self._lost = DeviceLostError("The device was lost.")
             self._queue.clear()
+            self._beside.clear()
             raise DeviceLostError(self._lost.sentence)
         self.lose_after -= 1
         op = self._queue.pop(0)
@@ -297,6 +319,8 @@ class FakeDriver:
         self.enter()
         while self._queue:
             self._run_one()
+        while self._beside:
+            self._beside.pop(0)[1]()
 
     def _wait_for_all(self) -> None:
         self.full_waits += bool(self._queue)

