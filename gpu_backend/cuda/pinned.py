@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.memory_pool import MemoryPool
 
+FEWEST_SLOTS, MOST_SLOTS = 3, 16
+SLOTS_NBYTES = 256 << 20
+"""How many pictures may be looked at before one more costs a copy, and what they may take together."""
+
 Memory = ctypes.Array[ctypes.c_char]
 """An object that stands for memory of the host; arrays over it keep it alive."""
 
@@ -47,15 +51,15 @@ def _watched(address: int, nbytes: int, gone: Callable[[], None]) -> Memory:
 
 
 class PinnedRing:
-    """A few slots of equal size, made when they are first needed.
+    """Slots of equal size, made when they are first needed: as many as `SLOTS_NBYTES` allow, within limits.
 
     Taken and handed out by one thread; slots come back on any thread, whenever the last view is collected.
     """
 
-    def __init__(self, pool: MemoryPool, nbytes: int, count: int = 3) -> None:
+    def __init__(self, pool: MemoryPool, nbytes: int) -> None:
         self._pool = pool
         self._slot_nbytes = nbytes
-        self._count = count
+        self.slots = min(max(FEWEST_SLOTS, SLOTS_NBYTES // nbytes), MOST_SLOTS)
         self._made = 0
         # Appending and popping are atomic: a lock could be held by the very thread that the collector interrupts.
         self._free: deque[int] = deque()
@@ -72,7 +76,7 @@ class PinnedRing:
             return self._free.popleft()
         except IndexError:
             pass
-        if self._made == self._count:
+        if self._made == self.slots:
             return None
         address = self._pool.reserve_pinned(self._slot_nbytes)
         self._made += 1

@@ -7,7 +7,10 @@ import gc
 import numpy as np
 import pytest
 
+from gpu_backend.cuda.memory_pool import MemoryPool
+from gpu_backend.cuda.pinned import MOST_SLOTS, PinnedRing
 from gpu_backend.errors import CancelledError
+from tests.helpers.fake_gpu import FakeDriver
 from tests.helpers.hand_desk import HandDesk, make_x
 from tests.helpers.hand_schedule import AREA, BATCH, SCALE, SIDE, expected_image, expected_pixels
 
@@ -124,9 +127,9 @@ def test_other_outputs_of_two_runs_in_flight_do_not_meet(desk: HandDesk) -> None
 
 
 def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(desk: HandDesk) -> None:
-    kept = [desk.bound.run({"x": make_x(seed)})["pixels"][1] for seed in range(3)]
+    kept = [desk.bound.run({"x": make_x(seed)})["pixels"][1] for seed in range(MOST_SLOTS)]
     held = desk.bound.pinned_nbytes
-    for seed in range(3, 9):
+    for seed in range(MOST_SLOTS, MOST_SLOTS + 6):
         desk.bound.run({"x": make_x(seed)})
     for seed, picture in enumerate(kept):
         assert np.array_equal(picture, expected_pixels(make_x(seed))[1])
@@ -134,17 +137,22 @@ def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(desk: 
     kept.clear()
     gc.collect()
     addresses = set()
-    for seed in range(9):
+    for seed in range(3 * MOST_SLOTS):
         picture = desk.bound.run({"x": make_x(seed)})["pixels"]
         addresses.add(picture.ctypes.data)
         del picture
-    assert len(addresses) <= 3
+    assert len(addresses) <= MOST_SLOTS
 
 
 def test_a_picture_beyond_the_slots_is_a_copy(desk: HandDesk) -> None:
-    pictures = [desk.bound.run({"x": make_x(seed)})["pixels"] for seed in range(6)]
+    pictures = [desk.bound.run({"x": make_x(seed)})["pixels"] for seed in range(MOST_SLOTS + 3)]
     for seed, picture in enumerate(pictures):
         assert np.array_equal(picture, expected_pixels(make_x(seed)))
+
+
+@pytest.mark.parametrize(("nbytes", "count"), [(4 << 20, 16), (33 << 20, 7), (1 << 30, 3)])
+def test_large_pictures_have_fewer_slots(nbytes: int, count: int) -> None:
+    assert PinnedRing(MemoryPool(FakeDriver()), nbytes).slots == count
 
 
 def test_pictures_outlive_the_plan(desk: HandDesk) -> None:
