@@ -8,6 +8,7 @@ from pathlib import Path
 
 from explorer_app.assets import bundled_model
 from explorer_app.cli.console import Console
+from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference
 from gpu_backend import LoomError, Model, ModelFacts, ModelFileError, read_model
@@ -26,7 +27,7 @@ def read_network(path: Path | None, console: Console) -> Model:
     def show(done: int, total: int) -> None:
         console.status(f"Reading {path.name}: {100 * done // max(total, 1)} %")
 
-    model = read_model(path, progress=show)
+    model = DirectionFiles(DirectionFiles.default_folder(), None).with_own(read_model(path, progress=show))
     for warning in model.facts.warnings:
         console.warn(warning)
     with contextlib.suppress(OSError):  # a folder that cannot be written to must not stop a command

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import platformdirs
+
 import gpu_backend
 from gpu_backend import LoomError
 
@@ -41,6 +43,11 @@ class DirectionFiles:
     def __init__(self, folder: Path | None, bundled: Path | None) -> None:
         self._folder = folder
         self._bundled = bundled
+
+    @staticmethod
+    def default_folder() -> Path:
+        """Return where this system keeps directions of a person."""
+        return platformdirs.user_data_path("latentloom", appauthor=False) / "directions"
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
         """Add directions to those of a model; where its folder refuses, to the user's. Raises LoomError."""

@@ -1,0 +1,29 @@
+"""The network that a command renders with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from explorer_app.cli import network
+from explorer_app.cli.console import Console
+from explorer_app.session.direction_files import DirectionFiles
+from gpu_backend import DirectionSearch, RowRange
+from gpu_backend.training.directions.search import find_directions
+from tests.helpers.fake_renderer import fake_model
+
+
+def test_directions_that_a_person_found_in_the_window_are_there_in_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, own = tmp_path / "cats.pkl", tmp_path / "own"
+    model = fake_model(path)
+    search = DirectionSearch("sefa", "mine", RowRange(0, 2), 2)
+    found = find_directions(search, SimpleNamespace(facts=model.facts, model=model))  # type: ignore[arg-type]
+    DirectionFiles(own, bundled=path).add(model.facts, found)
+    monkeypatch.setattr(DirectionFiles, "default_folder", staticmethod(lambda: own))
+    monkeypatch.setattr(network, "read_model", lambda path, progress: fake_model(path))
+    read = network.read_network(path, Console())
+    assert read.facts.named_directions == ("mine/0", "mine/1")
