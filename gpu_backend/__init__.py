@@ -1,13 +1,13 @@
-"""Model file in, frames out: the front door.
+"""Public interface of the backend: model files in, frames out.
 
-The story of a frame::
+Stages of a frame::
 
-    read_model(path)            a file becomes arrays and a spec; nothing in the file runs       model/
-    Renderer(model)             picks a device and says why; builds one Plan a PlanKey           device.py, plan/
+    read_model(path)            file -> arrays and a spec; no code in the file runs              model/
+    Renderer(model)             picks a device and says why; builds a Plan for each PlanKey      device.py, plan/
     renderer.render(request)    recipe -> w rows -> the plan's steps -> B, G, R, X bytes         renderer/, cuda/, cpu/
 
-Callers import from here and from nowhere below. Importing this package loads neither torch nor a driver and makes no
-folder; each name is fetched from its module when it is first used.
+Callers import from this package only, not from its modules. Importing it loads neither torch nor a driver and creates
+no folder: each name is imported from its module on first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which device renders, and why.
+"""Selection of the device that renders, with the reason for the choice.
 
-Names that a person may choose: ``"auto"`` takes the first usable GPU and else the CPU, ``"cuda"`` the first usable GPU,
-``"cuda:1"`` the GPU of that number, ``"cpu"`` the CPU. Whether there is a GPU is asked of `gpu_backend.cuda.probe`,
-once; nothing else here or below is imported before it said yes.
+Device names: ``"auto"`` is the first usable GPU, else the CPU; ``"cuda"`` the first usable GPU; ``"cuda:1"`` the GPU of
+that number; ``"cpu"`` the CPU. `gpu_backend.cuda.probe` looks for GPUs once. Other CUDA modules are imported only if it
+finds one.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _ARTICLES = ("A", "No", "The")
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What a GPU can do at best.
+    """Roofline of a GPU: its peak rates.
 
     Attributes
     ----------
     copy_bytes_per_s
-        Bytes read and written a second by a plain copy.
+        Memory bandwidth of a copy, bytes read plus bytes written per second.
     matrix_flop_per_s
-        Operations a second of the tensor cores, for the precision in use.
+        Floating-point operations per second of the tensor cores, at the precision in use.
     is_measured
-        On this very GPU; else worked out from what its driver says of it.
+        Measured on this GPU; otherwise computed from device attributes.
     """
 
     copy_bytes_per_s: float
@@ -50,7 +50,7 @@ class Roofline:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What the window says about a device.
+    """Description of a device for display.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class DeviceFacts:
     reason
         One sentence: why this device.
     id
-        What it is chosen by: ``"cpu"``, ``"cuda:0"``.
+        Name that selects it: ``"cpu"``, ``"cuda:0"``.
     architecture, driver
         ``"sm_90"``, ``"580.95.05"``; empty for the CPU (but see `find_devices`).
     memory_nbytes, multiprocessors
         0 for the CPU.
     roofline
-        None where it is not known.
+        None if unknown.
     """
 
     name: str
@@ -82,10 +82,9 @@ class DeviceFacts:
 
 
 def find_devices() -> tuple[DeviceFacts, ...]:
-    """Return what there is to render on: the usable GPUs in the driver's order, then the CPU.
+    """Return the available devices: the usable GPUs in the driver's order, then the CPU.
 
-    The reason that stands with the CPU says what keeps a GPU from being used, if there is none; the driver that stands
-    there is the one that is installed all the same.
+    Without a usable GPU, the CPU's `reason` says why, and its `driver` is the installed NVIDIA driver, if any.
     """
     found = _probe()
     gpus = tuple(_gpu_facts(gpu, found.driver, "fp16", f"{gpu.name}: it can run the kernels.") for gpu in found.gpus)
@@ -100,12 +99,12 @@ def check_device(device: str) -> None:
 
 
 def choose_gpu(device: str) -> Gpu | None:
-    """Return the GPU that a device's name stands for, None for the CPU.
+    """Return the GPU of a device name, None for the CPU.
 
     Raises
     ------
     DeviceError
-        If the name is none, or stands for a GPU that is not there.
+        If the name is invalid, or there is no such GPU.
     """
     if not _NAMES.fullmatch(device):
         raise DeviceError(f"The device must be one of auto, cpu, cuda, cuda:0, cuda:1, ..., but {device[:40]!r} came.")
@@ -122,12 +121,12 @@ def choose_gpu(device: str) -> Gpu | None:
 
 
 def make_executor(model: Model, device: str = "auto", precision: Precision = "fp16") -> tuple[Executor, DeviceFacts]:
-    """Return an executor for a model's plans, and what to say about it.
+    """Return an executor for a model's plans, and the facts of its device.
 
     Parameters
     ----------
     device
-        As in the head of this module. With ``"auto"``, a GPU that cannot be made ready gives way to the CPU, and the
+        See the module docstring. With ``"auto"``, a GPU that cannot be initialised is replaced by the CPU, and the
         reason says so.
     precision
         Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
@@ -135,7 +134,7 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     Raises
     ------
     DeviceError
-        If the device is not there, or cannot be made ready.
+        If there is no such device, or it cannot be initialised.
     """
     gpu = choose_gpu(device)
     if gpu is None:
@@ -151,7 +150,7 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
 
 
 def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str, float]) -> None:
-    """Keep what was measured on a device, operations a second by precision; `find_devices` tells it from then on."""
+    """Record measured rates of a device, operations per second by precision; `find_devices` returns them from now."""
     gpu = choose_gpu(device)
     if gpu is not None:
         from gpu_backend.cuda.roofline import keep_measured_rates
@@ -160,18 +159,18 @@ def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str,
 
 
 def cpu_instead(model: Model, error: DeviceError) -> tuple[Executor, DeviceFacts]:
-    """Return the CPU's executor in place of a GPU's that failed; the reason says how it failed."""
+    """Return the CPU executor after a GPU has failed; the reason describes the failure."""
     return _cpu_executor(model), _cpu_facts(_after_colon(error.sentence))
 
 
 def facts_of(executor: Executor) -> DeviceFacts:
-    """Return what to say about an executor that somebody else made."""
+    """Return the facts of a custom executor."""
     name = executor.device_name
     return DeviceFacts(name, executor.precision, f"{name}: it was asked for.", CPU_ID if name == "CPU" else "cuda:0")
 
 
 def processor_name() -> str:
-    """Return the processor's name as the system knows it; Python itself knows little on Linux."""
+    """Return the name of the processor from the system; Python's `platform` gives little on Linux."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
             if line.startswith("model name"):
@@ -180,14 +179,14 @@ def processor_name() -> str:
 
 
 def _cuda_executor(model: Model, index: int, precision: Precision) -> Executor:
-    # Imported here: whatever stands in these modules may speak to the driver.
+    # Imported here, because these modules may call the driver.
     from gpu_backend.cuda.executor import CudaExecutor
 
     return CudaExecutor(model, index, precision)
 
 
 def _cpu_executor(model: Model) -> Executor:
-    # Imported here: torch takes a second to load, which opening a window or reading a file need not wait for.
+    # Imported here, because torch takes a second to load, and neither the window nor reading a file needs it.
     with torch_needed("Rendering on the CPU"):
         from gpu_backend.cpu.executor import CpuExecutor
 
@@ -231,6 +230,6 @@ def _roofline_of(gpu: Gpu, precision: Precision) -> Roofline | None:
 
 
 def _after_colon(sentence: str) -> str:
-    """A sentence as it stands after a colon: without the capital that only its place gave it."""
+    """Return a sentence for use after a colon: with a lower-case first letter where it is not a name."""
     first = sentence.split(" ", 1)[0]
     return sentence[:1].lower() + sentence[1:] if first in _ARTICLES else sentence

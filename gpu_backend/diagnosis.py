@@ -1,6 +1,6 @@
-"""What this installation finds on this machine, for a report: GPUs, driver, compiler, kernels, what falls back and why.
+"""Diagnostic report of the installation: GPUs, driver, compiler, kernels, fallbacks and their reasons.
 
-Nothing here needs a GPU, a driver or any package besides NumPy; what is not there is told as missing.
+Needs neither a GPU nor a driver nor any package besides NumPy; missing parts are reported as missing.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ PACKAGES = (
 )
 
 KernelReadiness = Literal["ready", "not compiled yet", "falls back", "fails"]
-"""``falls back``: it does not compile, or computes something wrong, and a plain kernel takes its place. ``fails``: none
-can."""
+"""``falls back``: the kernel does not compile or fails its self-check, and a plain kernel replaces it. ``fails``: no
+plain kernel can replace it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelDiagnosis:
-    """A kernel of a model on one GPU, and why if it is not used.
+    """A kernel of a model on a GPU, and the reason if it is not used.
 
     Attributes
     ----------
     stem
-        Its name, which kernels with other macros share; they stand in the title.
+        Name of its source file, shared by kernels with other macros; the title includes the macros.
     """
 
     stem: str
@@ -59,7 +59,7 @@ class KernelDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class PlainLayer:
-    """A layer that no fused kernel can do on a GPU, whether it works or not: the kernel that does it, and why."""
+    """A layer without a fused kernel on a GPU: the plain kernel that computes it, and the reason."""
 
     layer: str
     stem: str
@@ -73,15 +73,15 @@ class GpuDiagnosis:
     Attributes
     ----------
     id
-        What it is chosen by: ``"cuda:0"``.
+        Name that selects it: ``"cuda:0"``.
     architecture, compile_architecture
-        What it is, and what kernels are compiled for.
+        Its own architecture, and the compilation target.
     tiles
-        Where the tiles of a model's convolutions come from: origin -> how many; "plain" for those without a tile.
+        Origin of the tiles of a model's convolutions -> number of convolutions; "plain" for those without a tile.
     tuned_entries, shipped_entries
-        Sizes of the two tables that were found.
+        Numbers of entries in the tuned and the shipped tile table.
     kernels, plain_layers
-        Of a model.
+        Kernels of the model, and its layers without a fused kernel.
     """
 
     id: str
@@ -98,27 +98,27 @@ class GpuDiagnosis:
     kernels: tuple[KernelDiagnosis, ...] = ()
     plain_layers: tuple[PlainLayer, ...] = ()
     problem: str = ""
-    """Why the kernels of the model could not be listed; empty if they are."""
+    """Why the kernels of the model could not be listed; empty if they were."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything that a report on the backend needs.
+    """Contents of a report on the backend.
 
     Attributes
     ----------
     problem
-        One sentence: why no GPU can be used; empty if one can.
+        One sentence: why no GPU is usable; empty if one is.
     cpu_problem
         One sentence: why the CPU cannot render; empty if it can.
     other_gpus
-        Names of GPUs that are there while none can be used.
+        Names of unusable GPUs, if none is usable.
     nvrtc, architectures
-        Version of the compiler and what it compiles for; empty where it is not installed.
+        Version of the compiler and its target architectures; empty if not installed.
     packages
-        Name and version, the latter empty where one is not installed.
+        Name and version; the version is empty if not installed.
     cache_folder, cache_files, cache_nbytes
-        The person's folder for what can be made again, and what lies in it.
+        The user's cache folder, its number of files and their size.
     """
 
     gpus: tuple[GpuDiagnosis, ...]
@@ -138,7 +138,7 @@ class Diagnosis:
 
 
 def diagnose(model: Model | None = None) -> Diagnosis:
-    """Look at this machine; with a model, also at its kernels. Nothing is compiled: what was tried before is told."""
+    """Examine this machine and, with a model, its kernels. Nothing is compiled; earlier compilations are reported."""
     from gpu_backend.cuda.kernel_cache import cache_folder
     from gpu_backend.cuda.nvml import gpu_names
 
@@ -241,7 +241,7 @@ def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int
 def _compiler() -> tuple[str, tuple[str, ...]]:
     from gpu_backend.cuda.installed_system import InstalledSystem
 
-    # Of any kind: a package or its library may be missing, or not be for this machine.
+    # Any exception: a package or its library may be missing or built for another machine.
     try:
         version, known = InstalledSystem().nvrtc()
     except Exception:
@@ -250,7 +250,7 @@ def _compiler() -> tuple[str, tuple[str, ...]]:
 
 
 def _sizes(folder: Path) -> list[int]:
-    """Return the sizes of all files; another program may take one away meanwhile."""
+    """Return the sizes of all files; tolerates files that disappear meanwhile."""
     sizes = []
     for place, _, names in os.walk(folder):
         for name in names:
@@ -267,7 +267,7 @@ def _version(package: str) -> str:
 
 
 def _memory_nbytes() -> int:
-    """Return the machine's memory, 0 where the system does not tell it this way."""
+    """Return the machine's memory in bytes; 0 if unknown."""
     if sys.platform == "win32":
         return 0
     try:

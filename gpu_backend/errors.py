@@ -1,7 +1,7 @@
-"""Errors that cross the front door.
+"""Exceptions of the public interface.
 
-Every message is one sentence that a person can act on: what was expected, what came and, where there is
-something to do about it, what to do. Technical particulars go into `details`, which the window shows on demand.
+Every message is one sentence for the user: what was expected, what was found and, if possible, what to do. Technical
+details go into `details`, which the window shows on demand.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ class LoomError(Exception):
     Parameters
     ----------
     sentence
-        One sentence for the person in front of the screen.
+        One sentence for the user.
     details
-        Particulars for a report; may have several lines, may be empty.
+        Technical details for a report; may have several lines or be empty.
     """
 
     def __init__(self, sentence: str, details: str = "") -> None:
@@ -25,15 +25,15 @@ class LoomError(Exception):
 
 
 class ModelFileError(LoomError):
-    """The file is not a model this program can trust or understand."""
+    """The file is damaged, unsafe, or not a model."""
 
 
 class UnsupportedModelError(ModelFileError):
-    """The file is whole and harmless, but holds a network that this program does not run."""
+    """The file is valid, but contains a network that this program does not run."""
 
 
 class RequestError(LoomError):
-    """A request asks for something that the opened model does not have."""
+    """The request is invalid, or does not fit the opened model."""
 
 
 class DeviceError(LoomError):
@@ -41,12 +41,12 @@ class DeviceError(LoomError):
 
 
 class DeviceMemoryError(DeviceError):
-    """The device has not enough memory for what was asked; smaller things still work."""
+    """Device memory is too small for the request; smaller requests still work."""
 
 
 class DeviceLostError(DeviceError):
-    """The device stopped answering: nothing more can be computed on it by this process."""
+    """The device was lost. This process cannot use it any more."""
 
 
 class CancelledError(LoomError):
-    """The person asked to stop; nothing went wrong."""
+    """The operation was cancelled on request."""

@@ -1,4 +1,4 @@
-"""A rendered picture, its request, what it cost, and what is known of a layer that is shown instead of it."""
+"""A rendered picture with its request, its timings, and the statistics of a tapped layer."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 from gpu_backend.request import RenderRequest
 
 KernelState = Literal["fused", "plain", "fallback"]
-"""``fused``: as meant. ``plain``: asked to be plain. ``fallback``: plain because the fused one failed."""
+"""``fused``: the fused kernel. ``plain``: plain by request. ``fallback``: plain because the fused one failed."""
 
 TimingSource = Literal["cpu", "events", "cupti"]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """How a kernel sits on a GPU.
+    """Launch configuration and resource use of a kernel on a GPU.
 
     Attributes
     ----------
     grid, block
         Blocks of the grid and threads of a block, along x, y, z.
     registers
-        A thread's.
+        Registers per thread.
     shared_nbytes
-        A block's shared memory, static and dynamic.
+        Shared memory per block, static and dynamic.
     spill_nbytes
-        A thread's local memory.
+        Local memory per thread.
     occupancy
-        Theoretical, 0..1: warps that fit a multiprocessor at once, of those that it could hold.
+        Theoretical occupancy, 0..1: resident warps per multiprocessor, divided by its maximum.
     waves
-        Blocks of the grid, divided by those that the whole GPU holds at once.
+        Blocks of the grid, divided by the blocks that are resident on the whole GPU at once.
     state, reason
-        Whether this is the kernel that was meant; the reason is empty unless it is a ``fallback``.
+        Whether this is the fused kernel; `reason` is empty unless `state` is ``fallback``.
     digest
         SHA-256 of the kernel's source.
     """
@@ -59,11 +59,11 @@ class StepTime:
     Attributes
     ----------
     layer
-        Where in the network: ``"synthesis.b64.conv1"``.
+        Layer name: ``"synthesis.b64.conv1"``.
     kernel
-        Which operation ran.
+        Name of the operation.
     flops, nbytes
-        Operations and bytes moved that the work asks for.
+        Minimum floating-point operations and bytes moved of the operation.
     facts
         None on the CPU.
     """
@@ -78,24 +78,24 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class FrameTimings:
-    """What a frame cost.
+    """Timings of a frame in milliseconds.
 
     Attributes
     ----------
     total_ms
-        From the request being taken to the bytes being there.
+        From the arrival of the request to the finished pixels.
     latent_ms
         Recipe to w rows.
     synthesis_ms
-        All steps of the plan; on a GPU with the copies in and out, from handing over to the bytes being there.
+        All steps of the plan; on a GPU from submission to the finished pixels, copies included.
     steps
-        In execution order; empty when this frame was not measured step by step.
+        In execution order; empty unless the request measured its steps.
     device_ms
-        Time of the device's own work, for one of several frames of a run an equal part of it; None on the CPU.
+        Busy time of the device, divided equally among the frames of a batch; None on the CPU.
     host_ms
-        Everything that this process did for the frame, waiting excluded. On the CPU that is the picture itself too.
+        Work of this process for the frame, without waiting. On the CPU this includes rendering.
     timing_source
-        Where the times of `steps` come from.
+        Clock that measured `steps`.
     """
 
     total_ms: float
@@ -109,7 +109,7 @@ class FrameTimings:
 
 @dataclass(frozen=True, slots=True)
 class ValueStatistics:
-    """Some numbers of a layer. `std` is the population's. Where one of them is not finite, neither are these."""
+    """Statistics of values of a layer. `std` is the population's. A value that is not finite makes them not finite."""
 
     mean: float
     std: float
@@ -118,13 +118,13 @@ class ValueStatistics:
 
     @property
     def peak(self) -> float:
-        """Largest magnitude: what a normalised channel is divided by."""
+        """Largest magnitude: the divisor of a normalised channel."""
         return max(abs(self.min), abs(self.max))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TappedLayer:
-    """A layer that a frame shows. All of it is about the layer's own numbers, before normalisation and gain.
+    """Data of the tapped layer that a frame shows, before normalisation and gain.
 
     Attributes
     ----------
@@ -133,11 +133,11 @@ class TappedLayer:
     shape
         (channels, height, width).
     shown
-        One for each channel that the tap names, in its order.
+        Statistics of each channel of the tap, in its order.
     whole
-        All channels together.
+        Statistics of all channels together.
     values
-        (height, width) float32, read-only: the first of the channels that are shown, if the request wants it.
+        (height, width) float32, read-only: the first channel that is shown, if the request wants it.
     """
 
     layer: str
@@ -149,7 +149,7 @@ class TappedLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A picture that owns its bytes.
+    """A rendered picture. It owns its pixels.
 
     Attributes
     ----------
@@ -159,11 +159,11 @@ class Frame:
         (height, width, 4) uint8, contiguous and read-only: B, G, R, X as Qt's Format_RGB32 has them in memory, X = 255;
         with `has_alpha` the fourth byte is alpha (not premultiplied, Format_ARGB32).
     is_draft
-        True when the picture left the network early, at a lower resolution than the model's.
+        True for an early exit at a lower resolution than the model's.
     tap
-        What is known of the layer that is shown; None for a picture.
+        Data of the tapped layer; None for a picture.
     ws
-        Rows of w that the picture was made of, (num_ws, w_dim) float32; None where a frame was not rendered.
+        Rows of w of the picture, (num_ws, w_dim) float32; None if the frame was not rendered.
     """
 
     request: RenderRequest

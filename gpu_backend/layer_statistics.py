@@ -1,4 +1,4 @@
-"""What the layers of a network give: in four numbers each, and one channel as a spectrum."""
+"""Statistics of layer outputs, and the spectrum of a channel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ class LayerStatistics:
     Attributes
     ----------
     mean, std, max
-        `std` is the population's; `max` is the largest value, sign and all. Of a layer that holds infinity or NaN they
-        are not finite either.
+        `std` is the population's; `max` is the largest signed value. Infinity or NaN in a layer makes them not finite.
     shape
         (pictures, channels, height, width).
     """
@@ -41,7 +40,7 @@ def gather_statistics(pictures: Iterable[Mapping[str, NDArray[np.float32]]]) -> 
     for layers in pictures:
         for name, values in layers.items():
             wide = values.astype(np.float64)
-            with np.errstate(invalid="ignore"):  # infinity of both signs has no mean: NaN says so
+            with np.errstate(invalid="ignore"):  # infinities of both signs have the mean NaN
                 numbers = float(wide.mean()), float(np.square(wide).mean()), float(wide.max())
             moments.setdefault(name, []).append(numbers)
             shapes[name] = values.shape[1:]
@@ -58,16 +57,16 @@ def _summed_up(moments: list[tuple[float, float, float]], shape: tuple[int, ...]
 
 
 _LEAST_AMPLITUDE = 1e-8
-"""What a spectrum begins at: -160 dB."""
+"""Lower bound of a spectrum: -160 dB."""
 
 
 def log_spectrum(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return how strong a channel's waves are, (height, width) float32 in dB.
+    """Return the amplitude spectrum of a channel, (height, width) float32 in dB.
 
-    The wave that does not change lies at [height // 2, width // 2]. With x the values less their mean and h a Hann
-    window (0.5 - 0.5 cos(2 pi (i + 0.5) / n) on each axis, so that opposite borders, which are no neighbours, bring no
-    cross), this is 20 log10(2 |FFT(h x)| / sum(h)), not below -160: a wave of amplitude 1 is at 0 dB. Numbers that are
-    not finite count as 0.
+    Frequency 0 is at [height // 2, width // 2]. With x the values minus their mean and h a Hann window
+    (0.5 - 0.5 cos(2 pi (i + 0.5) / n) on each axis, against leakage from the discontinuity at the borders), the
+    spectrum is 20 log10(2 |FFT(h x)| / sum(h)), clamped at -160. A sine of amplitude 1 is at 0 dB. Values that are not
+    finite count as 0.
     """
     clean = np.nan_to_num(np.asarray(values, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     rows, columns = (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(size) + 0.5) / size) for size in clean.shape)

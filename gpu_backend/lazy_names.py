@@ -1,4 +1,4 @@
-"""Names of a package that are fetched from their modules when they are first used (PEP 562)."""
+"""Lazy imports of a package's names from its modules (PEP 562)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lazy_names(
     package
         The package's ``__name__``.
     homes
-        Module below the package -> names that it has.
+        Module below the package -> its names.
     """
     home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
 

@@ -1,8 +1,8 @@
-"""Bounds on what a file may ask for, and reading within them. Readers and writers share the same numbers.
+"""Resource limits for files, and bounded reading. Readers and writers share the same limits.
 
-A small file can stand for much work or memory: a JSON text of 28 MB becomes 800 MB of Python objects, and each seed
-of a recipe costs a run of the mapping network. So every reader bounds three things before it pays for them: bytes,
-JSON values, and the parts of recipes.
+A small file can cause much work or memory use: a JSON text of 28 MB becomes 800 MB of Python objects, and each seed
+of a recipe costs a run of the mapping network. Every reader therefore checks three limits first: bytes, JSON values,
+and the parts of recipes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_MIX_DEPTH = 8
 """Mix sources may hold mix sources, nested this deep."""
 
 MAX_RECIPE_SEEDS = 4096
-"""Seeds of one picture, over all its recipes and mix sources. Each may cost a run of the mapping network."""
+"""Seeds of one picture, in all its recipes and mix sources. Each may cost a run of the mapping network."""
 
 MAX_RECIPE_SOURCES = 4096
 """Mix sources of one picture, on all levels."""
@@ -38,7 +38,7 @@ MAX_STORED_ROWS, MAX_STORED_DIM = 128, 8192
 """Largest stored latent: rows of w, and numbers in a row."""
 
 MAX_STORED_NBYTES = 64 << 20
-"""Stored latents of one file, in all."""
+"""Stored latents of one file."""
 
 MAX_KEPT = 10_000
 """Kept sessions in one file."""
@@ -49,9 +49,9 @@ MAX_STEPS = 500
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What a JSON text may hold: `nbytes` of text and `values` (items of lists and objects, nested ones included).
+    """Limits of a JSON text: `nbytes` of text and `values` (items of lists and objects, nested ones included).
 
-    A value takes at most about 100 bytes of memory once it is read.
+    A parsed value takes at most about 100 bytes of memory.
     """
 
     nbytes: int
@@ -66,7 +66,7 @@ LABELS_LIMITS = FileLimits(4 << 20, 200_000)
 
 
 class LimitError(LoomError):
-    """A file is larger than its reader allows, or is no regular file."""
+    """A file is larger than its reader allows, or is not a regular file."""
 
 
 def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
@@ -77,14 +77,14 @@ def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
     Parameters
     ----------
     what
-        What the file should be, with its article: "a session".
+        Kind of file with an article, for error messages: "a session".
 
     Raises
     ------
     LimitError
         If the file is not a regular one, or larger than `max_nbytes`.
     OSError
-        If the system refuses.
+        If the file cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     if not stat.S_ISREG(os.stat(path).st_mode):  # a folder cannot be opened on every system
@@ -119,10 +119,10 @@ def parse_json(data: bytes | str, limits: FileLimits, what: str) -> Any:
 
 
 def check_json_size(data: bytes | str, limits: FileLimits, what: str) -> None:
-    """Raise LimitError if a JSON text is longer, or may hold more values, than the limits allow.
+    """Raise LimitError if a JSON text exceeds the limits.
 
-    Every value but the first of a list or object follows a comma, every list or object opens with a bracket, so their
-    number bounds that of the values. Brackets and commas inside texts are counted too.
+    Every value except the first of a list or object follows a comma, and every list or object opens with a bracket.
+    Their count is therefore an upper bound of the values. Brackets and commas inside strings are counted too.
     """
     if len(data) > limits.nbytes:
         raise LimitError(f"{_capital(what)} has at most {_size(limits.nbytes)}, but this one has {_size(len(data))}.")
@@ -137,7 +137,7 @@ def check_json_size(data: bytes | str, limits: FileLimits, what: str) -> None:
 
 @dataclass(slots=True)
 class RecipeBudget:
-    """What the recipes of one picture may still hold. Readers and writers spend from it as they walk through."""
+    """Remaining budget for the recipes of one picture. Readers and writers charge to it as they traverse recipes."""
 
     seeds: int = MAX_RECIPE_SEEDS
     sources: int = MAX_RECIPE_SOURCES
@@ -145,7 +145,7 @@ class RecipeBudget:
     depth: int = MAX_MIX_DEPTH
 
     def spend(self, *, seeds: int = 0, sources: int = 0, directions: int = 0, depth: int = 0) -> None:
-        """Pay for a latent that lies in `depth` mix sources. Raises RequestError if the budget does not suffice."""
+        """Charge a latent at nesting depth `depth`. Raises RequestError if the budget is exceeded."""
         if depth > self.depth:
             raise RequestError(f"Mix sources may be nested {self.depth} deep, but these are nested deeper.")
         self.seeds -= seeds

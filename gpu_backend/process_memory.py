@@ -12,9 +12,9 @@ _RUSAGE_INFO_V0 = 0
 
 
 def process_nbytes() -> int:
-    """Return the resident memory of this process in bytes, shared libraries included; 0 where the system does not tell.
+    """Return the resident memory of this process in bytes, shared libraries included; 0 if unknown.
 
-    Memory of a GPU is not part of it, but memory that the host shares with a GPU is.
+    GPU memory is not included; page-locked host memory is.
     """
     try:
         if sys.platform == "win32":

@@ -1,17 +1,17 @@
 """Recipes: how a latent is made, as frozen data.
 
-A recipe names seeds, weights, amounts and strengths, so that it is small, hashable and can be written into a session
-file, a PNG or a manifest, and gives the same picture on another machine. Rows that no seed gives are a `StoredLatent`,
-which files hold once and name by its content.
+A recipe consists of seeds, weights, amounts and strengths. It is small and hashable, can be written into a session
+file, a PNG or a manifest, and gives the same picture on another machine. Rows that do not come from seeds are a
+`StoredLatent`, which files contain once and refer to by its hash.
 
-The rows that a recipe stands for (`gpu_backend.latent.rows` computes them, in NumPy)::
+The rows of a recipe (`gpu_backend.latent.rows` computes them, in NumPy)::
 
     base    = sum_k weight_k * mapped(seed_k)                            one row, repeated num_ws times
     rows    = w_avg + psi * (base - w_avg)   on rows [0, cutoff)         truncation
     rows[i] = rows[i] + strength[i] * (source.rows[i] - rows[i])         for each mix source, in order
     rows   += amount * direction             on the rows of its range    for each direction and axis
 
-where w_avg is the average of the latent's own classes if the network has one of each.
+where w_avg is the average for the latent's classes if the network has one for each class.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ SEED_COUNT = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place in latent space, blended from seeds.
+    """A point in latent space, blended from seeds.
 
     Attributes
     ----------
     seeds
-        (seed, weight) pairs. Weights are used as they are; a blend in w sums to one.
+        (seed, weight) pairs. Weights are not normalised; those of a blend in w sum to one.
     space
-        Where the weights apply: ``"w"`` blends mapped seeds, ``"z"`` blends the normal vectors before mapping.
+        Space of the blend: ``"w"`` blends mapped seeds, ``"z"`` blends the normal vectors before mapping.
     """
 
     seeds: tuple[tuple[int, float], ...] = ((0, 1.0),)
@@ -51,9 +51,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class StoredLatent:
-    """Rows of w that no seed gives: projected from a photograph, imported, or kept as they were.
+    """Rows of w that do not come from seeds: projected from a photograph, imported, or stored.
 
-    It stands where a `Point` does. Truncation leaves it as it is: its rows are what they should be.
+    It replaces a `Point` in a latent. Truncation does not apply to it.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class StoredLatent:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of shape and rows: its name in files."""
+        """SHA-256 of shape and rows, by which files refer to it."""
         return _digest(self)
 
 
@@ -107,7 +107,7 @@ class DirectionAmount:
 
 @dataclass(frozen=True, slots=True)
 class MixSource:
-    """A latent laid over the rows above it, row by row.
+    """A latent that is mixed into the rows, row by row.
 
     `strengths` has one number in 0..1 for each row; rows past its end have strength 0.
     """
@@ -118,10 +118,10 @@ class MixSource:
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """A point, what is mixed into it and how far it is pushed along directions.
+    """A point with its mix sources and direction amounts.
 
-    `classes` holds (class, weight) pairs for conditional networks; empty means an all-zero label, which stands for
-    class 0 where a network looks classes up.
+    `classes` has (class, weight) pairs for conditional networks. Empty means an all-zero label, which means class 0 for
+    a network with a table of classes.
     """
 
     point: Point | StoredLatent = Point()
@@ -148,7 +148,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What the noise inputs of the synthesis network get.
+    """Settings of the noise inputs of the synthesis network.
 
     `gain` scales all layers, `layer_gains` (one number a noise layer in execution order; missing ones are 1) each.
     `seed` matters for mode ``"random"`` only: the same seed gives the same noise.
@@ -162,16 +162,16 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """How the whole picture is moved, turned and scaled inside a network that has such an input.
+    """Translation, rotation and scale of the picture, for networks with a transform input (StyleGAN3).
 
     Attributes
     ----------
     x, y
-        Widths of the picture to the right, and down.
+        Translation right and down, in widths of the picture.
     degrees
-        Counterclockwise, around the middle of the picture.
+        Counterclockwise rotation around the centre of the picture.
     scale
-        Above 0; 2 makes everything twice as large.
+        Magnification, above 0.
     """
 
     x: float = 0.0
@@ -181,10 +181,10 @@ class Transform:
 
     @property
     def matrix(self) -> tuple[float, ...]:
-        """The nine numbers of `RenderRequest.transform`: from a place in the new picture to the one before.
+        """The nine numbers of `RenderRequest.transform`: maps output positions to untransformed ones.
 
-        With y down, the picture goes through m = [[k cos, k sin, x], [-k sin, k cos, y], [0, 0, 1]]; this is its
-        inverse.
+        This is the inverse of m = [[k cos, k sin, x], [-k sin, k cos, y], [0, 0, 1]], which transforms the picture
+        (y points down).
         """
         turn = math.radians(self.degrees)
         cos, sin = math.cos(turn) / self.scale, math.sin(turn) / self.scale
@@ -192,12 +192,12 @@ class Transform:
 
     @classmethod
     def of_matrix(cls, matrix: Sequence[float]) -> Transform | None:
-        """Return what gives these nine numbers, None if nothing does."""
+        """Return the transform whose matrix has these nine numbers; None if there is none."""
         cos, _, _, sin = matrix[0], matrix[1], matrix[2], matrix[3]
         size = math.hypot(cos, sin)
         if not 0.0 < size < math.inf:
             return None
-        # The middle of the picture before lies at -[c, f] turned back; that is where it goes.
+        # The centre of the untransformed picture moves to -[c, f], rotated back.
         x, y = -(cos * matrix[2] + sin * matrix[5]) / size**2, (sin * matrix[2] - cos * matrix[5]) / size**2
         found = cls(*(round(value, 9) for value in (x, y, math.degrees(math.atan2(sin, cos)), 1.0 / size)))
         is_same = all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in zip(found.matrix, matrix, strict=True))
@@ -215,9 +215,9 @@ class Tap:
     channels
         One, shown as grey, or three, shown as red, green and blue.
     gain_db
-        What is shown is brighter by so many decibels: 20 makes it ten times as large.
+        Display gain in decibels; 20 multiplies by ten.
     is_normalized
-        Each channel is divided by its largest magnitude first, so that it fills the range.
+        Each channel is divided by its largest magnitude first, so that it spans the display range.
     """
 
     layer: str

@@ -1,4 +1,4 @@
-"""What a caller asks the renderer for: frozen, hashable, and JSON in both directions."""
+"""`RenderRequest`: frozen and hashable, with conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ StoredLatents = Mapping[str, StoredLatent]
 """Stored latents by digest."""
 
 _MAX_BITS = 1000
-"""Whole numbers longer than this are no float, and too long to write out."""
+"""Integers with more bits do not fit a float, and are too long to print."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """One picture, asked for.
+    """A request for one picture.
 
     Attributes
     ----------
@@ -44,18 +44,18 @@ class RenderRequest:
     blend
         (recipe, weight) pairs, summed in w row by row: one pair for a still picture, several on a path.
     noise
-        What the noise inputs get.
+        Settings of the noise inputs.
     transform
-        Nine numbers, row-major 3 x 3, for networks with a transform input (`Transform.matrix` makes them); None leaves
-        the network's own.
+        Nine numbers, row-major 3 x 3, for networks with a transform input (see `Transform.matrix`); None selects the
+        model's stored transform.
     resolution
-        Leave the network at this resolution (an early exit: a draft, a thumbnail); None means full.
+        Resolution of an early exit (a draft, a thumbnail); None means full.
     tap
-        Show this layer instead of the picture, leaving the network there.
+        Show this layer instead of the picture; later layers do not run.
     measure_steps
         Time each step of the plan for this frame.
     wants_tap_values
-        Bring the numbers of the first channel that the tap shows along.
+        Return the values of the first channel that the tap shows.
     """
 
     model_id: str
@@ -69,12 +69,12 @@ class RenderRequest:
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:
-    """Return the recipe of a picture as JSON-able data; what does not change the picture is left out.
+    """Return the recipe of a picture as JSON-able data, without fields that do not affect the picture.
 
     Raises
     ------
     RequestError
-        If the recipes hold more than one picture may (`RecipeBudget`), so that they could not be read again.
+        If the recipes exceed the limits of one picture (`RecipeBudget`), so that reading would refuse them.
     """
     spend_blend(request.blend, RecipeBudget())
     data: dict[str, Any] = {
@@ -177,9 +177,9 @@ def latent_from_json(
     Parameters
     ----------
     budget
-        What the picture that the latent is part of may still hold; None for that of one picture.
+        Remaining budget of the picture that contains the latent; None for a full one.
     depth
-        How many mix sources the latent lies in.
+        Nesting depth of the latent in mix sources.
     stored
         The stored latents of the same file, by digest.
 
@@ -230,7 +230,7 @@ def _stored_point(digest: object, stored: StoredLatents | None) -> StoredLatent:
 
 
 def stored_in(latents: Iterable[Latent]) -> StoredLatents:
-    """Return every stored latent that latents and their mix sources use, by digest."""
+    """Return the stored latents of latents and their mix sources, by digest."""
     found: dict[str, StoredLatent] = {}
     for latent in latents:
         if isinstance(latent.point, StoredLatent):
@@ -253,7 +253,7 @@ def stored_from_json(data: object) -> StoredLatents:
     Raises
     ------
     RequestError
-        If a shape is out of range, or bytes are damaged: they must have the digest that names them.
+        If a shape is out of range, or the bytes do not match their digest.
     """
     found: dict[str, StoredLatent] = {}
     for digest, value in _mapping(data, "stored latents").items():
@@ -273,13 +273,13 @@ def stored_from_json(data: object) -> StoredLatents:
 
 
 def spend_blend(blend: Sequence[tuple[Recipe, float]], budget: RecipeBudget) -> None:
-    """Pay for the recipes of a blend. Raises RequestError if the budget does not suffice."""
+    """Charge the recipes of a blend to the budget. Raises RequestError if it is exceeded."""
     for recipe, _ in blend:
         spend_latent(recipe.latent, budget)
 
 
 def spend_latent(latent: Latent, budget: RecipeBudget, depth: int = 0) -> None:
-    """Pay for a latent that lies in `depth` mix sources. Raises RequestError if the budget does not suffice."""
+    """Charge a latent at nesting depth `depth` to the budget. Raises RequestError if it is exceeded."""
     seeds = 0 if isinstance(latent.point, StoredLatent) else len(latent.point.seeds)
     budget.spend(seeds=seeds, sources=len(latent.mix), directions=len(latent.directions), depth=depth)
     for source in latent.mix:
@@ -390,7 +390,7 @@ def _integer(data: object, what: str, low: int, high: int) -> int:
 
 
 def _kind(data: object) -> str:
-    """Return what came in a few words. Long texts and numbers are cut before they are written out."""
+    """Describe a value in a few words. Long texts and numbers are shortened before formatting."""
     if isinstance(data, str):
         return repr(data[:40])
     if isinstance(data, int) and data.bit_length() > _MAX_BITS:

@@ -1,4 +1,4 @@
-"""The folder that results go into."""
+"""Creation of result folders."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gpu_backend.errors import RequestError
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if it is not there, and see that it takes files.
+    """Create a folder if it is missing, and check that files can be written into it.
 
     Raises
     ------
     RequestError
-        If it does not.
+        If the folder cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where, when and with what a benchmark ran."""
+"""Facts of a benchmark run: time, package versions and commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def date_now() -> str:
 
 
 def find_versions() -> dict[str, str]:
-    """Return the versions of what takes part, of those that are installed."""
+    """Return the versions of the installed packages that matter for a benchmark."""
     found = {"python": platform.python_version(), "system": platform.platform()}
     for package in _PACKAGES:
         try:
@@ -30,7 +30,7 @@ def find_versions() -> dict[str, str]:
 
 
 def find_commit() -> str:
-    """Return the commit that this code was checked out at, with "+" where files differ from it; else nothing."""
+    """Return the checked-out commit, with "+" if files differ from it; empty outside a checkout."""
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return ""
@@ -49,7 +49,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def plots_problem() -> str:
-    """Say why there can be no plots; nothing if there can."""
+    """Return why plots cannot be drawn; empty if they can."""
     if find_spec("matplotlib") is None:
         return "matplotlib is not installed (pip install 'latentloom[bench]')"
     return ""

@@ -1,4 +1,4 @@
-"""torch may be left out of an installation that only renders on a GPU: what needs it says so in a sentence."""
+"""Imports of torch, which is optional for GPU rendering; a missing torch gives a readable error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def torch_needed(what: str) -> Iterator[None]:
     Parameters
     ----------
     what
-        What torch is needed for, as the subject of a sentence.
+        Feature that needs torch, as the subject of a sentence.
 
     Raises
     ------
@@ -40,12 +40,12 @@ def torch_needed(what: str) -> Iterator[None]:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise TorchError(_missing(what), str(error)) from None
         raise _unloadable(what, error) from error
-    except OSError as error:  # how Windows refuses a library
+    except OSError as error:  # raised by Windows for a library that cannot be loaded
         raise _unloadable(what, error) from error
 
 
 def torch_problem(what: str) -> str:
-    """Say that torch is not installed, without importing it; empty if it is."""
+    """Return a sentence if torch is not installed, without importing it; empty if it is."""
     return "" if importlib.util.find_spec("torch") is not None else _missing(what)
 
 

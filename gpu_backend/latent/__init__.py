@@ -1,4 +1,4 @@
 """Latents: seeds to z, blending, truncation, mixing, directions and paths, in plain NumPy.
 
-Nothing here knows a model file or a device. What needs the mapping network takes a function that maps.
+Nothing here depends on a model file or a device. Functions that need the mapping network take it as a callable.
 """

@@ -1,4 +1,4 @@
-"""Class weights -> the label vector that a conditional mapping network takes, and whole labels where one is needed."""
+"""Class weights -> the label vector of a conditional mapping network, and complete labels for table lookups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
     Raises
     ------
     RequestError
-        If the network has no classes and one is asked for, a class does not exist or a weight is not finite.
+        If classes are given for a network without classes, a class does not exist, or a weight is not finite.
     """
     label = np.zeros(c_dim, dtype=np.float64)
     for index, weight in classes:
@@ -36,10 +36,10 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
 
 
 def picking_labels(labels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return labels (n, c_dim) for a network that looks classes up: of length 1, and class 0 for all zeros.
+    """Return labels (n, c_dim) for a network with a table of classes: normalised, and class 0 for all zeros.
 
-    Such a network picks the row of the largest number (Sauer et al. 2022), which of equal ones is the first. So one
-    class is the same whatever its weight; several share the row by theirs.
+    StyleGAN-XL picks the table row of the largest label entry, the first of equal ones (Sauer et al. 2022). With one
+    class its weight has no effect; with several, the rows are summed by their weights.
     """
     lengths = np.abs(labels).sum(axis=1, keepdims=True)
     if (lengths == 1.0).all():

@@ -1,4 +1,4 @@
-"""Directions in w that a slider can push along: named ones, those of the model's weights, and the axes of w."""
+"""Directions in w for sliders: named ones, SeFa directions of the model's weights, and the axes of w."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from gpu_backend.recipe import DirectionAmount, RowRange
 _AXIS = "axis/"
 _SEFA = "sefa/"
 _LISTED = 8
-"""How many named directions an error repeats."""
+"""Maximum number of named directions that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Vectors in w with names.
+    """Named vectors in w.
 
     Attributes
     ----------
     names
-        Named ones first, ``"world/sun height"``; then ``"sefa/0"``, ``"sefa/1"`` and so on, the strongest first.
-        ``"axis/17"`` exists too, without being listed.
+        Named directions (``"world/sun height"``), then ``"sefa/0"``, ``"sefa/1"`` and so on, strongest first.
+        ``"axis/17"`` is valid too, but not listed.
     vectors
-        (count, w_dim) float32: what an amount of 1 adds. Those of SeFa have length 1, named ones their own scale.
+        (count, w_dim) float32, the displacement for an amount of 1. SeFa vectors have length 1, named ones any length.
     reach
-        A suggested slider end for each: that far changes the picture clearly and does not yet break it.
+        Suggested slider range: large enough to change the picture clearly, small enough not to break it.
     rows
-        The rows that each is for, as a suggestion: an amount says its rows itself. Left out, all rows.
+        Suggested rows of each direction; a `DirectionAmount` gives its own. Default: all rows.
     centre
-        The middle of each one's slider, which goes from centre - reach to centre + reach. Left out, 0.
+        Middle of each slider, which ranges from centre - reach to centre + reach. Default: 0.
     """
 
     names: tuple[str, ...]
@@ -95,7 +95,7 @@ def _listed(directions: Directions) -> str:
 
 def _axis(name: str, w_dim: int) -> int:
     digits = name.removeprefix(_AXIS)
-    # isdecimal also takes other scripts' digits, which int() reads: only ASCII is a name that we write.
+    # isdecimal also accepts digits of other scripts, which int() reads; only ASCII names are written.
     index = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 6 else -1
     if not 0 <= index < w_dim:
         raise RequestError(f"An axis must be one of axis/0..axis/{w_dim - 1} for this network, but {name[:40]!r} came.")

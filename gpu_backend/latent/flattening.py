@@ -1,13 +1,13 @@
-"""Writing a latent with nested mix sources as one whose sources hold no sources.
+"""Flattening: rewrites a latent with nested mix sources as one whose sources have no sources.
 
 In each row, a latent is a weighted sum of mapped points plus a sum of directions (`gpu_backend.recipe` has the
-formula), and truncation acts on every point alike. A mix source of strength s that is itself a mix of a point b and a
+formula), and truncation acts on every point equally. A mix source of strength s that is itself a mix of a point b and a
 source c of strength t adds::
 
     row + s * (b + t * (c - b) - row)  =  (1 - s) * row + s * (1 - t) * b + s * t * c
 
-so its points may stand beside each other in one list. With weights c_1 .. c_k in a row, sources that are laid over
-each other in this order need the strengths::
+so its points can be listed side by side. With weights c_1 .. c_k in a row, sources applied in this order need the
+strengths::
 
     a_j = c_j / (1 - sum_{l > j} c_l)
 """
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
 
 _NEGLIGIBLE = 1e-8
-"""A point whose weight is below this in all rows changes no bit of w, which is rounded to 24 bits."""
+"""Points with a weight below this in all rows are dropped: w has a 24-bit significand."""
 
 _Term = tuple[Point | StoredLatent, tuple[tuple[int, float], ...]]
 """A point and its classes."""
@@ -59,7 +59,7 @@ def flat_latent(latent: Latent) -> Latent:
 
 
 def _row_count(latent: Latent) -> int:
-    """Return the number of rows that any mix source reaches."""
+    """Return the number of rows that the mix sources affect."""
     return max((max(len(item.strengths), _row_count(item.latent)) for item in latent.mix), default=0)
 
 
@@ -92,7 +92,7 @@ def _lay_over(rows: dict[_Key, _Rows], source: dict[_Key, _Rows], strengths: _Ro
 
 
 def _runs(name: str, amounts: _Rows) -> list[DirectionAmount]:
-    """Return a direction as one item for each run of rows with equal amounts other than 0."""
+    """Return a direction as one item for each range of rows with equal nonzero amounts."""
     items = []
     edges = [0, *(np.flatnonzero(np.diff(amounts)) + 1).tolist(), len(amounts)]
     for first, end in pairwise(edges):

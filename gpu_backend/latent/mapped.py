@@ -1,4 +1,4 @@
-"""What was mapped lately, so that a drag maps only the seeds that it comes to."""
+"""LRU cache of mapped anchors, so that a drag maps only new seeds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MapOne = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32
 """z (z_dim,) and label (c_dim,) -> w (w_dim,), untruncated."""
 
 CAPACITY = 2048
-"""Anchors that are kept: 4 MB for w of 512 numbers."""
+"""Capacity in anchors: 4 MB for a w_dim of 512."""
 
 
 class MappedAnchors:
-    """Anchors -> w, least recently used out first.
+    """LRU cache: anchor -> w.
 
-    Each anchor is mapped alone, whatever else is asked for with it: a matrix product may round differently for another
-    batch, and a picture must not depend on what was looked at before.
+    Each anchor is mapped alone. A matrix product may round differently for another batch size, and a picture must not
+    depend on earlier requests.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class MappedAnchors:
     z_dim, c_dim
         Lengths of its inputs.
     capacity
-        How many anchors are kept.
+        Maximum number of anchors.
     """
 
     def __init__(self, map_one: MapOne, z_dim: int, c_dim: int, capacity: int = CAPACITY) -> None:
@@ -44,18 +44,18 @@ class MappedAnchors:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the kept w take."""
+        """Memory of the cached w in bytes."""
         return sum(w.nbytes for w in self._kept.values())
 
     def fetch(self, anchors: Iterable[Anchor]) -> dict[Anchor, NDArray[np.float32]]:
-        """Return the w of each anchor, (w_dim,) float32, mapping those that are not kept. Raises RequestError."""
+        """Return the w of each anchor, (w_dim,) float32; maps those not in the cache. Raises RequestError."""
         found = {anchor: self._one(anchor) for anchor in anchors}
         while len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
         return found
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the cache."""
         self._kept.clear()
 
     def _one(self, anchor: Anchor) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Style mixing: one latent laid over another, row by row."""
+"""Style mixing: row-wise interpolation between two latents."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from gpu_backend.errors import RequestError
 
 _MANY_RUNS = 6
-"""With more runs of one strength than this, all rows at once take less time than run after run."""
+"""With more runs of equal strength than this, one vectorised pass over all rows is faster than one pass a run."""
 
 
 def mix_rows(rows: NDArray[np.float64], source: NDArray[np.float64], strengths: Sequence[float]) -> None:
-    """Make rows[i] + strengths[i] * (source[i] - rows[i]) of rows, in place; rows past the strengths' end stay.
+    """Compute rows[i] += strengths[i] * (source[i] - rows[i]) in place; rows without a strength stay.
 
     Strength 0 keeps a row and 1 replaces it, both bit for bit.
 
@@ -24,7 +24,7 @@ def mix_rows(rows: NDArray[np.float64], source: NDArray[np.float64], strengths: 
     rows
         (num_ws, w_dim).
     source
-        The same, or (1, w_dim) for one that is the same in all rows.
+        (num_ws, w_dim), or (1, w_dim) for the same row everywhere.
     strengths
         At most num_ws numbers in 0..1.
 
@@ -57,7 +57,7 @@ def mix_rows(rows: NDArray[np.float64], source: NDArray[np.float64], strengths: 
 
 @lru_cache(maxsize=256)
 def _runs(strengths: tuple[float, ...]) -> tuple[tuple[int, int, float], ...]:
-    """Rows of one strength above 0 that stand together: (first, end, strength)."""
+    """Yield ranges of consecutive rows with equal strength above 0: (first, end, strength)."""
     runs: list[tuple[int, int, float]] = []
     for row, strength in enumerate(strengths):
         if not 0.0 <= strength <= 1.0:

@@ -1,11 +1,11 @@
-"""Paths through chosen latents, frame by frame.
+"""Paths through keyframe latents.
 
-Every frame is a blend of recipes again, so a path needs no arrays: its frames can be written into a manifest,
-rendered in any order and on another machine.
+Every frame is a blend of recipes, so a path stores no arrays. Its frames can be written into a manifest, and rendered
+in any order and on another machine.
 
 - in w: weights over the keyframes, `w-linear` between two neighbours, `w-cubic` a cubic spline through all of them;
-- in z: `z-linear` and `z-slerp` blend the normal vectors of two seeds before mapping. Where the neighbours differ in
-  class, mix, sliders or truncation, both get the same z and what differs goes over linearly in w.
+- in z: `z-linear` and `z-slerp` blend the normal vectors of two seeds before mapping. If the neighbours differ in
+  class, mix, sliders or truncation, both get the same z and are blended linearly in w.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _Blend = tuple[tuple[Recipe, float], ...]
 
 
 class LatentPath:
-    """A path through keyframes: the blend of each frame, in any order and computed when it is asked for.
+    """A path through keyframes: a random-access sequence that computes the blend of a frame on access.
 
     Parameters
     ----------
     keys
         Keyframes: each a blend, as in `RenderRequest.blend`. The z kinds need each to be one recipe on one seed.
     kind
-        How to go from key to key.
+        Interpolation between keys.
     frames_per_step
         Frames from one key to the next, at least 1.
     loop
-        Go on from the last key to the first. The last frame comes one before the first again, so that it plays
-        endlessly.
+        Continue from the last key to the first. The last frame precedes the first one, so that playback repeats
+        seamlessly.
     z_dim
-        Length of z, which the angle of a slerp depends on.
+        Length of z, which determines the angle of a slerp.
 
     Raises
     ------
     RequestError
-        If there is no key, a key is empty or not of the sort that the kind needs, or a number is out of range.
+        If there is no key, a key is empty or unsuitable for the kind, or a number is out of range.
 
     Notes
     -----
@@ -86,7 +86,7 @@ class LatentPath:
         return _between(first, second, fraction, self._kind == "z-slerp", self._z_dim)
 
     def weights(self, frame: int) -> dict[int, float]:
-        """Return how much of each keyframe a frame holds; on a path in z, how far it is between its neighbours."""
+        """Return the weight of each keyframe in a frame; on a path in z, the position between its neighbours."""
         key, fraction = self.place(frame)
         if self._kind == "w-cubic":
             return spline_weights(self._curvature, key, fraction)
@@ -94,11 +94,11 @@ class LatentPath:
 
     @cached_property
     def _curvature(self) -> NDArray[np.float64]:
-        """Solved when the first frame is asked for: with thousands of keys it takes seconds."""
+        """Spline weights, solved on first use, because thousands of keys take seconds."""
         return curvature_weights(len(self._keys), closed=self._loop)
 
     def place(self, frame: int) -> tuple[int, float]:
-        """Return the keyframe before a frame, and how far the frame is to the next one, in [0, 1)."""
+        """Return the keyframe before a frame, and the fraction of the way to the next one, in [0, 1)."""
         key, step = divmod(frame, self._frames_per_step)
         return key, step / self._frames_per_step
 
@@ -119,15 +119,15 @@ def lerp_weights(fraction: float) -> tuple[float, float]:
 def slerp_weights(fraction: float, angle: float, first_norm: float, second_norm: float) -> tuple[float, float]:
     """Return the weights of two vectors on the arc between them.
 
-    The direction turns at constant speed (Shoemake, "Animating rotation with quaternion curves", 1985:
-    sin((1-t) a) / sin a and sin(t a) / sin a on unit vectors); the length goes linearly from one to the other.
+    The direction turns at constant angular speed (Shoemake, "Animating rotation with quaternion curves", 1985:
+    sin((1-t) a) / sin a and sin(t a) / sin a on unit vectors). The length is interpolated linearly.
 
     Parameters
     ----------
     fraction
-        How far, 0..1.
+        Interpolation parameter, 0..1.
     angle
-        Between the vectors, in radians. Near 0 and pi no arc is determined: the straight line is taken.
+        Between the vectors, in radians. Near 0 and pi the arc is undefined, and the straight line is used.
     first_norm, second_norm
         Their lengths.
     """
@@ -147,7 +147,7 @@ def _linear_weights(key: int, following: int, fraction: float) -> dict[int, floa
 
 
 def _combined(keys: Sequence[_Blend], weights: dict[int, float]) -> _Blend:
-    """Return the weighted sum of keyframes; a recipe that stands in several of them comes once."""
+    """Return the weighted sum of keyframes; equal recipes are merged."""
     total: dict[Recipe, float] = {}
     for index, weight in weights.items():
         for recipe, share in keys[index]:
@@ -156,7 +156,7 @@ def _combined(keys: Sequence[_Blend], weights: dict[int, float]) -> _Blend:
 
 
 def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
-    """Return the only recipe of a keyframe that stands on one whole seed."""
+    """Return the recipe of a keyframe that is a single recipe on a single seed."""
     recipe, weight = blend[0]
     point = recipe.latent.point
     is_seed = isinstance(point, Point) and len(point.seeds) == 1 and point.seeds[0][1] == 1.0
@@ -169,7 +169,7 @@ def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
 
 
 def _seed_of(recipe: Recipe) -> int:
-    """Return the seed that a recipe of `_recipe_on_seed` stands on."""
+    """Return the seed of a recipe from `_recipe_on_seed`."""
     assert isinstance(recipe.latent.point, Point)
     return recipe.latent.point.seeds[0][0]
 

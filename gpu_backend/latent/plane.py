@@ -1,7 +1,6 @@
-"""The seed plane: real coordinates to a blend of the seeds around them.
+"""Seed plane: real coordinates to a bilinear blend of the surrounding seeds.
 
-Whole numbers are seeds; one step in x is the next seed, one step in y skips 100. The official viewer lays its map
-out in the same way, so a place found there is found here.
+Integer coordinates are seeds: seed = x + 100 y. The official viewer uses the same layout, so coordinates carry over.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from gpu_backend.errors import RequestError
 from gpu_backend.recipe import SEED_COUNT, Point
 
 ROW_STEP = 100
-"""Seeds that one unit of y skips."""
+"""Seed offset for one unit of y."""
 
 
 def plane_point(x: float, y: float) -> Point:
-    """Return the blend at a place on the seed plane.
+    """Return the blend at a position on the seed plane.
 
-    The corners (cx, cy) around the place have seed (cx + 100 * cy) mod 2**32 and weight
-    (1 - |x - cx|) * (1 - |y - cy|); corners of weight 0 are left out, so whole numbers are one seed.
+    The corners (cx, cy) around the position have seed (cx + 100 * cy) mod 2**32 and weight
+    (1 - |x - cx|) * (1 - |y - cy|). Corners of weight 0 are left out, so integer coordinates give a single seed.
 
     Raises
     ------
@@ -39,7 +38,7 @@ def plane_point(x: float, y: float) -> Point:
 
 
 def plane_seed(x: float, y: float) -> int:
-    """Return the seed nearest to a place on the seed plane. Raises RequestError if a coordinate is not finite."""
+    """Return the seed nearest to a position on the seed plane. Raises RequestError if a coordinate is not finite."""
     _check(x, y)
     return _seed_at(math.floor(x + 0.5), math.floor(y + 0.5))
 

@@ -1,7 +1,7 @@
 """Recipe -> rows of w.
 
-The formula stands in `gpu_backend.recipe`. What needs the mapping network is named first, as anchors, so that a caller
-can keep what was mapped: moving along the plane, a slider or a mix needs no new anchor most of the time.
+`gpu_backend.recipe` has the formula. Inputs of the mapping network are listed first, as anchors, so that a caller can
+cache mapped anchors: moves on the seed plane, sliders and mixes rarely need a new one.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Classes = tuple[tuple[int, float], ...]
 """(class, weight) pairs."""
 
 _AVERAGES = 256
-"""How many averages are kept."""
+"""Capacity of the cache of averages."""
 
 
 class Anchor(NamedTuple):
-    """One run of the mapping network: z is the weighted sum of the seeds' z, the label that of the classes."""
+    """One input of the mapping network: z is the weighted sum of the seeds' z, the label that of the classes."""
 
     seeds: tuple[tuple[int, float], ...]
     classes: Classes
 
 
 class LatentSpace:
-    """What rows need to know of a network: how many rows there are, its averages of w, and its directions.
+    """Properties of a network that determine rows: their number, the averages of w, and the directions.
 
     Parameters
     ----------
     w_avg
-        (w_dim,), or (c_dim, w_dim) where each class has its own.
+        (w_dim,), or (c_dim, w_dim) with one for each class.
     """
 
     def __init__(self, num_ws: int, w_avg: NDArray[np.float32], directions: Directions) -> None:
@@ -56,7 +56,7 @@ class LatentSpace:
         self._averages: dict[Classes, NDArray[np.float64]] = {}
 
     def average_of(self, classes: Classes) -> NDArray[np.float64]:
-        """Return where truncation goes to with these classes, (w_dim,). Raises RequestError if that is not finite."""
+        """Return the centre of truncation for these classes, (w_dim,). Raises RequestError if it is not finite."""
         key = classes if self.w_avg.ndim == 2 else ()
         average = self._averages.get(key)
         if average is None:
@@ -71,7 +71,7 @@ class LatentSpace:
 
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
-    """Return what must be mapped for a blend, each once, in order of first use. Raises RequestError."""
+    """Return the distinct anchors of a blend, in order of first use. Raises RequestError."""
     anchors = tuple(dict.fromkeys(anchor for recipe, _ in blend for anchor in _anchors(recipe.latent, 0)))
     if len(anchors) > MAX_RECIPE_SEEDS:
         raise RequestError(f"A picture may have {MAX_RECIPE_SEEDS:,} seeds in all, but this one has {len(anchors):,}.")
@@ -79,14 +79,14 @@ def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
 
 
 def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return the rows of w that a blend of recipes stands for.
+    """Return the rows of w of a blend of recipes.
 
     Parameters
     ----------
     blend
         At least one (recipe, weight) pair.
     space
-        The network's.
+        Properties of the network.
     mapped
         Every anchor of `anchors_of(blend)` -> its w, (w_dim,) float32, before truncation.
 
@@ -97,11 +97,11 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
     Raises
     ------
     RequestError
-        If a recipe asks for what the network does not have or holds a number that is not finite.
+        If a recipe does not fit the network, or contains a number that is not finite.
     """
     if not blend:
         raise RequestError("A request must hold at least one recipe, but its blend is empty.")
-    with np.errstate(over="ignore", invalid="ignore"):  # what does not stay finite is refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         total: NDArray[np.float64] | None = None
         for recipe, weight in blend:
             _check_weight(weight)
@@ -143,7 +143,7 @@ def _latent_rows(
 def _truncated(
     row: NDArray[np.float64], classes: Classes, truncation: Truncation, space: LatentSpace
 ) -> NDArray[np.float64]:
-    """Return what truncation makes of a row, (1, w_dim), that stands everywhere: one row still, if it is in all."""
+    """Truncate a row (1, w_dim) that is the same everywhere; the result has one row if the cutoff spans all rows."""
     psi, cutoff = truncation.psi, truncation.cutoff
     check_truncation(psi, cutoff, space.num_ws)
     if psi == 1.0 or cutoff == 0:
@@ -182,7 +182,7 @@ def _stored_rows(stored: StoredLatent, space: LatentSpace) -> NDArray[np.float64
 
 
 def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float], ...]:
-    """Return what is mapped for a latent's own point: each seed in w, the blended z in z."""
+    """Return the anchors of a latent's own point: one for each seed in w, a single blended one in z."""
     if not point.seeds:
         raise RequestError("A latent's point must hold at least one seed, but holds none.")
     for _, weight in point.seeds:

@@ -30,7 +30,7 @@ def seed_to_z(seed: int, z_dim: int) -> NDArray[np.float32]:
 
 
 def seed_class(seed: int, c_dim: int) -> int:
-    """Return the class, of c_dim, that StyleGAN-XL's tools choose for a seed if nobody does.
+    """Return the default class, of c_dim, that StyleGAN-XL's tools draw from a seed.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Directions that change the styles most, in closed form (no sampling).
+"""SeFa: the directions in w that change the styles most, in closed form (no sampling).
 
 Shen and Zhou, "Closed-Form Factorization of Latent Semantics in GANs" (SeFa, CVPR 2021), section 3.2: the unit
 vectors n that maximise sum_l |A_l n|^2, where A_l is the affine that turns w into the style of layer l, are the
-eigenvectors of sum_l A_l^T A_l with the largest eigenvalues. All layers are taken together.
+eigenvectors of sum_l A_l^T A_l with the largest eigenvalues. The sum runs over all layers given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIRECTION_COUNT = 24
 
 _CALM = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 _WIDEST = 8.0
-"""A weak direction's slider may reach this many times as far as the first one's."""
+"""Maximum ratio of a weak direction's slider range to that of the first direction."""
 
 
 def sefa_directions(
@@ -34,19 +34,19 @@ def sefa_directions(
     Parameters
     ----------
     affine_weights
-        One (channels, w_dim) array a styled layer, as stored: the style is w @ (A / sqrt(w_dim))^T + bias.
+        A (channels, w_dim) array for each styled layer, as stored: the style is w @ (A / sqrt(w_dim))^T + bias.
     affine_biases
-        One (channels,) array a styled layer.
+        A (channels,) array for each styled layer.
     w_avg
-        (w_dim,), where the suggested slider ends are measured.
+        (w_dim,), the point at which the suggested slider ranges are computed.
     count
-        How many to return at most.
+        Maximum number of directions.
 
     Notes
     -----
-    An eigenvector has no sign of its own: the component with the largest magnitude is made positive, so that a slider
-    means the same each time. The reach of a direction is the amount at which the styles move by half of their length at
-    w_avg: 0.5 * |style| / (sqrt(eigenvalue) / sqrt(w_dim)), rounded to a calm number.
+    The sign of an eigenvector is arbitrary. The component with the largest magnitude is made positive, so that results
+    are reproducible. The reach of a direction is the amount that moves the styles by half of their length at w_avg:
+    0.5 * |style| / (sqrt(eigenvalue) / sqrt(w_dim)), rounded to 1, 1.5, 2, 3, 5 or 7 times a power of ten.
     """
     w_dim = w_avg.shape[0]
     gram = np.zeros((w_dim, w_dim), dtype=np.float64)
@@ -70,7 +70,7 @@ def sefa_directions(
 def _style_length(
     weights: Sequence[NDArray[np.float32]], biases: Sequence[NDArray[np.float32]], w_avg: NDArray[np.float32]
 ) -> float:
-    """Return the length of all styles at w_avg, one vector."""
+    """Return the Euclidean norm of the concatenated styles at w_avg."""
     centre = np.where(np.isfinite(w_avg), w_avg, 0.0).astype(np.float64) / math.sqrt(w_avg.shape[0])
     total = sum(float(np.square(weight @ centre + bias).sum()) for weight, bias in zip(weights, biases, strict=True))
     return math.sqrt(total)

@@ -1,7 +1,7 @@
 """Cubic splines as weights over their keys.
 
-A spline's value is linear in its keys, so it is kept as numbers that say how much of each key is in it. A frame on a
-path is then a blend of keyframe recipes, and no array has to be stored.
+The value of a spline is linear in its keys, so it is represented by one weight for each key. A frame on a path is then
+a blend of keyframe recipes, and no array is stored.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 NEGLIGIBLE = 1e-9
-"""Weights below this are left out: a key's share fades by 3.7 a step, and float32 ends long before."""
+"""Weights below this are dropped: a key's weight decays by a factor of 3.7 a step, and this is far below float32."""
 
 
 def curvature_weights(count: int, closed: bool) -> NDArray[np.float64]:
-    """Return the second derivatives of a cubic spline through `count` keys at whole numbers, as weights over the keys.
+    """Return the second derivatives of a cubic spline through `count` keys at integers, as weights over the keys.
 
-    Row i holds what each key gives to the second derivative M[i] at key i. With keys y and unit steps::
+    Row i has the weight of each key in the second derivative M[i] at key i. With keys y and unit steps::
 
         M[i-1] + 4 M[i] + M[i+1] = 6 (y[i-1] - 2 y[i] + y[i+1])
 
-    (de Boor, "A Practical Guide to Splines", chapter IV). A closed spline takes indices around the end (periodic);
-    an open one is natural, M = 0 at both ends.
+    (de Boor, "A Practical Guide to Splines", chapter IV). A closed spline is periodic; an open one is natural, with
+    M = 0 at both ends.
 
     Returns
     -------
@@ -40,16 +40,16 @@ def curvature_weights(count: int, closed: bool) -> NDArray[np.float64]:
 
 
 def spline_weights(curvature: NDArray[np.float64], key: int, fraction: float) -> dict[int, float]:
-    """Return how much of each key a spline holds between `key` and the next one, which follows the last around the end.
+    """Return the weights of the keys in a spline between `key` and the next one (the first follows the last).
 
     Parameters
     ----------
     curvature
         From `curvature_weights`.
     key
-        Index of the key before the place.
+        Index of the preceding key.
     fraction
-        How far to the next key, 0 <= fraction < 1. At 0 the key alone has weight, exactly 1.
+        Fraction of the way to the next key, 0 <= fraction < 1. At 0 the key has weight exactly 1, all others 0.
 
     Notes
     -----

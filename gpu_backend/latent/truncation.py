@@ -1,4 +1,4 @@
-"""Truncation: rows of w move towards the average, or in networks with one of each class, towards that class's own."""
+"""Truncation: moves rows of w towards the average of w, or towards that of the class if there is one for each class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def truncate(
     psi
         1 changes nothing, bit for bit; 0 gives the average.
     cutoff
-        How many rows move; None means all.
+        Number of rows that are truncated; None means all.
 
     Returns
     -------
@@ -49,13 +49,13 @@ def truncate(
 
 
 def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return where truncation goes to with labels (n, c_dim), (n, w_dim).
+    """Return the centre of truncation for labels (n, c_dim), (n, w_dim).
 
     Parameters
     ----------
     w_avg
-        (w_dim,) for all, or (c_dim, w_dim), one of each class. Where a label is of several classes, theirs are averaged
-        by the size of their weights; one of none is taken for class 0's.
+        (w_dim,) for all classes, or (c_dim, w_dim) with one for each. A label with several classes gets their mean,
+        weighted by the magnitudes of the label's entries. An all-zero label stands for class 0.
     """
     if w_avg.ndim == 1:
         return np.repeat(w_avg.astype(np.float64)[None], len(labels), axis=0)
@@ -79,5 +79,5 @@ def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
 
 
 def refuse_average() -> NoReturn:
-    """Raise RequestError: the average is needed and not finite."""
+    """Raise RequestError, because the average is needed but not finite."""
     raise RequestError("Truncation needs the average of w, which is not finite in this model; set psi to 1.")

@@ -1,5 +1,5 @@
-"""One file an operation: its settings as frozen data, its shape rule, and what it costs. Nothing here launches it.
+"""Operations: one file for each, with its parameters, its shape rule and its cost. Nothing here launches kernels.
 
-`gpu_backend/reference/<stem>.py` holds the mathematics of the same stem in plain torch; executors bring their own way
-to do it fast. Activations are channels-last: (batch, height, width, channels) float32.
+`gpu_backend/reference/<stem>.py` has the same operation in plain torch; executors have their own fast
+implementations. Activations are channels-last: (batch, height, width, channels) float32.
 """

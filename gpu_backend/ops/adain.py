@@ -4,7 +4,7 @@
     x    = (x - mean) * rsqrt(var + epsilon)                               mean and variance over the picture
     y    = scale[c] * x + shift[c]
 
-The style holds a layer's scales, which vary about one, and then its shifts. Its noise has a strength a channel.
+The style has a layer's scales, which vary about one, followed by its shifts. Noise has one strength per channel.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import math
 
 SUMMING_FLOPS, SCALING_FLOPS = 3, 2
 NORMAL_FLOPS = 3 + SUMMING_FLOPS + SCALING_FLOPS
-"""Operations a value: noise, bias and activation; sums for mean and variance; scale and shift."""
+"""Operations per value: noise, bias and activation; sums for mean and variance; scale and shift."""
 
 
 def weight_gain(in_channels: int, kernel: int = 3) -> float:
-    """What a convolution's weights are multiplied with: sqrt(2 / inputs) (He et al. 2015, equation 10)."""
+    """Return the scale of a convolution's weights, sqrt(2 / inputs) (He et al. 2015, equation 10)."""
     return math.sqrt(2.0 / (in_channels * kernel**2))

@@ -1,4 +1,4 @@
-"""A 3 x 3 convolution of StyleGAN1, which no style touches before, and then as `adain` tells.
+"""A 3 x 3 convolution of StyleGAN1 without modulation, followed by `adain`.
 
 x[o] = sqrt(2 / (9 in_channels)) sum_i conv(x[i], W[o, i])
 """
@@ -13,16 +13,16 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class AdainConv:
-    """Settings.
+    """Parameters of the operation.
 
     Attributes
     ----------
     resolution
         Side of input and output.
     style_offset
-        Where this layer's scales, and then its shifts, start in the rows of the ``styles`` buffer.
+        Offset of this layer's scales, followed by its shifts, in the rows of the ``styles`` buffer.
     noise_index
-        Place in ``noise_gain``; -1 for a layer without noise.
+        Index in ``noise_gain``; -1 for a layer without noise.
     epsilon
         Added to the variance.
     """
@@ -50,7 +50,7 @@ class AdainConv:
         return (batch, self.resolution, self.resolution, self.out_channels)
 
     def flops(self, batch: int) -> int:
-        """Two a multiply-add of the convolution, done directly, and the normalisation."""
+        """Two for each multiply-add of the direct convolution, and those of the normalisation."""
         return batch * self.resolution**2 * self.out_channels * (18 * self.in_channels + NORMAL_FLOPS)
 
     def nbytes(self, batch: int) -> int:

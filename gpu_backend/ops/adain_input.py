@@ -1,4 +1,4 @@
-"""The first layer of StyleGAN1: no convolution of the learned constant, and then as `adain` tells."""
+"""The first layer of StyleGAN1: `adain` of the learned constant, without a convolution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class AdainInput:
-    """Settings; they are as in AdainConv."""
+    """Parameters as in AdainConv."""
 
     out_channels: int
     resolution: int

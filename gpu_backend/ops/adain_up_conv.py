@@ -1,13 +1,13 @@
-"""The up-convolution of StyleGAN1: doubled pixels, a 3 x 3 convolution, a blur, and then as `adain` tells.
+"""The up-convolution of StyleGAN1: pixel doubling, a 3 x 3 convolution, a blur, then `adain`.
 
-With W as a transposed convolution scatters it, and [1, 1] what doubles pixels::
+With W as the weight of a transposed convolution, and [1, 1] for pixel doubling::
 
     t[o, 2i + ky, 2j + kx] += W[o, c, ky, kx] x[c, i, j]                   (2H + 1) x (2W + 1)
     u[o, v, w]              = t[v, w] + t[v, w + 1] + t[v + 1, w] + t[v + 1, w + 1]
     x[o]                    = sqrt(2 / (9 in_channels)) blur(u[o])         [1, 2, 1] / 4 an axis, zeros around u
 
-This is the convolution of doubled pixels with W turned round. Blur and sum together are [1, 3, 3, 1] / 4, the filter of
-StyleGAN2's up-convolution, but for the border, where u has ended: there a quarter of t's edge is too much.
+This is the convolution of doubled pixels with W flipped. Blur and sum together are [1, 3, 3, 1] / 4, the filter of
+StyleGAN2's up-convolution, except at the border, where u ends: there that filter adds a quarter of t's edge too much.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpu_backend.ops.adain import NORMAL_FLOPS
 from gpu_backend.ops.bias_act import BiasAct
 
 BLUR = (0.25, 0.5, 0.25)
-"""The blur along one axis."""
+"""Taps of the blur along one axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdainUpConv:
-    """Settings; `resolution` is the side of the output, twice that of the input. The rest is as in AdainConv.
+    """Parameters as in AdainConv; `resolution` is the side of the output, twice that of the input.
 
     With `blurs_bias` the bias is added to u.
     """
@@ -47,12 +47,12 @@ class AdainUpConv:
 
     @property
     def taps(self) -> tuple[float, ...]:
-        """Sum and blur along one axis, halved, as they are inside the picture."""
+        """Taps of sum and blur along one axis, halved, as they apply inside the picture."""
         return (0.125, 0.375, 0.375, 0.125)
 
     @property
     def edge_tap(self) -> float:
-        """How much of t's first and last number is too much in the first and last of a picture that `taps` filter."""
+        """Excess weight of t's first and last sample at the border of a picture filtered with `taps`."""
         return BLUR[0]
 
     @property
@@ -87,7 +87,7 @@ def blurred_sum_matrix(side: int) -> NDArray[np.float64]:
 
 
 def blurred_ones(side: int) -> NDArray[np.float64]:
-    """Return (side,) what the blur leaves of ones, which have zeros around them, along one axis."""
+    """Return (side,), the blur of ones with zero padding, along one axis."""
     ones = np.ones(side)
     ones[[0, -1]] -= BLUR[0]
     return ones

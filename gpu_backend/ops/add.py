@@ -1,4 +1,4 @@
-"""The sum at the end of a resnet block."""
+"""The residual sum of a resnet block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Settings. `shape` is that of one sample."""
+    """Parameters: `shape` of one sample."""
 
     shape: tuple[int, ...]
 
@@ -17,9 +17,9 @@ class Add:
         return (batch, *self.shape)
 
     def flops(self, batch: int) -> int:
-        """One addition a value."""
+        """One addition for each value."""
         return batch * math.prod(self.shape)
 
     def nbytes(self, batch: int) -> int:
-        """Two reads and a write a value."""
+        """Two reads and a write for each value."""
         return 12 * batch * math.prod(self.shape)

@@ -1,4 +1,4 @@
-"""Two rows of features put side by side."""
+"""Concatenation of features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """Settings: `widths` of the inputs, in order."""
+    """Parameters: `widths` of the inputs, in order."""
 
     widths: tuple[int, ...]
 
@@ -16,9 +16,9 @@ class Concat:
         return (batch, sum(self.widths))
 
     def flops(self, batch: int) -> int:
-        """Nothing is computed."""
+        """Zero: nothing is computed."""
         return 0
 
     def nbytes(self, batch: int) -> int:
-        """A read and a write a value."""
+        """A read and a write for each value."""
         return 8 * batch * sum(self.widths)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Settings."""
+    """Parameters of the operation."""
 
     channels: int
     resolution: int = 4
@@ -17,9 +17,9 @@ class Constant:
         return (batch, self.resolution, self.resolution, self.channels)
 
     def flops(self, batch: int) -> int:
-        """Nothing is computed."""
+        """Zero: nothing is computed."""
         return 0
 
     def nbytes(self, batch: int) -> int:
-        """One read, a write a sample."""
+        """One read, and a write for each sample."""
         return 4 * (batch + 1) * self.channels * self.resolution**2

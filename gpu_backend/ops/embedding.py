@@ -1,4 +1,4 @@
-"""The rows of a table that a label picks (Sauer et al. 2022): a class's own row, or the weighted sum of several.
+"""Embedding lookup by label (Sauer et al. 2022): the row of a class, or the weighted sum of several rows.
 
 y = sum_k c[k] table[k]
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Settings: how long a label is, and how many numbers a row of the table has. Further rows are never picked."""
+    """Parameters: length of a label, and width of a table row. Table rows beyond the label are unused."""
 
     c_dim: int
     width: int
@@ -20,9 +20,9 @@ class Embedding:
         return (batch, self.width)
 
     def flops(self, batch: int) -> int:
-        """Of one class each: two a number."""
+        """Two for each value of a row, for one class per sample."""
         return 2 * batch * self.width
 
     def nbytes(self, batch: int) -> int:
-        """The label, and of one class each a row, read and written."""
+        """The label, and one row per sample, read and written."""
         return 4 * batch * (self.c_dim + 2 * self.width)

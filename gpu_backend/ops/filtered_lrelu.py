@@ -1,4 +1,4 @@
-"""A StyleGAN3 layer's activation between two filters, so that it makes no frequencies that the samples cannot hold.
+"""Filtered leaky ReLU of a StyleGAN3 layer: upsampling FIR, activation, downsampling FIR, which suppresses aliasing.
 
 Per axis, with Tu taps fu, Td taps fd, x zero outside its n samples, lo = pads[0]::
 
@@ -6,8 +6,8 @@ Per axis, with Tu taps fu, Td taps fd, x zero outside its n samples, lo = pads[0
     v    = clamp(act(u) gain)
     y[q] =      sum_j fd[j] v[down q + Td - 1 - j]
 
-Both are true convolutions. The first filter is always the same along both axes, the second too unless it is radial:
-then it is two-dimensional. (Karras et al. 2021, section 3.1 and appendix D.) The bias is added before, so that the
+Both are true convolutions. The first filter is separable with equal taps on both axes, the second too unless it is
+radial (two-dimensional) (Karras et al. 2021, section 3.1 and appendix D). The bias is added before the padding, so that
 samples beyond the border are zero.
 """
 
@@ -21,7 +21,7 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class FilteredLrelu:
-    """Settings. `pads` may be below 0: samples are cut off then."""
+    """Parameters of the operation. Negative `pads` crop."""
 
     channels: int
     in_size: int
@@ -36,7 +36,7 @@ class FilteredLrelu:
 
     @classmethod
     def of_layer(cls, layer: FilteredLayerSpec) -> FilteredLrelu:
-        """Settings of a layer, after its convolution."""
+        """Return the parameters for the activation of a layer."""
         return cls(
             channels=layer.out_channels,
             in_size=layer.conv_size,
@@ -52,7 +52,7 @@ class FilteredLrelu:
 
     @property
     def size(self) -> int:
-        """Side of what the activation works on."""
+        """Side of the activation's input, at the higher rate."""
         return (self.out_size - 1) * self.down + self.down_taps
 
     def output_shape(self, batch: int) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class FilteredLrelu:
         return (batch, self.out_size, self.out_size, self.channels)
 
     def flops(self, batch: int) -> int:
-        """Two a multiply-add of the filters, none for the zeros between samples."""
+        """Two for each multiply-add of the filters, without the inserted zeros."""
         per_sample = -(-self.up_taps // self.up)
         before = per_sample * (self.in_size * self.size + self.size**2)
         after = self.down_taps * (self.out_size * self.size + self.out_size**2)

@@ -1,4 +1,4 @@
-"""The input of a StyleGAN3: sines on a grid, moved and turned by the first row of w and by the person's transform.
+"""Fourier feature input of StyleGAN3: sines on a grid, transformed by the first row of w and by the user's transform.
 
 With t = affine(w), divided by |(t0, t1)|, and points (x, y, 1) of a grid on which the picture fills [-1/2, 1/2]::
 
@@ -7,8 +7,8 @@ With t = affine(w), divided by |(t0, t1)|, and points (x, y, 1) of a grid on whi
     amp_c     = clip(1 - (|freq_c'| - bandwidth) / (sampling_rate / 2 - bandwidth), 0, 1)
     y[o]      = sum_c W[o, c] / sqrt(channels) amp_c sin(2 pi (freq_c' . (x, y) + phase_c'))
 
-(Karras et al. 2021, section 3.2 and appendix F). Row vectors are multiplied from the left. `transform` takes a point of
-the new picture to the one that was there before, so it is the inverse of what happens to the picture.
+(Karras et al. 2021, section 3.2 and appendix F). Row vectors are multiplied from the left. `transform` maps an
+output position to the untransformed picture, so it is the inverse of the visible motion.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpu_backend.model.spec import StyleGAN3Spec
 
 @dataclass(frozen=True, slots=True)
 class FourierFeatures:
-    """Settings; `size` is the side of the grid, `w_index` the row of w."""
+    """Parameters: `size` is the side of the grid, `w_index` the row of w."""
 
     w_dim: int
     w_index: int
@@ -31,7 +31,7 @@ class FourierFeatures:
 
     @classmethod
     def of_network(cls, spec: StyleGAN3Spec) -> FourierFeatures:
-        """Settings of a network's input."""
+        """Return the parameters for the input of a network."""
         grid = spec.input
         return cls(spec.w_dim, 0, grid.channels, grid.size, grid.sampling_rate, grid.bandwidth)
 
@@ -40,7 +40,7 @@ class FourierFeatures:
         return (batch, self.size, self.size, self.channels)
 
     def flops(self, batch: int) -> int:
-        """The product with the weights; the sines are few beside it."""
+        """The matrix product; the sines are negligible."""
         return 2 * batch * self.size**2 * self.channels**2
 
     def nbytes(self, batch: int) -> int:

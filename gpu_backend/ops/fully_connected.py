@@ -12,7 +12,7 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class FullyConnected:
-    """Settings."""
+    """Parameters of the operation."""
 
     in_features: int
     out_features: int
@@ -24,7 +24,7 @@ class FullyConnected:
         return (batch, self.out_features)
 
     def flops(self, batch: int) -> int:
-        """Two a multiply-add."""
+        """Two operations for each multiply-add."""
         return 2 * batch * self.in_features * self.out_features
 
     def nbytes(self, batch: int) -> int:

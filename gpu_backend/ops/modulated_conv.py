@@ -15,18 +15,18 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class ModulatedConv:
-    """Settings.
+    """Parameters of the operation.
 
     Attributes
     ----------
     resolution
-        Side of the output; of the input too, unless `padding` says otherwise.
+        Side of the output, and of the input unless `padding` is given.
     style_offset, demod_offset
-        Where this layer's numbers start in the rows of the ``styles`` and ``demod`` buffers.
+        Offsets of this layer in the rows of the ``styles`` and ``demod`` buffers.
     noise_index
-        Place in ``noise_gain``; -1 for a layer without noise.
+        Index in ``noise_gain``; -1 for a layer without noise.
     padding
-        Zeros around the input. None: so many that the side stays. StyleGAN3's keep all that the kernel touches.
+        Zeros around the input. None keeps the side; StyleGAN3 uses full padding (kernel - 1).
     """
 
     in_channels: int
@@ -54,7 +54,7 @@ class ModulatedConv:
         return (batch, self.resolution, self.resolution, self.out_channels)
 
     def flops(self, batch: int) -> int:
-        """Two a multiply-add of the convolution, done directly."""
+        """Two for each multiply-add of the direct convolution."""
         return 2 * batch * self.resolution**2 * self.kernel**2 * self.in_channels * self.out_channels
 
     def nbytes(self, batch: int) -> int:

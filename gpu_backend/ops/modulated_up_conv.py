@@ -15,7 +15,7 @@ from gpu_backend.ops.bias_act import BiasAct
 
 @dataclass(frozen=True, slots=True)
 class ModulatedUpConv:
-    """Settings; `resolution` is the side of the output, twice that of the input. The rest is as in ModulatedConv."""
+    """Parameters as in ModulatedConv; `resolution` is the side of the output, twice that of the input."""
 
     in_channels: int
     out_channels: int

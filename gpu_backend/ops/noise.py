@@ -10,7 +10,7 @@ among the network's noise layers. Words r0, r1 give two normal numbers by Box an
 
     radius = sqrt(-2 ln((r0 + 0.5) / 2^32)),   angle = 2 pi (r1 + 0.5) / 2^32,   (radius cos(angle), radius sin(angle))
 
-so that pixel p takes number p mod 4 of counter p div 4. No state, no order: a thread can make any pixel alone.
+so that pixel p takes number p mod 4 of counter p div 4. There is no state: each thread can generate any pixel.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Normalize2ndMoment:
-    """Settings."""
+    """Parameters of the operation."""
 
     features: int
 
@@ -23,5 +23,5 @@ class Normalize2ndMoment:
         return 3 * batch * self.features
 
     def nbytes(self, batch: int) -> int:
-        """A read and a write a value."""
+        """A read and a write for each value."""
         return 8 * batch * self.features

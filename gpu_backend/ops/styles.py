@@ -1,18 +1,18 @@
-"""Every layer's style and demodulation coefficients from the w rows, in one step.
+"""Styles and demodulation coefficients of all layers from the w rows, in one step.
 
     s      = w[row] @ (A / sqrt(w_dim))^T + a                              a is about 1
     s      = s / sqrt(in_channels)                                         toRGB only; no d
     d[o]   = rsqrt(sum_i s[i]^2 * sum_k W[o, i, k]^2 + 1e-8)               (Karras et al. 2020b, section 2.2)
 
-StyleGAN3 brings style and weights to unit size first, and divides by the size that the layer's input had in training,
-on average (Karras et al. 2021, appendix D; magnitude_ema is a square)::
+StyleGAN3 normalises style and weights first, and divides by the root mean square of the layer's input in training
+(Karras et al. 2021, appendix D; magnitude_ema is the mean square)::
 
     s      = s * rsqrt(mean_i s[i]^2)
     W[o]   = W[o] * rsqrt(mean W[o]^2)                                     then d as above, with these
     d[o]   = d[o] * rsqrt(mean W[o]^2) * rsqrt(magnitude_ema)              so that d goes with W as stored
     s      = s / sqrt(in_channels) * rsqrt(magnitude_ema)                  toRGB
 
-Both are small, both depend on nothing but w, and doing all of them at once is one kernel on a GPU.
+Both are small and depend only on w, so on a GPU one kernel computes all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StyleSlot:
-    """One layer's part.
+    """Offsets and factors of one layer.
 
     Weights are looked up as ``<layer>.affine.weight``, ``<layer>.affine.bias`` and ``<layer>.weight`` among the step's
     weights, and with `is_normalized` (StyleGAN3) as ``<layer>.magnitude_ema``. `demod_offset` -1 means no demodulation
@@ -41,7 +41,7 @@ class StyleSlot:
 
 @dataclass(frozen=True, slots=True)
 class Styles:
-    """Settings: outputs are (batch, style_width) and (batch, demod_width)."""
+    """Parameters; the outputs are (batch, style_width) and (batch, demod_width)."""
 
     w_dim: int
     slots: tuple[StyleSlot, ...]
@@ -53,7 +53,7 @@ class Styles:
         return (batch, self.style_width), (batch, self.demod_width)
 
     def flops(self, batch: int) -> int:
-        """Affines and demodulation, with the sums over taps done beforehand."""
+        """Affines and demodulation; tap sums are precomputed."""
         return 2 * batch * (self.w_dim * self.style_width + self._demod_products())
 
     def nbytes(self, batch: int) -> int:

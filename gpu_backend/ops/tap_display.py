@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 TAP_NUMBERS = 5
 LEAST, MOST = 1e-8, 1e8
-"""Bounds of what a channel is divided by."""
+"""Bounds of a channel's divisor."""
 
 
 @dataclass(frozen=True, slots=True)
 class TapDisplay:
-    """Settings."""
+    """Parameters of the operation."""
 
     channels: int
     resolution: int
@@ -32,17 +32,17 @@ class TapDisplay:
         return (batch, self.resolution, self.resolution, 4)
 
     def statistics_shape(self, batch: int) -> tuple[int, ...]:
-        """Shape of the statistics: what R, G and B show, all channels; mean, standard deviation, least, largest."""
+        """Shape of the statistics: rows R, G, B, all channels; columns mean, standard deviation, minimum, maximum."""
         return (batch, 4, 4)
 
     def values_shape(self, batch: int) -> tuple[int, ...]:
-        """Shape of the channel's numbers."""
+        """Shape of the values of the first channel that is shown."""
         return (batch, self.resolution, self.resolution)
 
     def flops(self, batch: int) -> int:
-        """Six a number for the statistics, three a number that is shown for its byte."""
+        """Six for each value for the statistics, three for each displayed value."""
         return batch * self.resolution**2 * (6 * self.channels + 9)
 
     def nbytes(self, batch: int) -> int:
-        """All channels in for the statistics, three once more for the bytes; bytes and one channel out."""
+        """Reads all channels for the statistics and three again for the bytes; writes the bytes and one channel."""
         return 4 * batch * self.resolution**2 * (self.channels + 5)

@@ -1,9 +1,9 @@
-"""Pixels as Qt wants them: (batch, height, width, 4) uint8 with B, G, R, X (or A) in memory.
+"""Pixels in Qt's format: (batch, height, width, 4) uint8 with B, G, R, X (or A) in memory.
 
     byte = trunc(clamp(x * 127.5 + middle, 0, 255))            128 in the official tools, 127.5 in StyleGAN-XL's
 
-One channel is grey and replicated, three are R, G, B; the fourth of four is alpha and becomes the fourth byte, which is
-255 otherwise. Of any other number of channels the first is shown as grey.
+One channel is replicated as grey; three are R, G, B; a fourth is alpha and becomes the fourth byte, which is 255
+otherwise. With any other number of channels the first is shown as grey.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MIDDLE_XL = 127.5
 
 @dataclass(frozen=True, slots=True)
 class ToDisplay:
-    """Settings."""
+    """Parameters of the operation."""
 
     channels: int
     resolution: int
@@ -37,7 +37,7 @@ class ToDisplay:
         return (batch, self.resolution, self.resolution, 4)
 
     def flops(self, batch: int) -> int:
-        """A multiply-add a value."""
+        """One multiply-add for each value."""
         return 2 * batch * self.resolution**2 * self.channels
 
     def nbytes(self, batch: int) -> int:

@@ -1,8 +1,8 @@
-"""toRGB: a styled 1 x 1 convolution without demodulation, its clamp, and the picture of the block before, doubled.
+"""toRGB: a styled 1 x 1 convolution without demodulation, clamp, and the upsampled picture of the previous block.
 
-image = U(previous) + gain clamp(sum_i W[o, i] s[i] x[i] + b[o])     s already has its 1 / sqrt(in_channels)
+image = U(previous) + gain clamp(sum_i W[o, i] s[i] x[i] + b[o])     s includes 1 / sqrt(in_channels)
 
-StyleGAN1's has no style: 1 / sqrt(in_channels) stands in the place of s.
+In StyleGAN1 there is no style: s = 1 / sqrt(in_channels).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 UNSTYLED = -1
-"""Stands for a style's place where there is none."""
+"""Style offset of a layer without a style."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToRgb:
-    """Settings. With `adds_image` the last input is the picture of half the side, and `taps` filter its doubling."""
+    """Parameters. With `adds_image` the last input is the picture of half the side, upsampled with `taps`."""
 
     in_channels: int
     out_channels: int

@@ -4,8 +4,8 @@ With taps f[0 .. n-1], true convolution, zero insertion by `up` and `left` zeros
 
     y[u] = gain * sum_a  f[u + n - 1 - left - up * a] * x[a]          (f and x are 0 outside their range)
 
-Two uses in StyleGAN2 (Karras et al. 2020b, section 4.1 and appendix B): doubling a picture or features, and the filter
-that follows the transposed convolution of an up-convolution.
+StyleGAN2 uses it twice (Karras et al. 2020b, section 4.1 and appendix B): to upsample a picture or features by 2, and
+as the filter after the transposed convolution of an up-convolution.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ def adain(x: Tensor, bias: Tensor | None, noise: Tensor | None, act: BiasAct, st
     Parameters
     ----------
     x
-        (batch, channels, side, side), out of the convolution.
+        (batch, channels, side, side), output of the convolution.
     bias
-        (channels,); None where it is added already.
+        (channels,); None if already added.
     noise
         (batch or 1, channels, side, side), already times strength and gain; None for none.
     style

@@ -1,4 +1,4 @@
-"""The layer that a StyleGAN1 starts from (Karras et al. 2019, section 2)."""
+"""The first layer of StyleGAN1 (Karras et al. 2019, section 2)."""
 
 from __future__ import annotations
 

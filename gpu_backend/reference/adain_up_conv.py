@@ -14,9 +14,9 @@ from gpu_backend.reference.adain import adain
 def adain_up_conv(
     x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor | None, style: Tensor, attributes: AdainUpConv
 ) -> Tensor:
-    """Return adain(blur(conv(doubled x, W turned round))), twice the side.
+    """Return adain(blur(conv(doubled x, flipped W))), twice the side.
 
-    `weight` (out_channels, in_channels, 3, 3) is as a transposed convolution scatters it. The other parameters are as
+    `weight` (out_channels, in_channels, 3, 3) is that of a transposed convolution. The other parameters are as
     in `adain_conv`.
     """
     doubled = functional.interpolate(x, scale_factor=2, mode="nearest")

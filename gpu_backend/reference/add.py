@@ -1,4 +1,4 @@
-"""The sum at the end of a resnet block."""
+"""The residual sum of a resnet block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features side by side."""
+"""Concatenation of features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of a StyleGAN3: sines on a grid, moved and turned (Karras et al. 2021, section 3.2)."""
+"""Fourier feature input of StyleGAN3 (Karras et al. 2021, section 3.2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fourier_features(
     ws
         (batch, num_ws, w_dim).
     transform
-        (3, 3), from places in the new picture to those before.
+        (3, 3), maps output positions to untransformed ones.
     weights
         ``affine.weight``, ``affine.bias``, ``freqs``, ``phases``, ``weight``.
     """

@@ -32,7 +32,7 @@ def modulated_conv(
     noise
         (batch, side, side), already times strength and gain; None for none.
     padding
-        Zeros around the input; None: so many that the side stays.
+        Zeros around the input; None keeps the side.
     """
     pad = weight.shape[-1] // 2 if padding is None else padding
     y = functional.conv2d(x * style[:, :, None, None], weight, padding=pad) * demod[:, :, None, None]

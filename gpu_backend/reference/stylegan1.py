@@ -39,7 +39,7 @@ def run_stylegan1(
     noise
         Layer name -> (batch or 1, R, R) before its strength; a layer left out gets none. None: the stored noise.
     observed
-        Filled with what each layer gave, by official module name; toRGBs below the full resolution among them.
+        Filled with each layer's output, by official module name; including toRGB layers below the full resolution.
     """
     if noise is None:
         noise = {name: weights[f"synthesis.{name}.noise_const"][None] for name in spec.noise_layers}

@@ -38,7 +38,7 @@ def run_stylegan3(
     transform
         (3, 3); None for the one that is stored.
     observed
-        Filled with what each layer gave, by official module name.
+        Filled with each layer's output, by official module name.
     """
     own = "synthesis.input."
     inputs = {name.removeprefix(own): value for name, value in weights.items() if name.startswith(own)}

@@ -38,7 +38,7 @@ def run_synthesis(
     noise
         Layer name -> (batch or 1, R, R), strength included; a layer left out gets none. None: the stored noise.
     observed
-        Filled with what each layer gave, by official module name.
+        Filled with each layer's output, by official module name.
     """
     if noise is None:
         noise = {

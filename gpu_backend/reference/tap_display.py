@@ -1,4 +1,4 @@
-"""A layer as a picture, and the statistics of its numbers."""
+"""Tap display: a layer as a picture, and its statistics."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def tap_display(x: Tensor, tap: Tensor) -> Tensor:
 
 
 def tap_statistics(x: Tensor, tap: Tensor) -> Tensor:
-    """Return (batch, 4, 4): the three channels that `tap` names, then all of them; their `statistics`."""
+    """Return (batch, 4, 4), the `statistics` of the three channels of `tap`, then of all channels."""
     chosen = x[:, [int(place) for place in tap[:3]]]
     return torch.cat((statistics(chosen, (2, 3)), statistics(x, (1, 2, 3))[:, None]), dim=1)
 
 
 def statistics(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return mean, standard deviation of the population, least and largest over some axes, on a new last axis."""
+    """Return mean, population standard deviation, minimum and maximum over `axes`, on a new last axis."""
     variance, mean = torch.var_mean(x, axes, correction=0)
     return torch.stack((mean, variance.sqrt(), x.amin(axes), x.amax(axes)), dim=-1)

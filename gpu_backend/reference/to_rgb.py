@@ -1,4 +1,4 @@
-"""toRGB: styled 1 x 1 convolution, clamp, and the doubled picture of the block before."""
+"""toRGB: styled 1 x 1 convolution, clamp, and the upsampled picture of the previous block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_backend.reference.upfirdn import double
 def to_rgb(x: Tensor, weight: Tensor, bias: Tensor, style: Tensor | None, clamp: float | None) -> Tensor:
     """Return the layer's own picture, (batch, img_channels, side, side).
 
-    `style` (batch, in_channels) already has its 1 / sqrt(in_channels), which stands in its place where it is None.
+    `style` (batch, in_channels) already has its 1 / sqrt(in_channels), which replaces it where it is None.
     """
     x = x / math.sqrt(x.shape[1]) if style is None else x * style[:, :, None, None]
     y = functional.conv2d(x, weight, bias)
