@@ -16,6 +16,7 @@ _UP_WARPS = ((3, 1), (3, 2), (4, 1), (4, 2), (6, 1), (6, 2), (8, 1), (12, 1))
 _WGMMA_WARPS = ((4, 1), (8, 1), (4, 2), (12, 1))
 _WALKS = (1, 4, 8, 16, 32)
 _ROUNDS = 4
+_SYSTEM_NBYTES = 1024
 
 
 def candidates(
@@ -38,7 +39,7 @@ def candidates(
                 continue  # one stage is for walks of one step, which need no other
             chosen = ConvGeometry(shape, replace(tile, split=split), taps, picture_channels)
             if chosen.fits(architecture, shared_nbytes_per_block):
-                found[chosen.tile] = _promise(chosen, multiprocessors)
+                found[chosen.tile] = _promise(chosen, multiprocessors, shared_nbytes_per_block)
     return tuple(sorted(found, key=lambda tile: -found[tile]))
 
 
@@ -78,10 +79,14 @@ def _splits(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:
     return tuple(sorted({-(-steps // -(-steps // min(split, steps))) for split in near if split > 0}))
 
 
-def _promise(geometry: ConvGeometry, multiprocessors: int) -> float:
+def _promise(geometry: ConvGeometry, multiprocessors: int, shared_nbytes_per_block: int) -> float:
     """Rough share of the tensor cores' rate: products wanted over the time they would take, 0 .. 1."""
     shape, tile = geometry.shape, geometry.tile
-    blocks_at_once = min(tile.blocks, 227 * 1024 // (geometry.dynamic_nbytes + geometry.static_nbytes + 1024))
+    # A multiprocessor has what one block may have, and what the system keeps of it for each block.
+    shared_nbytes = shared_nbytes_per_block + _SYSTEM_NBYTES
+    blocks_at_once = min(
+        tile.blocks, shared_nbytes // (geometry.dynamic_nbytes + geometry.static_nbytes + _SYSTEM_NBYTES)
+    )
     if blocks_at_once < tile.blocks:
         return 0.0
     computed = (

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import Weights
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.target import Target
 from gpu_backend.ops.kernels.conv_tile import ConvTile
@@ -78,6 +79,12 @@ CUTS = (
     (UP, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
     (UP, ConvTile(8, 14, 32, 16, 3, 4, 2, walk=5)),
     (UP, ConvTile(6, 4, 64, 32, 2, 3, 2, split=3)),
+    (UP, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
+    (UP, ConvTile(18, 16, 32, 16, 2, 12, 1, mma="wgmma")),
+    (UP, ConvTile(10, 8, 16, 32, 2, 8, 1, mma="wgmma")),
+    (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=8)),
+    (replace(UP, fir=(0.1, 0.2, 0.3, 0.4)), ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=4)),
+    (replace(UP, fir=(0.1, 0.2, 0.3, 0.4)), ConvTile(12, 14, 64, 16, 3, 12, 1, mma="wgmma")),
     (replace(UP, fir=filter_taps(1)), ConvTile(8, 16, 32, 16, 2, 4, 2, walk=2)),
     (replace(UP, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, walk=2)),
     (replace(UP, fir=filter_taps(6)), ConvTile(8, 13, 32, 16, 2, 4, 2, walk=3)),
@@ -128,6 +135,22 @@ def test_every_way_to_cut_a_convolution_gives_the_reference(case: ConvCase, tile
 @pytest.mark.parametrize(("case", "tile"), OLDER, ids=label)
 def test_what_turing_runs_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
     check_case(cut(tile, ("LEVEL", "750")), case, target_of(gpu))
+
+
+@pytest.mark.parametrize(
+    ("case", "tile"),
+    [
+        (UP, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
+        (UP, ConvTile(8, 14, 64, 16, 3, 8, 1, mma="wgmma", walk=2)),
+        (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=8)),
+        (WIDE, ConvTile(8, 32, 64, 16, 3, 8, 1, mma="wgmma", walk=2)),
+    ],
+    ids=label,
+)
+def test_a_kernel_declares_no_more_shared_memory_than_its_geometry_counts(case: ConvCase, tile: ConvTile) -> None:
+    work, site = ConvWork.of_step(step_of(case)), site_of(case)
+    geometry = replace(conv_geometry(work, site, H200), tile=tile)
+    assert compile_kernel(fused_recipe(work, site, geometry), "sm_90a").shared_nbytes <= geometry.static_nbytes
 
 
 @pytest.mark.parametrize(("case", "tile"), CUTS + OLDER, ids=label)
