@@ -1,21 +1,11 @@
 """The entry point of ``latentloom`` and of ``python -m explorer_app``."""
 
-import os
 import signal
 import sys
 
-_STOPPED = 130
+from explorer_app.interrupts import EXIT_STOPPED, leave
 
-
-def _leave(*_: object) -> None:
-    """Answer a Ctrl-C while modules are imported: an import may swallow the exception, and nothing has begun."""
-    try:
-        os.write(2, b"Stopped.\n")
-    finally:
-        os._exit(_STOPPED)
-
-
-_former = signal.signal(signal.SIGINT, _leave)
+_former = signal.signal(signal.SIGINT, leave)
 
 
 def main() -> int:
@@ -27,7 +17,7 @@ def main() -> int:
     try:
         return run()
     except KeyboardInterrupt:  # a second one, while the first was answered
-        return _STOPPED
+        return EXIT_STOPPED
 
 
 if __name__ == "__main__":

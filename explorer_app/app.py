@@ -18,6 +18,7 @@ taken down. Every `close` may be called twice.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import signal
@@ -36,6 +37,7 @@ import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, spare_what_stays
+from explorer_app.interrupts import leaving_at_once
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
@@ -101,17 +103,30 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
 
     Returns
     -------
-    0; EXIT_BUG if the window could not be built or an exception was not caught.
+    0; 130 after a Ctrl-C, 143 after SIGTERM; EXIT_BUG if the window could not be built or an exception was not caught.
     """
+    # A KeyboardInterrupt that is raised while Qt's bindings are imported aborts the process; nothing has begun yet.
+    with leaving_at_once():
+        _import_qt()
+        return _open_window(file, device=device, precision=precision, time_start=time_start)
+
+
+def _import_qt() -> None:
     try:
-        from PySide6.QtCore import Qt
-        from PySide6.QtWidgets import QApplication
+        importlib.import_module("PySide6.QtWidgets")
     except ImportError as error:
         raise WindowError(
             f"The window needs a library that this system lacks ({error}); "
             "on Linux packaging/linux/system-libs.sh installs it, and latentloom render needs none.",
             str(error),
         ) from error
+
+
+def _open_window(file: Path | None, *, device: str, precision: str, time_start: bool) -> int:
+    """Do what `run_window` says, once Qt is imported."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtWidgets import QApplication
+
     messages = MessageLog()
     messages.subscribe(write_to_log)
     log = logs.current()
@@ -124,7 +139,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
         qt = QApplication(sys.argv[:1])
     start_times.mark(start_times.APPLICATION)
     qt_messages.is_open = True
-    interrupt = Interrupt(qt.quit)
+    interrupt = Interrupt(lambda number: qt.exit(128 + number))  # the status that a shell gives such an end
     app: App | None = None
     try:
         try:
@@ -351,7 +366,7 @@ class QtMessageHandler:
 
 
 class Interrupt:
-    """Calls a function on Ctrl-C, and when the system asks the program to end.
+    """Calls a function with the signal's number on Ctrl-C, and when the system asks the program to end.
 
     Python looks at signals between two of its own instructions, and there are none while Qt waits: each signal writes
     its number into a socket that Qt watches, so one that comes before Qt waits is heard too.
@@ -359,7 +374,7 @@ class Interrupt:
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, call: Callable[[], object]) -> None:
+    def __init__(self, call: Callable[[int], object]) -> None:
         from PySide6.QtCore import QSocketNotifier
 
         self._call = call
@@ -392,8 +407,9 @@ class Interrupt:
             numbers = self._reader.recv(64)
         except OSError:
             return
-        if any(number in numbers for number in self._SIGNALS):
-            self._call()
+        number = next((number for number in self._SIGNALS if number in numbers), None)
+        if number is not None:
+            self._call(number)
 
 
 def _read_model(path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Model:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gpu_backend.errors import DeviceError
 
 _ADVICE = "install it with: pip install 'torch>=2.11,<2.14' (with pipx: pipx inject latentloom torch)"
+
+_ROOM_NBYTES = 256 << 20
+"""What importing torch takes beside its libraries: data that they relocate, threads, Python's modules."""
+
+_STATM = Path("/proc/self/statm")
 
 
 class TorchError(DeviceError):
@@ -31,6 +39,7 @@ def torch_needed(what: str) -> Iterator[None]:
     MemoryError
         If there is too little memory for its libraries.
     """
+    _check_room()
     try:
         yield
     except ImportError as error:
@@ -47,6 +56,25 @@ def torch_needed(what: str) -> Iterator[None]:
 def torch_problem(what: str) -> str:
     """Return a sentence if torch is not installed, without importing it; empty if it is."""
     return "" if importlib.util.find_spec("torch") is not None else _missing(what)
+
+
+def _check_room() -> None:
+    """Raise MemoryError if an address-space limit leaves no room for torch: its libraries would abort the process."""
+    if sys.platform == "win32" or "torch" in sys.modules:
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    found = None if limit == resource.RLIM_INFINITY else importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        return
+    try:
+        used = int(_STATM.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # not Linux
+        return
+    libraries = sum(file.stat().st_size for file in Path(found.origin).parent.glob("lib/*.so*"))
+    if used + libraries + _ROOM_NBYTES > limit:
+        raise MemoryError(f"torch needs {(libraries + _ROOM_NBYTES) >> 20} MB of address space")
 
 
 def _missing(what: str) -> str:

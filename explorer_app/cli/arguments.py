@@ -58,7 +58,10 @@ class Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Print help or the version; unlike the base, a failure to do so is an error."""
-        (sys.stderr if file is None else file).write(message)
+        stream = sys.stderr if file is None else file
+        if stream is None:
+            raise UsageError("The result goes to standard output, but that is closed.")
+        stream.write(message)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong."""

@@ -14,6 +14,7 @@ from types import FrameType
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console, discard_unwritten, flush_results
 from explorer_app.cli.private_paths import without_home
+from explorer_app.interrupts import EXIT_STOPPED
 from explorer_app.logs import ProgramLog
 from explorer_app.messages import describe, is_from_outside, working_folder_problem
 from explorer_app.version import __version__
@@ -37,7 +38,6 @@ _WINDOW = "window"
 
 EXIT_BUG = 1
 EXIT_ERROR = 2
-EXIT_STOPPED = 130
 EXIT_NO_READER = 141
 
 _ONLY_PRINT = ("inspect", "doctor")

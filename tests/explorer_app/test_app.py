@@ -155,10 +155,10 @@ def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qt
 def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any, number: signal.Signals):
     heard: list[int] = []
     before = signal.getsignal(number)
-    interrupt = Interrupt(lambda: heard.append(1))
+    interrupt = Interrupt(heard.append)
     os.kill(os.getpid(), number)
     assert heard == [], "it is heard once Qt waits, so that one before the first event is not lost"
-    qtbot.waitUntil(lambda: heard == [1])
+    qtbot.waitUntil(lambda: heard == [number])
     interrupt.close()
     interrupt.close()
     assert signal.getsignal(number) is before
@@ -246,6 +246,22 @@ def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_while_qt_is_imported_ends_the_program_with_a_word_and_no_abort():
+    done = run_python("""
+        import os, signal, sys
+        from explorer_app.app import run_window
+
+        def interrupt(event, arguments):
+            if event == "import" and arguments[0] == "PySide6.QtGui":
+                os.kill(os.getpid(), signal.SIGINT)
+
+        sys.addaudithook(interrupt)
+        run_window()
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -271,7 +287,7 @@ def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
         print(explorer_app.app.run_window())
         print(threading.active_count())
     """)
-    assert done.stdout.split() == ["0", "1"], done.stderr
+    assert done.stdout.split() == [str(128 + getattr(signal, name)), "1"], done.stderr
     assert done.stderr == ""
     (session,) = tmp_path.rglob("session.loom")
     assert load_session(session).position == Position(42.0, 42.0)

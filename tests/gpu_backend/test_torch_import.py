@@ -11,6 +11,7 @@ from gpu_backend.device import make_executor
 from gpu_backend.diagnosis import diagnose
 from gpu_backend.torch_import import torch_needed, torch_problem
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.own_process import run_python
 
 
 @pytest.fixture
@@ -45,3 +46,18 @@ def test_a_torch_that_does_not_load_is_told_apart(error: Exception, kind: type[E
     with pytest.raises(kind, match=part) as raised, torch_needed("This"):
         raise error
     assert type(raised.value) is kind
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells the address space of a process")
+def test_torch_is_not_loaded_where_its_libraries_would_abort_the_process() -> None:
+    done = run_python("""
+        import resource, sys
+        from gpu_backend.torch_import import torch_needed
+        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+        try:
+            with torch_needed("This"):
+                import torch
+        except MemoryError as error:
+            print("torch" in sys.modules, error)
+    """)
+    assert done.stdout.startswith("False torch needs "), done.stderr

@@ -155,6 +155,12 @@ def test_a_closed_stdout_is_told(networks: Path, monkeypatch: pytest.MonkeyPatch
     assert "standard output, but that is closed" in errors.getvalue()
 
 
+def test_a_closed_stdout_is_no_bug_of_help_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["--help"]) == 2
+
+
 def test_work_goes_on_where_nothing_can_be_said(
     as_render: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
