@@ -1,1 +1,1 @@
-"""Makes a model: pictures to train on, the trainer, and what measures it. torch on any device."""
+"""Training: data sets, the trainer, and quality metrics, in torch on any device."""

@@ -17,9 +17,9 @@ _OTHERS = ("out", "resume", "device")
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a parser; `train_request_of` reads what it gives.
+    """Add the options to a parser; `train_request_of` reads the parsed result.
 
-    Only what is asked for is in the result: a training that goes on keeps the rest as it was.
+    The result has only the options that were given, so that a resumed training keeps its other options.
     """
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="FOLDER", help="where checkpoints, snapshots, sheets and the log go")
@@ -81,7 +81,7 @@ def train_request_of(parsed: argparse.Namespace) -> TrainRequest:
         If an option is out of range.
     """
     given = {name: value for name, value in vars(parsed).items() if name not in _OTHERS}
-    if parsed.resume is None:  # otherwise the checkpoint has a say
+    if parsed.resume is None:  # otherwise the checkpoint has the defaults
         TrainOptions(**given).checked()
     if not _is_device(parsed.device):
         raise RequestError(f"A device is auto, cpu, cuda or cuda:1, but {parsed.device[:40]!r} came.")
@@ -92,7 +92,7 @@ def train_request_of(parsed: argparse.Namespace) -> TrainRequest:
 def _add(
     group: argparse._ArgumentGroup, flag: str, kind: Any, metavar: str | None, text: str, usual: str | None = None
 ) -> None:
-    """Add an option; `kind` reads its value, or lists the values there are."""
+    """Add an option; `kind` converts its value, or lists the allowed values."""
     name = flag[2:].replace("-", "_")
     default = getattr(_USUAL, name)
     said = usual or (f"{default:g}" if isinstance(default, float) else str(default))
@@ -101,7 +101,7 @@ def _add(
 
 
 def _flag(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
-    """Add a switch that can also be turned off again when a training goes on."""
+    """Add a switch that can also be turned off when a training is resumed."""
     usual = "yes" if getattr(_USUAL, flag[2:].replace("-", "_")) else "no"
     group.add_argument(
         flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=f"{text} (default: {usual})"

@@ -1,9 +1,9 @@
-"""Augmentation of what the discriminator sees (Karras et al. 2020a), all pictures of a batch at once, on the device.
+"""Adaptive discriminator augmentation (Karras et al. 2020a), batched on the device.
 
-Every transformation is applied to every picture by itself with chance p, as in section 2 and appendix B there:
-mirroring, translation by whole pixels, scaling and rotation; then brightness, contrast, saturation and hue. One
-warp and one colour matrix do it all, so the picture is sampled once. The warp is bilinear and reflects at the edges;
-where only mirroring and translation came up, pixels keep their values.
+Each transformation is applied to each picture independently with probability p (section 2 and appendix B):
+mirroring, integer translation, scaling and rotation; then brightness, contrast, saturation and hue. All are combined
+into one warp and one colour matrix, so the picture is resampled once. The warp is bilinear and reflects at the edges.
+Mirroring and translation alone keep pixel values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SATURATION_STD = 1.0
 
 
 def augmented(pictures: Tensor, p: Tensor) -> Tensor:
-    """Return changed pictures, (n, 3, R, R) float32; gradients pass, p is a number on the same device."""
+    """Return augmented pictures, (n, 3, R, R) float32; differentiable. p is a scalar tensor on the same device."""
     batch, side, device = pictures.shape[0], pictures.shape[-1], pictures.device
     grid = functional.affine_grid(_warps(batch, side, p, device), list(pictures.shape), align_corners=False)
     warped = functional.grid_sample(pictures, grid, padding_mode="reflection", align_corners=False)
@@ -31,7 +31,7 @@ def augmented(pictures: Tensor, p: Tensor) -> Tensor:
 
 
 def _warps(batch: int, side: int, p: Tensor, device: torch.device) -> Tensor:
-    """Return (n, 2, 3): where in the picture (-1 to 1) each pixel of the result comes from."""
+    """Return affine matrices (n, 2, 3) from output to input positions, both in -1..1."""
     flip = 1.0 - 2.0 * _chosen(batch, p * 0.5, device).float()
     pixels = torch.round((torch.rand(batch, 2, device=device) * 2 - 1) * _TRANSLATION * side)
     shift = _chosen(batch, p, device).float()[:, None] * pixels * (2.0 / side)
@@ -45,7 +45,7 @@ def _warps(batch: int, side: int, p: Tensor, device: torch.device) -> Tensor:
 def _colours(batch: int, p: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return (n, 3, 3) and (n, 3): y = M x + b for a pixel's colour x.
 
-    Saturation scales, and hue turns, what is perpendicular to the grey axis v = (1, 1, 1) / sqrt(3).
+    Saturation scales, and hue rotates, the component perpendicular to the grey axis v = (1, 1, 1) / sqrt(3).
     """
     axis = torch.full((3,), 1.0 / math.sqrt(3.0), device=device)
     grey = torch.outer(axis, axis)
@@ -71,19 +71,19 @@ def _where(p: Tensor, drawn: Tensor, otherwise: float) -> Tensor:
 
 
 class AdaptiveChance:
-    """The chance p, led by how sure the discriminator is of real pictures (Karras et al. 2020a, section 3.1).
+    """Adaptive probability p, controlled by an overfitting heuristic (Karras et al. 2020a, section 3.1).
 
-    r = E[sign(D(real))]: above the target, the discriminator overfits and p grows; below, it shrinks. From 0 to 1 it
-    takes `kimg` thousand pictures.
+    r_t = E[sign(D(real))]: above the target the discriminator overfits and p grows; below it p shrinks. p needs `kimg`
+    thousand pictures from 0 to 1.
 
     Attributes
     ----------
     p, signs
-        Memory that stays: the chance; the sum of signs since the last change, and their number.
+        Persistent tensors: p; the sum of signs since the last change, and their number.
     """
 
     EVERY = 4
-    """Steps between two changes."""
+    """Steps between two changes of p."""
 
     def __init__(self, target: float, kimg: float, device: torch.device) -> None:
         self.target, self.kimg = target, kimg
@@ -91,12 +91,12 @@ class AdaptiveChance:
         self.signs = torch.zeros(2, device=device)
 
     def see(self, real_logits: Tensor) -> None:
-        """Take the logits of real pictures into account."""
+        """Accumulate the signs of the logits of real pictures."""
         signs = real_logits.detach().float().sign()
         self.signs += torch.stack([signs.sum(), torch.ones_like(signs).sum()])
 
     def change(self, pictures: int) -> None:
-        """Move p after so many pictures, by the signs seen in all processes, and begin anew."""
+        """Update p after `pictures` pictures from the signs of all processes, and reset the sums."""
         direction = (self.signs[0] / self.signs[1].clamp(min=1) - self.target).sign()
         pace = pictures / max(self.kimg * 1000.0, 1e-8)
         self.p.add_(direction * pace).clamp_(0, 1)

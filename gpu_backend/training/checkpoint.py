@@ -1,6 +1,6 @@
-"""Checkpoints: one file with all state, whole or not there; the newest few are kept.
+"""Checkpoints: one atomically written file with all state; the newest few are kept.
 
-They are read with torch's restricted reader, which makes tensors and plain values only and runs nothing.
+They are read with torch's restricted unpickler, which builds only tensors and plain values and executes no code.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _KEPT = 2
 
 
 class CheckpointError(LoomError):
-    """A checkpoint cannot be written, or is not what it should be."""
+    """A checkpoint cannot be written or is invalid."""
 
 
 def write_checkpoint(folder: Path, options: dict[str, Any], state: dict[str, Any]) -> Path:
-    """Write a checkpoint, named by the pictures seen, and delete all but the newest ones.
+    """Write a checkpoint, named after the number of pictures seen, and delete all but the newest ones.
 
     Raises
     ------
@@ -48,9 +48,9 @@ def write_checkpoint(folder: Path, options: dict[str, Any], state: dict[str, Any
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the one written last at the end.
+    """Return the checkpoints of a folder, in the order of writing.
 
-    That need not be the one with the most pictures: a training may have gone on from an older one.
+    The last one need not have seen the most pictures, because a training can be resumed from an older one.
     """
     found = (path for path in folder.glob("checkpoint-*.pt") if _NAME.fullmatch(path.name))
     return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))

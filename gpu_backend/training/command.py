@@ -1,4 +1,4 @@
-"""The command: train, and say how far it is. torch is loaded only when training begins."""
+"""The training command, with progress output. torch is loaded only when training starts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gpu_backend.training.request import TrainOutcome, TrainRequest
 
 
 def run_training(request: TrainRequest, say: Callable[[str], None], progress: Callable[[str], None]) -> TrainOutcome:
-    """Train as asked; `say` hears notes, `progress` a line now and then.
+    """Run a training request; `say` receives notes, `progress` a progress line now and then.
 
     Raises
     ------
     LoomError
-        If options, data, device, checkpoint or folder are not as they should be, or a number became none.
+        If options, data, device, checkpoint or folder are invalid, or training diverges.
     """
     if "torch" not in sys.modules:  # takes seconds on a slow machine
         say("Loading PyTorch.")

@@ -19,16 +19,16 @@ from gpu_backend.training.replay import Noted
 
 
 class DiscriminatorGradients:
-    """What the discriminator learns from.
+    """Inputs of the discriminator's loss.
 
     Parameters
     ----------
     real
-        The real pictures of the step, in memory that stays.
+        Real pictures of the step, in persistent memory.
     chance
-        Hears how sure the discriminator is of them.
+        Receives the logits of real pictures.
     changed
-        Augmentation of what the discriminator sees.
+        Augmentation of the discriminator's input.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class DiscriminatorGradients:
         self._parts = real.chunk(options.accumulate)
 
     def of_loss(self) -> Noted:
-        """Add those of the loss."""
+        """Add the gradients of the loss."""
         networks, count = self._networks, len(self._parts)
         networks.train_discriminator()
         losses, signs = [], []
@@ -65,7 +65,7 @@ class DiscriminatorGradients:
         return {D_LOSS: torch.stack(losses).mean(), SIGN: torch.stack(signs).mean()}
 
     def of_r1(self) -> Noted:
-        """Add those of R1 on what the discriminator sees: with augmentation, that is the changed pictures."""
+        """Add the gradients of R1 with respect to the discriminator's input, which is augmented."""
         options, count, scale = self._options, len(self._parts), self._optimiser.loss_scale
         self._networks.train_discriminator()
         penalties = []

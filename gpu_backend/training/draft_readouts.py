@@ -1,7 +1,7 @@
 """Fit draft readouts to a model: ``python -m gpu_backend.training.draft_readouts MODEL [--latents 64]``.
 
-For each side S of drafts worth showing, ridge regression of the full picture, averaged over the pixels that one pixel
-of the draft stands for, on the features of the block of side S::
+For each useful draft side S: ridge regression from the features of block S to the full picture, box-filtered to
+S x S pixels::
 
     minimise over W, b    sum over pixels |W x + b - y|^2 + ridge |W|^2
 
@@ -27,26 +27,26 @@ from gpu_backend.recipe import Noise
 from gpu_backend.renderer.renderer import PLAN_BUDGET_NBYTES, Renderer
 
 LEAST_PX = 64
-"""Smaller drafts are never shown."""
+"""Minimum side; smaller drafts are never shown."""
 
 _RIDGE = 1e-5
-"""Part of the mean square of the features that is added to each one's."""
+"""Ridge, relative to the mean square of the features."""
 
 _PSI = (0.5, 1.0)
-"""Truncation is drawn from this range, as hands use it."""
+"""Range of truncation psi for the random latents, as in interactive use."""
 
 Fitted = dict[int, tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 
 class _Regression:
-    """Sums over pixels for one side: features with a one after them, and the picture."""
+    """Normal equations of one side: sums over pixels of features (with an appended 1) and the target."""
 
     def __init__(self, channels: int, outputs: int) -> None:
         self._squares = np.zeros((channels + 1, channels + 1))
         self._products = np.zeros((channels + 1, outputs))
 
     def add(self, features: NDArray[np.float32], picture: NDArray[np.float32]) -> None:
-        """Take (channels, S, S) features and the (outputs, R, R) picture in."""
+        """Accumulate (channels, S, S) features and the (outputs, R, R) picture."""
         side, outputs = features.shape[1], picture.shape[0]
         step = picture.shape[1] // side
         x = features.reshape(len(features), -1).astype(np.float64)
@@ -65,7 +65,7 @@ class _Regression:
 
 
 def fit_readouts(model: Model, latents: int, *, seed: int = 0, device: str = "cpu") -> Fitted:
-    """Return side -> (weight, bias), fitted to so many random latents.
+    """Return side -> (weight, bias), fitted to `latents` random latents.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def fit_readouts(model: Model, latents: int, *, seed: int = 0, device: str = "cp
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Fit what the command line names and write it beside the model; return the exit status."""
+    """Fit readouts to the model of the command line and write them beside it; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m gpu_backend.training.draft_readouts", description=__doc__)
     parser.add_argument("model", type=Path, help="a StyleGAN2 model of the skip architecture")
     parser.add_argument("--latents", type=int, default=64, help="random pictures to fit to (64)")

@@ -1,4 +1,4 @@
-"""The exponential moving average of the generator, which is what snapshots hold (Karras et al. 2018)."""
+"""Exponential moving average of the generator, which snapshots contain (Karras et al. 2018)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import nn
 
 
 def ema_beta(batch: int, pictures_seen: int, half_life: float, ramp_up: float) -> float:
-    """Return how much of the average stays in a step.
+    """Return the decay beta of the average for one step.
 
-    beta = 0.5 ^ (batch / min(half_life, ramp_up * pictures_seen)): the half-life, in pictures, is never longer than a
-    share of the training so far, so that the first networks are soon forgotten (Karras et al. 2020a, appendix B).
-    `ramp_up` 0 means none.
+    beta = 0.5 ^ (batch / min(half_life, ramp_up * pictures_seen)). The ramp-up limits the half-life (in pictures) to a
+    fraction of the training so far, so that early networks decay soon (Karras et al. 2020a, appendix B). `ramp_up` 0
+    disables it.
     """
     if ramp_up > 0:
         half_life = min(half_life, ramp_up * pictures_seen)

@@ -17,18 +17,18 @@ from gpu_backend.training.regularisers import PathLength, path_lengths
 from gpu_backend.training.replay import Noted
 
 _PATH_SHRINK = 2
-"""The path penalty takes this share of the pictures (Karras et al. 2020b, appendix B)."""
+"""Fraction of the batch for the path penalty (Karras et al. 2020b, appendix B)."""
 
 
 class GeneratorGradients:
-    """What the generator learns from.
+    """Inputs of the generator's loss.
 
     Parameters
     ----------
     share
-        Pictures of this process.
+        Pictures per step in this process.
     changed
-        Augmentation of what the discriminator sees.
+        Augmentation of the discriminator's input.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class GeneratorGradients:
         self.path_length = PathLength(optimiser.parameters[0].device)
 
     def of_loss(self) -> Noted:
-        """Add those of the loss."""
+        """Add the gradients of the loss."""
         networks, parts = self._networks, self._options.accumulate
         networks.train_generator()
         losses = []
@@ -57,7 +57,7 @@ class GeneratorGradients:
         return {G_LOSS: torch.stack(losses).mean()}
 
     def of_path(self) -> Noted:
-        """Add those of the path penalty, weighted by how rarely it comes."""
+        """Add the gradients of the path penalty, times its interval."""
         options, scale = self._options, self._optimiser.loss_scale
         self._networks.train_generator()
         rows = self._latents.rows(max(1, self._part // _PATH_SHRINK))

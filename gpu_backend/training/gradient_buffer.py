@@ -1,4 +1,4 @@
-"""The gradients of a network one after another in one piece of memory, so that one exchange averages them."""
+"""Contiguous buffer for the gradients of a network, averaged over processes by a single all-reduce."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import torch
 from torch import Tensor, nn
 
 _ALIGNMENT = 4
-"""Each begins at a multiple of so many float32, so that kernels read and write 16 bytes at a time."""
+"""Alignment of each gradient in float32 elements, for 16-byte accesses."""
 
 
 class GradientBuffer:
-    """Memory for the gradients of some parameters; it stays where it is."""
+    """Persistent memory for the gradients of some parameters."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self._parameters = parameters
         self._flat = torch.zeros(sum(map(_room, parameters)), device=parameters[0].device)
 
     def pack(self) -> Tensor:
-        """Move the gradients that there are into the buffer; return the part of it that holds them, (n,) float32."""
+        """Move the existing gradients into the buffer; return the occupied part, (n,) float32."""
         gradients: list[Tensor] = []
         places: list[Tensor] = []
         begin = 0

@@ -1,4 +1,4 @@
-"""The latents that a step draws."""
+"""Random latents of a step."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from gpu_backend.training.networks.generator import Generator
 
 
 class Latents:
-    """Rows of w from random numbers.
+    """Draws rows of w.
 
     Parameters
     ----------
     mixing
-        Chance that a picture is made from two latents.
+        Probability of style mixing of two latents.
     """
 
     def __init__(self, generator: Generator, mixing: float, device: torch.device) -> None:
         self._generator, self._mixing, self._device = generator, mixing, device
 
     def rows(self, count: int, *, follow_average: bool = False) -> Tensor:
-        """Return rows of w, (count, num_ws, w_dim): some of them from two latents, cut at a random row (mixing)."""
+        """Return rows of w, (count, num_ws, w_dim), with style mixing at a random row."""
         mapping, num_ws, device = self._generator.mapping, self._generator.spec.num_ws, self._device
         w = mapping(self._z(count))
         if follow_average:

@@ -1,4 +1,4 @@
-"""The log: a CSV with a line a report, which a resume cuts back to its checkpoint."""
+"""The log: a CSV with a line for each report. A resume truncates it to its checkpoint."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ COLUMNS = (
 
 
 class TrainLog:
-    """A file that grows.
+    """Appends lines to the log.
 
     Parameters
     ----------
     step
-        Steps done: later lines, of a run that was resumed from before its end, are removed.
+        Steps done. Later lines, from before a resume, are removed.
     """
 
     def __init__(self, path: Path, step: int) -> None:

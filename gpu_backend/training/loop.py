@@ -1,13 +1,13 @@
-"""A training from its first picture to its last: steps, reports, checkpoints and snapshots, and how it ends.
+"""The training loop: steps, reports, checkpoints, snapshots, and the end of a training.
 
-The story::
+Stages::
 
-    options of a checkpoint, replaced by what is asked for now      options.py, checkpoint.py
-    source -> prefetch -> step, again and again                     data/, step.py
-    every step a word with the other processes: is it to stop?      stop.py, processes.py
-    every 16 steps a look at the metrics                            metrics.py; a NaN ends it here
-    every few thousand pictures a line in the log                   log.py
-    now and then, and at the end, whatever ends it: a checkpoint, a snapshot, a sheet, plots
+    options of the checkpoint, overridden by the given ones         options.py, checkpoint.py
+    source -> prefetch -> step, repeatedly                          data/, step.py
+    every step: agree with the other processes whether to stop      stop.py, processes.py
+    every 16 steps: check the metrics                               metrics.py; NaN ends the training
+    every few thousand pictures: a line in the log                  log.py
+    at intervals, and however the training ends: a checkpoint, a snapshot, a sheet, plots
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from gpu_backend.training.stop import stop_signals
 _CHECK_STEPS = 16
 
 _SHEET_PART = 4
-"""Pictures of the sheet of real ones that are drawn at a time."""
+"""Batch size for drawing the sheet of real pictures."""
 
 _FIRST_WORD_S, _QUIET_S = 10.0, 60.0
-"""Seconds after which how far it is and the time left are told between two reports: at first, and from then on."""
+"""Seconds between progress lines within a report interval: the first, and all later ones."""
 
 Say = Callable[[str], None]
 Open = Callable[[str, int, torch.device], PictureSource]
@@ -58,17 +58,17 @@ Open = Callable[[str, int, torch.device], PictureSource]
 def train(
     request: TrainRequest, say: Say, progress: Callable[[TrainProgress], None], opened: Open | None = None
 ) -> TrainOutcome:
-    """Train until enough pictures were shown or somebody asks to stop, which counts from the first step on.
+    """Train until the requested number of pictures was shown, or until a stop signal after the first step began.
 
     Parameters
     ----------
     say, progress
-        Hear notes and reports; only in the first of several processes.
+        Receive notes and reports; called only in the first of several processes.
 
     Raises
     ------
     LoomError
-        If options, data, device, checkpoint or folder are not as they should be, or a number became none.
+        If options, data, device, checkpoint or folder are invalid, or training diverges.
     """
     with joined(request.device) as processes:
         saved: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def train(
 
 
 class _Loop:
-    """One call of `train`, once everything is open."""
+    """State of a call of `train`."""
 
     def __init__(self, training: Training, out: Path, say: Say, progress: Callable[[TrainProgress], None]) -> None:
         self.training, self.out, self._say, self._progress = training, out, say, progress
@@ -129,7 +129,7 @@ class _Loop:
         )
         with contextlib.closing(prefetch):
             try:
-                if self._is_unfinished:  # this step compiles for minutes, and whoever stops it loses nothing
+                if self._is_unfinished:  # this step compiles for minutes; nothing is lost if it is interrupted
                     self._run_step(prefetch)
                 processes.meet()
                 with stop_signals() as asked:
@@ -147,7 +147,7 @@ class _Loop:
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
 
     def _real_pictures(self, source: PictureSource, count: int) -> Tensor:
-        """Return the first pictures; where they come slowly, tell how slowly, and what that means for the training."""
+        """Return the first pictures; if the source is slow, report its rate and the resulting training time."""
         parts: list[Tensor] = []
         began = told = time.perf_counter()
         size = count if source.is_on_device else min(count, _SHEET_PART)
@@ -171,7 +171,7 @@ class _Loop:
         return self.training.pictures_seen < self.options.kimg * 1000
 
     def _run_step(self, pictures: Iterator[Tensor]) -> None:
-        """Do a step and what is due after it."""
+        """Run a step and the actions due after it."""
         training = self.training
         training.run_step(next(pictures))
         if training.step % _CHECK_STEPS == 0:
@@ -184,7 +184,7 @@ class _Loop:
             self._save()
 
     def _is_due(self, kimg: float) -> bool:
-        """Tell whether this step reached the next multiple of so many pictures."""
+        """Return whether this step reached the next multiple of an interval in pictures."""
         seen, every = self.training.pictures_seen, kimg * 1000
         return seen // every > (seen - self.options.batch) // every
 
@@ -220,7 +220,7 @@ class _Loop:
         self._tell(now, rate, loss_g=columns.get("loss_g", math.nan), loss_d=columns.get("loss_d", math.nan))
 
     def _pace(self) -> tuple[float, float]:
-        """Return the time now, and the pictures a second since the last report."""
+        """Return the current time, and the pictures per second since the last report."""
         now = time.perf_counter()
         return now, (self.training.pictures_seen - self._reported_at) / max(now - self._reported, 1e-9)
 
@@ -241,7 +241,7 @@ class _Loop:
         )
 
     def _save(self) -> None:
-        """Write everything, unless that was done after this very step; its time is not the next report's."""
+        """Write all files, unless already done after this step. The next report excludes the time of writing."""
         training = self.training
         training.metrics.check()
         if self._saved_at == training.step:
@@ -276,4 +276,4 @@ class _Loop:
 
 
 def _nobody(_: str) -> None:
-    """Hear it and do nothing: the first process says the same."""
+    """Ignore a message, because the first process prints it."""

@@ -1,4 +1,4 @@
-"""How a step is computed: choices that change its speed, not what it does."""
+"""Execution options of a training step, which change its speed but not its result."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.floa
 
 @dataclass(frozen=True, slots=True)
 class StepMethods:
-    """The ways of a device.
+    """Execution options for a device.
 
     Attributes
     ----------
     low
-        What layers compute in; weights, gradients and optimisers stay float32.
+        Precision of the layers; weights, gradients and optimiser states stay float32.
     tf32
-        Products of float32 round their factors to TF32: those of the mapping, of styles and of the last layers, which
-        stay float32 beside half precision.
+        Use TF32 for float32 products: mapping, styles and the last layers, which do not use half precision.
     channels_last
-        Layout of pictures, features and weights.
+        Memory format of pictures, features and weights.
     fused
         The optimiser updates all parameters in one kernel.
     set_to_none
-        Gradients are dropped after a step; otherwise they are set to zero and added to.
+        Free gradients after a step instead of zeroing them.
     graphs
         Updates are captured as CUDA graphs and replayed.
     compile
-        Both networks go through torch.compile, except in the regularisers, which differentiate twice.
+        Use torch.compile for both networks, except in the regularisers, which need second derivatives.
     """
 
     low: torch.dtype = torch.float32
@@ -44,7 +43,7 @@ class StepMethods:
 
     @classmethod
     def of(cls, options: TrainOptions, device: torch.device) -> StepMethods:
-        """Choose what is fast on a device. With float16, the loss scale is found by looking at it: no graphs."""
+        """Return the fastest options for a device. float16 excludes graphs, because its loss scale is read back."""
         on_gpu = device.type == "cuda"
         usual = "bf16" if on_gpu else "fp32"
         low = _PRECISIONS[usual if options.precision == "auto" else options.precision]
@@ -58,11 +57,11 @@ class StepMethods:
         )
 
     def set_for_all(self) -> None:
-        """Tell torch what it is only told for the whole process."""
-        torch.backends.cudnn.benchmark = True  # shapes stay the same, so trying pays
+        """Apply the options that torch has only for the whole process."""
+        torch.backends.cudnn.benchmark = True  # shapes are constant, so benchmarking pays off
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = self.tf32
 
     @property
     def memory_format(self) -> torch.memory_format:
-        """Of four-dimensional tensors."""
+        """Memory format of four-dimensional tensors."""
         return torch.channels_last if self.channels_last else torch.contiguous_format

@@ -1,4 +1,4 @@
-"""Metrics of the steps since the last look at them, kept on the device so that no step waits for the host."""
+"""Metrics of the steps since the last report, kept on the device so that no step waits for the host."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ SIGN = "the mean sign of real logits"
 
 
 class DivergedError(LoomError):
-    """The training computed something that is no number."""
+    """A metric became NaN or infinite."""
 
 
 class Metrics:
-    """Numbers by name, averaged when they are looked at; anything but a finite number ends the training then.
+    """Running means by name. `check` and `means` raise DivergedError for values that are not finite.
 
     Parameters
     ----------
     may_overflow
-        Names that may be infinite now and then: with fp16, the loss scale is found by letting gradients overflow.
+        Names that may be infinite at times: with fp16, loss scaling lets gradients overflow.
     """
 
     def __init__(self, may_overflow: frozenset[str] = frozenset()) -> None:
@@ -34,16 +34,16 @@ class Metrics:
         self._may_overflow = may_overflow
 
     def add(self, step: int, noted: Mapping[str, Tensor]) -> None:
-        """Note values of a step without waiting for them."""
+        """Add the values of a step, without synchronisation."""
         self._pending.extend((step, name, value) for name, value in noted.items())
 
     def check(self) -> None:
-        """Look at what was noted.
+        """Check the values added so far.
 
         Raises
         ------
         DivergedError
-            With the step and the first metric of it that is no finite number.
+            With the step and its first metric that is not finite.
         """
         pending, self._pending = self._pending, []
         if not pending:
@@ -57,7 +57,7 @@ class Metrics:
                 raise DivergedError(f"{name} became {value} in step {step}")
 
     def means(self) -> Mapping[str, float]:
-        """Return the means since the last call, and begin anew. Raises DivergedError as `check` does."""
+        """Return the means since the last call, and reset them. Raises DivergedError as `check` does."""
         self.check()
         sums, self._sums = self._sums, {}
         return {name: total / count for name, (total, count) in sums.items()}

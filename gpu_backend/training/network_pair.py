@@ -1,4 +1,4 @@
-"""The two networks that are trained against each other."""
+"""Generator and discriminator, and how they are called."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 Make = Callable[[NetworkShape], tuple[Generator, Discriminator]]
-"""Makes both networks, on the host."""
+"""Creates both networks on the host."""
 
 
 def network_shape(options: TrainOptions) -> NetworkShape:
-    """Return the sizes that options ask for."""
+    """Return the network sizes of the options."""
     return NetworkShape(
         options.resolution,
         options.channel_base,
@@ -34,7 +34,7 @@ def network_shape(options: TrainOptions) -> NetworkShape:
 
 
 def make_networks(shape: NetworkShape) -> tuple[Generator, Discriminator]:
-    """Make the networks that are trained."""
+    """Create generator and discriminator."""
     return Generator(shape.spec()), Discriminator(shape)
 
 
@@ -53,28 +53,28 @@ class NetworkPair:
             self._judge = torch.compile(self.discriminator, dynamic=False)
 
     def train_generator(self) -> None:
-        """Let gradients go to the generator's weights only."""
+        """Enable gradients for the generator's weights only."""
         self.generator.requires_grad_(True)
         self.discriminator.requires_grad_(False)
 
     def train_discriminator(self) -> None:
-        """Let gradients go to the discriminator's weights only."""
+        """Enable gradients for the discriminator's weights only."""
         self.generator.requires_grad_(False)
         self.discriminator.requires_grad_(True)
 
     def synthesise(self, rows: Tensor, *, twice: bool = False) -> Tensor:
-        """Return the pictures of rows of w with new noise; `twice` if gradients will have gradients."""
+        """Return the pictures of rows of w with new noise; `twice` if second derivatives are needed."""
         image: Tensor = (self.generator.synthesis if twice else self._synthesise)(rows, "random", self._low)
         return image
 
     def judge(self, pictures: Tensor, *, twice: bool = False) -> Tensor:
-        """Return the logits of pictures; `twice` if gradients will have gradients."""
+        """Return the logits of pictures; `twice` if second derivatives are needed."""
         logits: Tensor = (self.discriminator if twice else self._judge)(pictures, self._low)
         return logits
 
 
 def _placed(network: Network, methods: StepMethods, device: torch.device) -> Network:
-    """Move a network to its device, weights of convolutions in the layout of what they multiply."""
+    """Move a network to its device, with convolution weights in the memory format of the features."""
     for parameter in network.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=methods.memory_format)

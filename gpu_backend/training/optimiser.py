@@ -1,4 +1,4 @@
-"""Adam of one network, with its loss scale, which only float16 needs."""
+"""Adam for one network, with a loss scale for float16."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BETAS = (0.0, 0.99)
 
 
 class Optimiser:
-    """The parameters of a network and what updates them.
+    """The parameters of a network with their optimiser.
 
     Parameters
     ----------
     every
-        Steps between two penalties that this optimiser also serves; 0 for none.
+        Interval in steps of the lazy penalty of this optimiser; 0 for none.
     norm
         Name of the metric for the norm of the gradient.
     """
@@ -45,7 +45,7 @@ class Optimiser:
 
     @property
     def loss_scale(self) -> float:
-        """Factor of the losses; with float16, asking for it waits for the device."""
+        """Loss scale; with float16, reading it synchronises with the device."""
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
 
     def add_gradients(self, loss: Tensor) -> None:
@@ -53,7 +53,7 @@ class Optimiser:
         torch.autograd.backward(self._scaler.scale(loss))
 
     def step(self) -> Noted:
-        """Update the parameters and drop the gradients; return the norm of these."""
+        """Update the parameters and free the gradients; return the gradient norm."""
         self._scaler.unscale_(self._adam)
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
@@ -67,7 +67,7 @@ class Optimiser:
         return self._adam.state_dict(), self._scaler.state_dict()
 
     def load_state(self, adam: dict[str, Any], scaler: dict[str, Any]) -> None:
-        """Go on from states; learning rate and methods are those asked for now, not what was."""
+        """Restore states; learning rate and methods are the current ones, not the saved ones."""
         self._adam.load_state_dict({**adam, "param_groups": self._adam.state_dict()["param_groups"]})
         if scaler and self._scaler.is_enabled():
             self._scaler.load_state_dict(scaler)

@@ -1,4 +1,4 @@
-"""What a training is asked to do: plain values that go into every checkpoint."""
+"""Options of a training: plain values, saved in every checkpoint."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TrainOptions:
         return asdict(self)
 
     def differing_sizes(self, other: TrainOptions) -> tuple[str, ...]:
-        """Names of the options on network sizes that another has otherwise: those cannot change while training."""
+        """Return the names of network-size options that differ from another's; a resume cannot change them."""
         return tuple(name for name in _NETWORK if getattr(self, name) != getattr(other, name))
 
     def _expect(self, name: str, is_right: bool, wanted: str) -> None:
@@ -125,6 +125,6 @@ class TrainOptions:
 
 
 def options_from(saved: Mapping[str, Any], given: Mapping[str, Any]) -> TrainOptions:
-    """Return the options of a checkpoint with those replaced that are given now; unknown saved ones are left out."""
+    """Return the options of a checkpoint, overridden by the given ones; unknown saved options are dropped."""
     known = {field.name for field in fields(TrainOptions)}
     return TrainOptions(**{**{name: value for name, value in saved.items() if name in known}, **given})

@@ -1,4 +1,4 @@
-"""The log as pictures, by matplotlib: losses, penalties, what the discriminator thinks of real pictures, speed."""
+"""Plots of the log with matplotlib: losses, penalties, the discriminator's signs on real pictures, speed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SETTINGS: dict[Any, Any] = {
 
 
 def draw_plots(log: Path, path: Path) -> bool:
-    """Draw a log; return whether it had two lines at least, which a curve needs."""
+    """Plot a log; return whether it had the two lines that a curve needs."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

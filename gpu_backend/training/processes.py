@@ -1,10 +1,10 @@
 """Several processes, one GPU each, as torchrun starts them.
 
-Gradients are averaged by one all-reduce an update. torch's DistributedDataParallel cannot be used: it hangs on
-hooks of a single backward pass, and the regularisers differentiate gradients inside of theirs.
+Gradients are averaged by one all-reduce per update. torch's DistributedDataParallel cannot be used: its hooks expect a
+single backward pass, and the regularisers differentiate gradients within theirs.
 
-What the hosts tell each other goes from host to host and does not wait for GPUs. Unlike an exchange between GPUs, it
-fails at once where a process has ended, so that the others end, too.
+Control messages use a host-side (gloo) group and do not wait for GPUs. Unlike NCCL, gloo fails at once if a process has
+ended, so that the others end too.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from gpu_backend.training.stop import ending_at_once
 
 _SEED_STRIDE = 1_000_003
 _LETTING_GO_S = 0.2
-"""After a failed exchange gloo's thread still lets go of tensors, for which it needs Python; if Python ended meanwhile,
-the thread would take the process down with a signal."""
+"""After a failed exchange gloo's thread still frees tensors, which needs the interpreter. If the interpreter has shut
+down by then, the process ends with a signal."""
 
 
 class PeerError(LoomError):
@@ -34,7 +34,7 @@ class PeerError(LoomError):
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Which process of how many this is, and on what it computes."""
+    """Rank of this process, number of processes, and its device."""
 
     rank: int
     count: int
@@ -42,11 +42,11 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """The one that writes files and says how far it is."""
+        """Whether this process writes files and reports progress."""
         return self.rank == 0
 
     def own_seed(self, seed: int) -> int:
-        """Return a seed for random numbers that no other process draws; the first one has the seed itself."""
+        """Return a distinct random seed for this process; the first process uses `seed` itself."""
         return seed + self.rank * _SEED_STRIDE
 
     def sum(self, values: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Processes:
         Raises
         ------
         PeerError
-            If another process has ended; so does everything else that several processes do.
+            If another process has ended. All collective operations raise it.
         """
         if self.count > 1:
             with _exchange():
@@ -67,11 +67,11 @@ class Processes:
         self.sum(values).div_(self.count)
 
     def any(self, is_so: bool) -> bool:
-        """Tell whether it is so in any process. Hosts wait for each other, but not for their GPUs."""
+        """Return the logical or over all processes. Hosts wait for each other, but not for their GPUs."""
         return bool(self.sum(torch.tensor(float(is_so))) > 0)
 
     def meet(self) -> None:
-        """Wait until all processes have come this far."""
+        """Wait until all processes have reached this call."""
         self.any(False)
 
     def gather(self, value: Any) -> list[Any]:
@@ -88,7 +88,7 @@ class Processes:
 def joined(device: str = "auto") -> Iterator[Processes]:
     """Join the other processes if torchrun started this one, and choose the device.
 
-    Among several, Ctrl-C ends the process at once, unless somebody handles it otherwise.
+    With several processes, Ctrl-C ends the process at once, unless a handler is installed later.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def joined(device: str = "auto") -> Iterator[Processes]:
     with ending_at_once():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
         yield Processes(distributed.get_rank(), count, chosen)
-        distributed.destroy_process_group()  # not after an error: it would wait for processes that have ended
+        distributed.destroy_process_group()  # not after an error, where it would wait for ended processes
 
 
 @contextmanager
 def _exchange() -> Iterator[None]:
-    """Say in a sentence that an exchange with the others failed."""
+    """Convert errors of a collective operation to PeerError."""
     try:
         yield
     except RuntimeError as error:

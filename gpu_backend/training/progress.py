@@ -1,4 +1,4 @@
-"""How far a training is, and what the last steps gave."""
+"""Progress reports of a training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TrainProgress:
-    """One report. Losses are means since the one before, NaN between reports; `augment_p` is 0 without augmentation."""
+    """A report. Losses are means since the previous report, NaN in between; `augment_p` is 0 without augmentation."""
 
     step: int
     kimg: float
@@ -20,7 +20,7 @@ class TrainProgress:
     augment_p: float
 
     def text(self) -> str:
-        """Return it on one line."""
+        """Return the report on one line."""
         p = f", augmentation {self.augment_p:.3f}" if self.augment_p else ""
         losses = f"; loss G {self.loss_g:.3f}, D {self.loss_d:.3f}{p}" if math.isfinite(self.loss_d) else ""
         return (
@@ -30,7 +30,7 @@ class TrainProgress:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Format a duration for display."""
     minutes, rest = divmod(round(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,4 +1,4 @@
-"""The real pictures of the step at hand, in memory that stays."""
+"""Real pictures of the current step, in persistent memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_backend.training.replay import Noted, Recorder, Replayed
 
 
 class RealPictures:
-    """Bytes come in, numbers from -1 to 1 are there for all updates of a step.
+    """Converts uint8 pictures to -1..1, for all updates of a step.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class RealPictures:
 
     @property
     def is_settled(self) -> bool:
-        """It will not change any more how they are unpacked."""
+        """Whether unpacking is captured, or never will be."""
         return self._unpack.is_settled
 
     def show(self, pictures: Tensor) -> None:
-        """Take the pictures of a step, (count, 3, R, R) uint8 on any device."""
+        """Set the pictures of a step, (count, 3, R, R) uint8 on any device."""
         self._bytes.copy_(pictures, non_blocking=True)
         self._unpack()
 

@@ -1,7 +1,7 @@
 """Penalties on gradients: R1 (Mescheder et al. 2018, equation 9) and path length (Karras et al. 2020b, section 3.2).
 
-Both are lazy: they run every few steps, weighted by that number, and their optimiser keeps its pace by
-`lazy_correction` (Karras et al. 2020b, appendix B).
+Both use lazy regularisation: they run every few steps, weighted by that interval, and `lazy_correction` adjusts the
+optimiser (Karras et al. 2020b, appendix B).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def r1_penalty(pictures: Tensor, real_logits: Tensor, scale: float = 1.0) -> Ten
     Parameters
     ----------
     pictures
-        What the discriminator saw, a leaf that requires gradients.
+        Input of the discriminator, a leaf that requires gradients.
     scale
-        Factor on the way back only, so that half precision does not lose small gradients.
+        Gradient scale, which keeps small gradients within half precision.
     """
     with no_weight_gradients():
         (gradient,) = torch.autograd.grad(real_logits.sum() * scale, pictures, create_graph=True)
@@ -52,23 +52,23 @@ def path_lengths(pictures: Tensor, ws: Tensor, noise: Tensor, scale: float = 1.0
 
 
 class PathLength:
-    """The running mean of path lengths, in memory that stays, and the squared distance of a batch from it."""
+    """Running mean of path lengths in persistent memory, and the squared deviation of a batch from it."""
 
     def __init__(self, device: torch.device) -> None:
         self.mean = torch.zeros([], device=device)
 
     def penalty(self, lengths: Tensor) -> Tensor:
-        """Let the mean follow, and return mean (length - mean)^2."""
+        """Update the mean and return the batch average of (length - mean)^2."""
         followed = self.mean.lerp(lengths.detach().mean(), _PATH_DECAY)
-        # With fp16 a length may overflow; the loss scale is lowered then, and the mean must not keep it.
+        # With fp16 a length may overflow. The loss scale is reduced then, and the mean must exclude that length.
         self.mean.copy_(torch.where(followed.isfinite(), followed, self.mean))
         return (lengths - self.mean).square().mean()
 
 
 def lazy_correction(learning_rate: float, betas: tuple[float, float], every: int) -> tuple[float, tuple[float, float]]:
-    """Return learning rate and betas of an optimiser that makes (every + 1) steps where it made `every` before.
+    """Return learning rate and betas of an optimiser that takes (every + 1) steps instead of `every`.
 
-    With c = every / (every + 1), the learning rate times c and betas to the power of c move as far, and forget as much.
+    With c = every / (every + 1), the learning rate is multiplied by c and the betas are raised to the power c.
     """
     if every <= 0:
         return learning_rate, betas

@@ -1,8 +1,8 @@
-"""Work that is done the same way every time: a few times as it is written, then captured once and replayed.
+"""CUDA graph capture and replay of repeated work, after a few eager warm-up runs.
 
-A captured piece of work reads and writes the same memory at every replay. So it takes its inputs from tensors that
-stay, changes state in place, never waits for the host, and what it returns is copied before anything else runs: all
-graphs share one pool of memory, where the next one may write.
+Captured work reads and writes the same memory at every replay. It must take its inputs from persistent tensors, change
+state in place, and never synchronise with the host. Its results are copied before other work runs, because all graphs
+share one memory pool.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Noted = dict[str, Tensor]
 """Metrics by name, each a tensor of one number."""
 
 WARM_UP = 3
-"""Times that work runs before it is captured: until then, convolutions are tried, memory and optimisers are made."""
+"""Eager warm-up runs before capture, in which cuDNN benchmarks convolutions and optimisers allocate state."""
 
 
 class Recorder(Protocol):
-    """What captures work."""
+    """Captures work."""
 
     def beside(self) -> AbstractContextManager[None]:
-        """Return the context in which all of that work runs, whether captured or not."""
+        """Return the context in which the work runs, captured or eager."""
         ...
 
     def record(self, work: Callable[[], Noted]) -> tuple[Callable[[], None], Noted]:
-        """Capture work without doing it; return what does it, and where its metrics will be."""
+        """Capture work without executing it; return the replay function and the output tensors of its metrics."""
         ...
 
 
@@ -42,7 +42,7 @@ class CudaRecorder:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Go over to the stream and come back; work before and after on the caller's stream keeps its order."""
+        """Switch to the stream and back, ordered with the caller's stream."""
         caller = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(caller)
         with torch.cuda.stream(self._stream):
@@ -52,19 +52,19 @@ class CudaRecorder:
     def record(self, work: Callable[[], Noted]) -> tuple[Callable[[], None], Noted]:
         """Capture work; other threads may go on using the GPU meanwhile."""
         graph = torch.cuda.CUDAGraph()
-        # The stream that warmed up: convolutions, cuBLAS and autograd keep things by stream.
+        # The stream of the warm-up runs, because cuDNN, cuBLAS and autograd keep state per stream.
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             noted = work()
         return graph.replay, noted
 
 
 class Replayed:
-    """A piece of work.
+    """Work that is captured after warm-up and then replayed.
 
     Parameters
     ----------
     recorder
-        None to do it as it is written, always.
+        None runs the work eagerly at all times.
     """
 
     def __init__(self, work: Callable[[], Noted], recorder: Recorder | None) -> None:
@@ -75,11 +75,11 @@ class Replayed:
 
     @property
     def is_settled(self) -> bool:
-        """It will not change any more how it is done."""
+        """Whether the work is captured, or never will be."""
         return self._recorder is None or self._replay is not None
 
     def __call__(self) -> Noted:
-        """Do it once; return its metrics, which are the caller's to keep."""
+        """Run the work once; return copies of its metrics."""
         if self._recorder is None:
             return self._work()
         if self._replay is None:
@@ -91,7 +91,7 @@ class Replayed:
         return {name: value.clone() for name, value in self._noted.items()}
 
     def forget(self) -> None:
-        """Begin anew: the tensors that it works on are others now."""
+        """Discard the capture, because the work's tensors were replaced."""
         self._times = 0
         self._replay = None
         self._noted = {}

@@ -1,4 +1,4 @@
-"""What to train, where to put it, and how that ended."""
+"""Request and result of a training."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrainRequest:
-    """What to train and where to put it.
+    """Request for a training.
 
     Attributes
     ----------
     given
-        Options of `TrainOptions` that were asked for; the rest comes from the checkpoint, or is as usual.
+        Given options of `TrainOptions`; the others come from the checkpoint or are defaults.
     resume
-        A checkpoint, or a folder whose newest is meant; None begins anew.
+        A checkpoint, or a folder whose newest one is used; None starts a new training.
     """
 
     out: Path
@@ -28,7 +28,7 @@ class TrainRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrainOutcome:
-    """How a training ended: the pictures seen, whether it was stopped before its end, and the newest snapshot.
+    """Result of a training: the pictures seen, whether it was stopped early, and the newest snapshot.
 
     Of several processes, only the first writes snapshots; the others have None.
     """

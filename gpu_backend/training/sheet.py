@@ -1,4 +1,4 @@
-"""Sample sheets: the same latents every time, so that sheets show what training changed."""
+"""Sample sheets with fixed latents, so that sheets show the progress of training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH = 8
 
 @torch.no_grad()
 def sample_sheet(generator: Generator, device: torch.device) -> Image.Image:
-    """Return seeds 0, 1, ... in rows, without truncation, with the stored noise."""
+    """Return a sheet of seeds 0, 1, ... without truncation, with the stored noise."""
     count = grid_side(generator.spec.resolution) ** 2
     z = torch.from_numpy(np.stack([seed_to_z(seed, generator.spec.mapping.z_dim) for seed in range(count)])).to(device)
     images = torch.cat([generator(part) for part in torch.split(z, _BATCH)])
@@ -29,7 +29,7 @@ def sample_sheet(generator: Generator, device: torch.device) -> Image.Image:
 
 
 def sheet_of(pictures: Tensor) -> Image.Image:
-    """Lay (n, 3, R, R) uint8 out in a square; what does not fill it is left out."""
+    """Arrange (n, 3, R, R) uint8 in a square grid; surplus pictures are dropped."""
     side = min(grid_side(pictures.shape[-1]), int(len(pictures) ** 0.5))
     pixels = pictures[: side * side].cpu().permute(0, 2, 3, 1)
     shown = pixels.reshape(side, side, *pixels.shape[1:]).permute(0, 2, 1, 3, 4)
@@ -44,5 +44,5 @@ def write_sheet(path: Path, sheet: Image.Image) -> None:
 
 
 def grid_side(resolution: int) -> int:
-    """Pictures in a row and in a column."""
+    """Return the number of pictures in a row, which equals that in a column."""
     return max(2, min(_MOST, _SIDE_PX // resolution))

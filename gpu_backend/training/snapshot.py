@@ -1,4 +1,4 @@
-"""Snapshots: a generator as one of our model files, which the explorer opens while training goes on."""
+"""Snapshots: the generator as a model file, which the explorer can open while training runs."""
 
 from __future__ import annotations
 

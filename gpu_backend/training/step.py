@@ -1,16 +1,16 @@
-"""One step of training: both networks, their regularisers, the moving average - and all state that a resume needs.
+"""Training step: both networks, their regularisers, the moving average, and all state that a resume needs.
 
-The story of a step::
+Stages of a step::
 
-    real pictures        bytes into memory that stays                     real_pictures.py
-    generator            its loss; every few steps the path penalty       generator_gradients.py
-    discriminator        its loss; now and then R1                        discriminator_gradients.py
-    each of these four   gradients, their mean, Adam                      update.py, optimiser.py, gradient_buffer.py
-    moving average, chance of augmentation                                ema.py, augmentation.py
+    real pictures        bytes into persistent memory                     real_pictures.py
+    generator            loss; path penalty every few steps               generator_gradients.py
+    discriminator        loss; R1 every few steps                         discriminator_gradients.py
+    each of these four   gradients, all-reduce, Adam                      update.py, optimiser.py, gradient_buffer.py
+    moving average, probability of augmentation                           ema.py, augmentation.py
 
-On a GPU each update is captured as a CUDA graph after a few times and replayed from then on (replay.py). Nothing in a
-step waits for the host, so a GPU always has work queued: metrics, p of the augmentation and the mean path length stay
-on the device.
+On a GPU each update is captured as a CUDA graph after warm-up runs, then replayed (replay.py). No part of a step
+synchronises with the host, so the GPU always has queued work: metrics, the probability of augmentation and the mean
+path length stay on the device.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Training:
     options
         Checked ones.
     methods
-        How a step is computed; None for what is fast on the device.
+        Execution options; None for the fastest ones of the device.
     recorder
-        What captures updates; None for CUDA graphs where the methods want them.
+        Captures updates; None for CUDA graphs if the methods enable them.
     make
-        Makes the networks.
+        Creates the networks.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Training:
 
     @property
     def is_settled(self) -> bool:
-        """Every kind of update that comes up is captured, or never will be: from now on steps take their usual time."""
+        """Whether all updates are captured, or never will be, so that step times are representative."""
         return self._real.is_settled and all(update.is_settled for update, every in self._updates() if every)
 
     @property
@@ -126,13 +126,13 @@ class Training:
         return kernels_problem(self.device.index, self.methods.low) if self.device.type == "cuda" else ""
 
     def run_step(self, pictures: Tensor) -> None:
-        """Do a step with real pictures, (share, 3, R, R) uint8."""
+        """Run a step with real pictures, (share, 3, R, R) uint8."""
         options = self.options
         with self._recorder.beside() if self._recorder is not None else nullcontext():
             self._real.show(pictures)
             for update, every in self._updates():
                 if every and self.step % every == 0:
-                    self.metrics.add(self.step + 1, update.run())  # people count steps from 1
+                    self.metrics.add(self.step + 1, update.run())  # displayed steps start at 1
             self.step += 1
             self.pictures_seen += options.batch
             beta = ema_beta(options.batch, self.pictures_seen, options.ema_half_life, options.ema_ramp)
@@ -165,7 +165,7 @@ class Training:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state. With another number of processes, new random numbers are drawn; the rest is the same."""
+        """Restore a state. With another number of processes the random number generators are seeded anew."""
         self.step, self.pictures_seen = state["step"], state["pictures_seen"]
         for name in ("generator", "discriminator", "ema"):
             getattr(self, name).load_state_dict(state[name])
@@ -183,7 +183,7 @@ class Training:
                 torch.cuda.set_rng_state(own["cuda"].cpu(), self.device)
 
     def _updates(self) -> tuple[tuple[Update, int], ...]:
-        """Return the updates in the order of a step, each with the steps from one to the next, 0 for never."""
+        """Return the updates in the order of a step, each with its interval in steps, 0 for never."""
         return (
             (self._train_generator, 1),
             (self._regularise_generator, self._path_every),

@@ -1,4 +1,4 @@
-"""Ctrl-C and a polite kill end a training after the step at hand, so that it can save."""
+"""SIGINT and SIGTERM end a training after the current step, so that it can save."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _AT_ONCE_S = 1.0
 
 
 class StopRequest:
-    """Whether somebody asked to stop."""
+    """Flag for a stop signal."""
 
     def __init__(self) -> None:
         self.is_asked = False
         self._asked_at = 0.0
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Note it; a person who presses Ctrl-C again does not want to wait.
+        """Record a signal; a second Ctrl-C ends the process at once.
 
-        What comes at once again is no person: torchrun passes a Ctrl-C on that the terminal gave to all processes.
+        A repetition within a moment does not count: torchrun forwards a Ctrl-C that the terminal sent to all processes.
         """
         now = time.monotonic()
         if self.is_asked and number == signal.SIGINT and now - self._asked_at > _AT_ONCE_S:
@@ -33,7 +33,7 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Turn SIGINT and SIGTERM into a request while this lasts."""
+    """Convert SIGINT and SIGTERM to a stop request within this context."""
     asked = StopRequest()
     with _handled_by(asked.ask, signal.SIGINT, signal.SIGTERM):
         yield asked
@@ -41,9 +41,9 @@ def stop_signals() -> Iterator[StopRequest]:
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Let the system end the process at SIGINT while this lasts.
+    """Restore the default action of SIGINT within this context, so that the system ends the process.
 
-    Python's own handler is not called before a wait for another process is over, and it may never be.
+    Python's handler runs only after a wait for another process returns, which may never happen.
     """
     with _handled_by(signal.SIG_DFL, signal.SIGINT):
         yield
@@ -53,7 +53,7 @@ def ending_at_once() -> Iterator[None]:
 def _handled_by(
     handler: Callable[[int, FrameType | None], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
-    """Handle signals otherwise while this lasts; threads other than the main one hear none."""
+    """Install a signal handler within this context; does nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

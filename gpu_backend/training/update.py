@@ -1,4 +1,4 @@
-"""One update of a network: gradients, their mean over the processes, a step of the optimiser."""
+"""Update of a network: gradients, all-reduce over the processes, optimiser step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gpu_backend.training.replay import Noted, Recorder, Replayed
 
 
 class Update:
-    """An update that is done again and again.
+    """A repeated update.
 
-    Alone, a process captures all of it as one graph. Among several, what they exchange lies between two graphs.
+    A single process captures it as one graph. With several processes, the all-reduce runs between two graphs.
 
     Parameters
     ----------
     gradients
         Adds the gradients of a loss, and returns metrics.
     buffer
-        Memory for the gradients that are exchanged; None in a process that is alone.
+        Memory for the all-reduce of gradients; None for a single process.
     shared
-        Tensors that `gradients` changes, and that become their mean over all processes.
+        Tensors that `gradients` changes, and that are averaged over all processes.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class Update:
 
     @property
     def is_settled(self) -> bool:
-        """It will not change any more how it is done."""
+        """Whether the update is captured, or never will be."""
         return all(part.is_settled for part in self._parts)
 
     def run(self) -> Noted:
-        """Do it once."""
+        """Run the update once."""
         noted = self._parts[0]()
         if self._exchanged is not None:
             for values in (self._exchanged, *self._shared):
@@ -58,7 +58,7 @@ class Update:
         return noted
 
     def forget(self) -> None:
-        """Capture it anew: the tensors that it works on are others now."""
+        """Discard the capture, because the tensors of the update were replaced."""
         for part in self._parts:
             part.forget()
 

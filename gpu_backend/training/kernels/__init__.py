@@ -1,4 +1,4 @@
-"""The trainer's own kernels, on tensors with channels last: passes around convolutions, and the filter.
+"""CUDA kernels of the trainer, on channels-last tensors: passes around convolutions, and the FIR filter.
 
-Each has a plain counterpart in `gpu_backend.training.networks`, which defines what it computes and takes its place.
+Each has a plain torch counterpart in `gpu_backend.training.networks`, which is its reference and its fallback.
 """

@@ -1,4 +1,4 @@
-"""Kernels started on the stream that torch is at, and why there are none, if so."""
+"""Launches kernels on torch's current stream, or gives the reason why they are not available."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCKS_A_MULTIPROCESSOR = 8
 
 @functools.cache
 def kernels_problem(index: int, dtype: torch.dtype) -> str:
-    """Make the usual kernels ready for a GPU; return why they cannot be used there, nothing if they can."""
+    """Load the usual kernels for a GPU; return why they cannot be used, or an empty string."""
     found = probe()
     if index >= len(found.gpus):
         return found.problem or f"the driver shows no GPU {index}"
@@ -36,7 +36,7 @@ def kernels_problem(index: int, dtype: torch.dtype) -> str:
 
 
 def can_launch(x: Tensor) -> bool:
-    """Tell whether our kernels take a tensor like this one."""
+    """Return whether the kernels accept this tensor."""
     if not x.is_cuda or torch.compiler.is_compiling() or not vector_of(x.dtype, x.shape[1]):
         return False
     return not kernels_problem(x.device.index, x.dtype)
@@ -45,7 +45,7 @@ def can_launch(x: Tensor) -> bool:
 def launch(
     kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Sequence[Tensor | int | float | None]
 ) -> None:
-    """Start a kernel on the GPU of the first argument; tensors are given by where they lie."""
+    """Launch a kernel on the GPU of the first argument; tensors are passed as pointers."""
     first = arguments[0]
     assert isinstance(first, Tensor)
     device = first.device
@@ -56,12 +56,12 @@ def launch(
 
 
 def lanes_of(channels: int, vector: int) -> int:
-    """Return how many pixels a block takes at once."""
+    """Return the pixels that a thread block processes at once."""
     return THREADS // (channels // vector)
 
 
 def strips_of(x: Tensor, vector: int) -> tuple[int, int]:
-    """Return into how many strips the pixels of a picture are cut, a block each, and the pixels of one."""
+    """Return the number of strips of a picture, one thread block each, and the pixels of a strip."""
     batch, channels, height, width = x.shape
     lanes = lanes_of(channels, vector)
     wanted = torch.cuda.get_device_properties(x.device).multi_processor_count * _BLOCKS_A_MULTIPROCESSOR / batch
@@ -72,7 +72,7 @@ def strips_of(x: Tensor, vector: int) -> tuple[int, int]:
 
 @functools.cache
 def _kernels(index: int) -> ExternalStreamKernels:
-    # Imported here: where there is no GPU, there may be no driver's bindings either.
+    # Imported here, because machines without a GPU may lack the CUDA bindings.
     from gpu_backend.cuda.external_stream_kernels import ExternalStreamKernels
 
     return ExternalStreamKernels(probe().gpus[index])
