@@ -24,7 +24,7 @@ GLYPHS = {
     "chevron-down": "caret-down",
     "chevron-right": "caret-right",
     "close": "x",
-    "compare": "square-split-horizontal",
+    "compare": "circle-half",
     "copy": "copy",
     "docks": "layout",
     "drift": "wind",
