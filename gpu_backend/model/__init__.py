@@ -1,6 +1,6 @@
 """Model file in, named arrays and a spec out: on the host, with NumPy alone, running nothing in the file.
 
-Each name is fetched from its module when it is first used: who needs a type does not import every reader.
+Each name is imported from its module on first use, so that a type does not import every reader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A spec from tensor shapes: shapes decide what they can decide, settings say the rest, and a contradiction refuses.
+"""Derives a StyleGAN2 spec from tensor shapes and settings; a contradiction refuses the file.
 
-The same rules serve every file format, so that a converted file means exactly what its source meant.
+All file formats use the same rules, so a converted file gives the same spec as its source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"synthesis\.b([1-9][0-9]{0,4})\.", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LayerSettings:
-    """What a layer's tensors do not tell."""
+    """Settings of a layer that its tensor shapes do not determine."""
 
     activation: Activation = "lrelu"
     conv_clamp: float | None = None
@@ -29,7 +29,7 @@ class LayerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a network's tensors do not tell. `layers` is keyed by layer name, without the resnet skips."""
+    """Settings that tensor shapes do not determine. `layers` is keyed by layer name, without the resnet skips."""
 
     mapping_activation: Activation
     lr_multiplier: float
@@ -39,12 +39,12 @@ class Settings:
 
 
 def assemble(shapes: Shapes, settings: Settings) -> StyleGAN2Spec:
-    """Work out the spec of a StyleGAN2 generator, and check every tensor's shape against it.
+    """Derive the spec of a StyleGAN2 generator, and check every tensor's shape against it.
 
     Raises
     ------
     Refusal
-        If a tensor is missing, has another shape than the others ask for, or has no place in the network.
+        If a tensor is missing, is not part of the network, or has a shape that contradicts the others.
     """
     resolutions = find_resolutions(shapes)
     mapping = find_mapping(
@@ -93,7 +93,7 @@ def find_resolutions(names: Iterable[str]) -> tuple[int, ...]:
 
 
 def find_architecture(names: Iterable[str], resolutions: tuple[int, ...]) -> Architecture:
-    """Tell skip, resnet and orig apart by which blocks have a skip or a torgb."""
+    """Return skip, resnet or orig, depending on which blocks have a skip or a torgb."""
     present = set(names)
     if any(f"synthesis.b{size}.skip.weight" in present for size in resolutions):
         return "resnet"

@@ -1,4 +1,4 @@
-"""What the modules of a pickled network say about themselves, held against what their tensors are."""
+"""Checks of the attributes of a pickled network's modules against its tensors."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ MAPPING_ATTRIBUTES = {
 
 
 def check_roles(modules: Modules, roles: Roles, known: Mapping[str, set[str]]) -> tuple[str, ...]:
-    """Check that each module is of the class its place asks for; return warnings about attributes nobody knows.
+    """Check the class of each module; return warnings about unknown attributes.
 
     Parameters
     ----------
     known
-        Class -> the plain attributes that its pictures may depend on. Others may mean a changed network.
+        Class -> known plain attributes. Others may indicate a modified network.
 
     Raises
     ------
     Unsupported
-        If a module stands where such a network has none, or is of another class.
+        If a module is unexpected or of another class.
     """
     unknown: set[str] = set()
     for path, record in modules.records.items():
@@ -65,12 +65,12 @@ def check_roles(modules: Modules, roles: Roles, known: Mapping[str, set[str]]) -
 
 
 def check_expected(modules: Modules, expected: Expected) -> None:
-    """Check the attributes that modules have; those that they lack say nothing.
+    """Check the attributes of modules; missing attributes are accepted.
 
     Raises
     ------
     Refusal
-        If one has another value.
+        If an attribute has another value.
     """
     for path, name, value in expected:
         record = modules.records.get(path)
@@ -83,7 +83,7 @@ def check_expected(modules: Modules, expected: Expected) -> None:
 
 
 def expected_of_mapping(spec: NetworkSpec) -> Iterator[tuple[str, str, object]]:
-    """Yield what generator, mapping network and the head of the synthesis network say of themselves."""
+    """Yield the expected attributes of generator, mapping network and synthesis network."""
     mapping = spec.mapping
     own: dict[str, object] = {
         "z_dim": mapping.z_dim,
@@ -109,7 +109,7 @@ def expected_of_mapping(spec: NetworkSpec) -> Iterator[tuple[str, str, object]]:
 def expected_of_connected(
     path: str, inputs: int, outputs: int, activation: str, rate: float
 ) -> Iterator[tuple[str, str, object]]:
-    """Yield what a fully connected layer says of itself."""
+    """Yield the expected attributes of a fully connected layer."""
     yield path, "in_features", inputs
     yield path, "out_features", outputs
     yield path, "activation", activation
@@ -124,7 +124,7 @@ def mapping_settings(modules: Modules) -> tuple[Activation, float]:
     Raises
     ------
     Refusal
-        If they are none.
+        If one of them is invalid.
     """
     rate = modules.attribute("mapping.fc0", "bias_gain")
     rate = 0.01 if rate is None else rate
@@ -135,7 +135,7 @@ def mapping_settings(modules: Modules) -> tuple[Activation, float]:
 
 
 def as_truth(modules: Modules, path: str, name: str) -> bool:
-    """Return an attribute that is yes or no; no where it is missing."""
+    """Return a boolean attribute; False if missing."""
     value = modules.attribute(path, name)
     if value is not None and not isinstance(value, bool):
         raise Refusal(f"yes or no at {path}.{name}", f"came {in_words(value)}")
@@ -159,7 +159,7 @@ def as_clamp(value: object, path: str) -> float | None:
 
 
 def in_words(value: object) -> str:
-    """Return a value of a file as a sentence may have it."""
+    """Format a value from a file for an error message."""
     if isinstance(value, str):
         return shown(value)
     if value is None or isinstance(value, bool | int | float):

@@ -1,7 +1,7 @@
-"""What the modules of a pickled StyleGAN2 say about themselves: the settings, and whether they agree with the tensors.
+"""Settings of a pickled StyleGAN2 from the attributes of its modules, checked against its tensors.
 
-A hyper-parameter that shapes do not tell is looked for in the module's own attribute, then in the arguments the
-generator was made with, then in the defaults of the repository whose conventions the file follows.
+A hyper-parameter that shapes do not determine is looked up in the module's attribute, then in the constructor arguments
+of the generator, then in the defaults of the repository whose conventions the file follows.
 """
 
 from __future__ import annotations
@@ -71,25 +71,25 @@ _ROLES = (
 
 
 def flavour_of(modules: Modules) -> str:
-    """Whose conventions a file follows; the tensors are the same."""
+    """Repository whose conventions a file follows; the tensors are the same in all."""
     synthesis = modules.records["synthesis"].state
     block = modules.records["synthesis.b4"].state
     return STYLEGAN3_REPOSITORY if "num_fp16_res" in synthesis or "fused_modconv_default" in block else ADA
 
 
 def check_classes(modules: Modules) -> tuple[str, ...]:
-    """Check that each module is of the class its place asks for; return warnings about attributes nobody knows.
+    """Check the class of each module; return warnings about unknown attributes.
 
     Raises
     ------
     Unsupported
-        If a module stands where StyleGAN2 has none, or is of another class.
+        If a module is unexpected or of another class.
     """
     return check_roles(modules, _ROLES, _KNOWN_ATTRIBUTES)
 
 
 def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Settings:
-    """Collect the hyper-parameters that shapes do not tell."""
+    """Collect the hyper-parameters that shapes do not determine."""
     defaults = _clamp_default(modules, flavour)
     layers: dict[str, LayerSettings] = {}
     for resolution in find_resolutions(modules.tensors):
@@ -110,12 +110,12 @@ def read_settings(modules: Modules, taps: tuple[float, ...], flavour: str) -> Se
 
 
 def check_attributes(modules: Modules, spec: StyleGAN2Spec) -> None:
-    """Check what the modules say about themselves against what their tensors are.
+    """Check the attributes of the modules against their tensors.
 
     Raises
     ------
     Refusal
-        If an attribute contradicts a shape, or asks for a calculation that StyleGAN2 does not do.
+        If an attribute contradicts a shape, or requires an operation that StyleGAN2 does not have.
     """
     check_expected(modules, _expected(spec))
 
@@ -134,7 +134,7 @@ def _expected(spec: StyleGAN2Spec) -> Iterator[tuple[str, str, object]]:
         yield path, "in_channels", layer.in_channels
         yield path, "out_channels", layer.out_channels
         if layer.kind == "skip":
-            # A bias that a layer is made without is an attribute of its, not a parameter.
+            # The bias of a layer without one is an attribute, not a parameter.
             same = {"up": 2, "down": 1, "activation": "linear", "conv_clamp": None, "act_gain": 1, "bias": None}
             yield path, "weight_gain", gain
             yield from ((path, name, value) for name, value in same.items())

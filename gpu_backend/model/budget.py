@@ -1,4 +1,4 @@
-"""Bounds on what one file may ask for in quantity."""
+"""Resource budget of a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_backend.model.refusal import Refusal
 
 @dataclass(slots=True)
 class Budget:
-    """What one file may still ask for, in all its pickles. A 1024 px snapshot needs about a tenth of it."""
+    """Remaining budget of a file, for all its pickles. A 1024 px snapshot needs about a tenth of the full budget."""
 
     opcodes: int = 500_000
     containers: int = 200_000
@@ -17,25 +17,25 @@ class Budget:
     storages: int = 20_000
 
     def take_operations(self, count: int) -> None:
-        """Pay for work that one operation does `count` times, so that little in a file cannot mean much work."""
+        """Charge `count` units of work of one operation, so that a small file cannot cause much work."""
         self.opcodes -= count
         if self.opcodes <= 0:
             raise Refusal("at most 500,000 pickle operations in a model file", "this one asks for more")
 
     def take_containers(self) -> None:
-        """Pay for one list, tuple, dict, set or record."""
+        """Charge one list, tuple, dict, set or record."""
         self.containers -= 1
         if self.containers < 0:
             raise Refusal("at most 200,000 objects in a model file", "this one asks for more")
 
     def take_storages(self) -> None:
-        """Pay for one tensor storage."""
+        """Charge one tensor storage."""
         self.storages -= 1
         if self.storages < 0:
             raise Refusal("at most 20,000 tensors in a model file", "this one asks for more")
 
     def take_text(self, count: int) -> None:
-        """Pay for `count` bytes of short texts."""
+        """Charge `count` bytes of short strings."""
         self.text_bytes -= count
         if self.text_bytes < 0:
             raise Refusal("at most 16 MiB of short texts in a model file", "this one asks for more")

@@ -1,7 +1,7 @@
 """Checkpoints that hold a generator's tensors by name, and no network: rosinality's, GenForce's, state dicts alone.
 
-In a torch file the tensors stand at the top or under the name that a tool gives the averaged weights, and with or
-without a prefix before each name, as encoders keep their decoder. Weights as they were in training are not used.
+In a torch file the tensors are at the top level or under a tool's key for the averaged weights. Their names may have a
+prefix, as for the decoder of an encoder. The non-averaged training weights are not used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gpu_backend.model.tensor_table import RecordTable, TensorTable
 
 _LAYOUTS = (OFFICIAL, ROSINALITY, GENFORCE, LERNAPPARAT, GENFORCE_STYLEGAN1, ROSINALITY_STYLEGAN1)
 _AVERAGES = ("g_ema", "G_ema", "generator_smooth", "generator_ema", "params_ema", "g_running", "state_dict")
-"""Keys under which tools keep averaged weights, alone or among others."""
+"""Keys of the averaged weights in the files of known tools."""
 _IN_TRAINING = ("g", "G", "generator", "params")
 _PREFIXES = ("", "g_ema.", "G_ema.", "generator_ema.", "generator_smooth.", "decoder.", "module.")
 _MODELS = "models"
@@ -41,7 +41,7 @@ Table = Mapping[object, object]
 
 
 def holds_tensors(value: object) -> bool:
-    """Whether a value read from a pickle is a table of tensors, or of such tables, and no pickled network."""
+    """Return whether a value from a pickle is a dict of tensors, or of such dicts, and not a pickled network."""
     if not isinstance(value, dict) or isinstance(value.get("G_ema"), Persistent):
         return False
     return any(_tensors(table) for _, table in _tables(value, (*_AVERAGES, *_IN_TRAINING)))
@@ -53,9 +53,9 @@ def find_checkpoint(source: Source, pickled: Pickled) -> Found:
     Raises
     ------
     Unsupported
-        If the tensors are those of a network that is recognised and not run.
+        If the tensors belong to a network that is recognised but not supported.
     Refusal
-        If there is no generator's average, or it contradicts itself.
+        If there is no averaged generator, or it is inconsistent.
     """
     value = cast("dict[object, object]", pickled.value)
     for key, table in _tables(value, _AVERAGES):
@@ -86,9 +86,9 @@ def find_tensors(
     requested: frozenset[str] = frozenset(),
     ignored: tuple[str, ...] = (),
 ) -> Found:
-    """Find the generator in a table of tensors, whose settings are those that the tool always has.
+    """Find the generator in a table of tensors, with the fixed settings of its tool.
 
-    NVIDIA's names are used with several settings, which the tensors do not tell; a warning says which are taken.
+    NVIDIA's names are used with several settings, which the tensors do not determine; a warning lists those assumed.
     """
     if isinstance(layout, StyleGAN1Layout):
         return find_stylegan1(table, layout, container=container, requested=requested, ignored=ignored)
@@ -115,12 +115,12 @@ def find_tensors(
 
 
 def recognise_layout(names: Collection[str]) -> tuple[Layout | StyleGAN1Layout, str] | None:
-    """Tell whose names these are, and what stands before each; None if no known tool's.
+    """Return the tool of these names and their common prefix; None if unknown.
 
     Raises
     ------
     Unsupported
-        If they are those of a network that is recognised and not run.
+        If the names belong to a network that is recognised but not supported.
     Refusal
         If there are more than any checkpoint has.
     """
@@ -150,7 +150,7 @@ def ignored_beside(prefix: str) -> tuple[str, ...]:
 
 
 def no_generator(names: Collection[str]) -> Refusal:
-    """Say what tensors of these names are, if no known generator's."""
+    """Describe tensors that belong to no known generator."""
     network = network_named(names)
     if network:
         return not_run(network)
@@ -161,7 +161,7 @@ def no_generator(names: Collection[str]) -> Refusal:
 
 
 def _tables(value: Table, keys: tuple[str, ...]) -> Iterator[tuple[str, Table]]:
-    """Yield the tables under these keys, then the whole, whose key is empty."""
+    """Yield the tables under these keys, then the top-level table with an empty key."""
     models = value.get(_MODELS)
     for holder in (value, models):
         if isinstance(holder, dict):
@@ -177,7 +177,7 @@ def _tensors(table: Table) -> dict[str, TensorRecord]:
 
 
 def _nothing_in(value: Table) -> Refusal:
-    """Say what a file of tensors holds instead of an average."""
+    """Describe the content of a file of tensors without averaged weights."""
     tables = [_tensors(table) for _, table in _tables(value, _AVERAGES)]
     for key, table in _tables(value, _IN_TRAINING):
         tensors = _tensors(table)
@@ -188,7 +188,7 @@ def _nothing_in(value: Table) -> Refusal:
 
 
 def _learning_rate(table: TensorTable) -> float:
-    """Guess the mapping network's learning-rate multiplier: its weights start with a standard deviation of 1 / it."""
+    """Estimate the mapping network's learning-rate multiplier m: its weights are initialised with std 1 / m."""
     values = table.some("mapping.fc0.weight") if "mapping.fc0.weight" in table.shapes else []
     spread = math.sqrt(math.fsum(value * value for value in values) / max(1, len(values)))
     if not 0.0 < spread < math.inf:

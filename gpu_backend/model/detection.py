@@ -1,4 +1,4 @@
-"""What kind of file this is, by its content and never by its name."""
+"""Detection of the file format by content, never by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_backend.model.watch import Watch
 
 _TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
 HEAD_BYTES = 512
-"""How much of a file's beginning is looked at to tell what it is."""
+"""Bytes at the start of a file that are examined to detect its format."""
 
 _OTHER_FILES = (
     (b"\x89PNG\r\n", "this is a PNG picture"),
@@ -33,12 +33,12 @@ _OTHER_FILES = (
 
 
 def find_model(source: FileSource, watch: Watch, requested: set[str]) -> Found:
-    """Recognise a file and find the network in it; names that it asks to import are added to `requested`.
+    """Detect the format of a file and find its network; adds the names that it imports to `requested`.
 
     Raises
     ------
     Refusal
-        If it is no model file; says what it is instead, where that can be told.
+        If it is not a model file; the message says what it is, if known.
     """
     head = source.read(0, HEAD_BYTES)
     reader = _pickle_reader(head)
@@ -58,7 +58,7 @@ def _find_in_pickle(source: Source, pickled: Pickled) -> Found:
 
 
 def kind_of_file(head: bytes, size: int) -> str:
-    """Return what kind of file begins with these bytes, in a phrase: "a pickle"."""
+    """Return the kind of file that starts with these bytes, as a phrase: "a pickle"."""
     if head.startswith(_TORCH_STREAM):
         return "an older torch file"
     if head.startswith(b"PK\x03\x04"):
@@ -82,7 +82,7 @@ def _pickle_reader(head: bytes) -> Callable[[Source, Watch, set[str]], Pickled] 
 
 
 def _not_a_model(head: bytes) -> tuple[str, str]:
-    """What came, and what to do about it."""
+    """Return what the file is, and what to do about it."""
     if not head:
         return "this file is empty", "download it again"
     if head.startswith(b"version https://git-lfs"):

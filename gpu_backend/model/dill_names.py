@@ -1,9 +1,9 @@
-"""What dill's helpers stand for in StyleGAN-XL's files.
+"""Inert stand-ins for dill's helpers in StyleGAN-XL files.
 
 dill 0.3.4, which StyleGAN-XL's training loop pins, stores NumPy's helpers as two calls,
-``_get_attr(_import_module("numpy.core._multiarray_umath"), "scalar")``. As general helpers the two are an arbitrary
-import, so exactly the calls that lead to a known NumPy name are read. The helpers that make functions, types and the
-like appear in discriminators; their calls become inert records, which `modules.take_apart` refuses in a generator.
+``_get_attr(_import_module("numpy.core._multiarray_umath"), "scalar")``. In general the two allow arbitrary imports, so
+only calls that lead to a known NumPy name are accepted. Helpers that create functions, types and the like appear in
+discriminators. Their calls become inert records, which `modules.take_apart` refuses in a generator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMPY_MODULES = {
     "numpy._core.multiarray": "numpy._core.multiarray",
     "numpy._core._multiarray_umath": "numpy._core.multiarray",
 }
-"""Module that dill names -> the public one of the same contents."""
+"""Module in dill's files -> public module with the same contents."""
 
 _NUMPY_NAMES = ("scalar", "_reconstruct")
 
@@ -43,13 +43,13 @@ _CODE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Module:
-    """A NumPy module that waits for the call that takes a name out of it."""
+    """A NumPy module, pending the `_get_attr` call."""
 
     name: str
 
 
 class DillNames:
-    """Makes the records that dill's calls in one file stand for.
+    """Makes the records for dill's calls in a file.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class DillNames:
         }
 
     def finish(self) -> None:
-        """Refuse a module that no call took a name out of."""
+        """Refuse a module without a following `_get_attr` call."""
         for module in self._waiting.values():
             raise _import_refused(module.name)
 
@@ -122,7 +122,7 @@ _RECONSTRUCT = tuple(f"{module} _reconstruct" for module in dict.fromkeys(_NUMPY
 
 
 def is_code(name: Name) -> bool:
-    """Whether a name stands for a function, a type or a piece of one, which no generator needs."""
+    """Return whether a name is a function, a type or a part of one, which no generator needs."""
     return name.module in (DILL, "functools")
 
 

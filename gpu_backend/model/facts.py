@@ -1,4 +1,4 @@
-"""Facts of a model: what the spec says about it, put beside what is known of its file."""
+"""Facts of a model, from its spec and its file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FAMILY_NAMES = {
     "stylegan3": "StyleGAN3",
     "stylegan_xl": "StyleGAN-XL",
 }
-"""Families as people write them."""
+"""Display names of the families."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What is known of a file whatever network it holds. `model_id` is its SHA-256 in hexadecimal."""
+    """Facts of a file that do not depend on its network. `model_id` is its SHA-256 in hexadecimal."""
 
     path: Path
     nbytes: int
@@ -41,7 +41,7 @@ def facts_of(
     named_directions: Iterable[str] = (),
     class_names: ClassNames | None = None,
 ) -> ModelFacts:
-    """Put together what a reader found; everything about the network follows from the spec."""
+    """Return the facts of a model; those of the network are derived from the spec."""
     clamps = [layer.conv_clamp for layer in spec.layers if layer.kind != "skip"]
     if spec.family == "stylegan1":
         parameters, row_resolutions = stylegan1.parameter_count(spec), stylegan1.row_resolutions(spec)

@@ -1,4 +1,4 @@
-"""What a format's reader finds before any tensor is decoded: everything but the numbers, and the way to them."""
+"""Result of a format's reader before any tensor is decoded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_backend.model.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A network in a file: its spec, what decodes its tensors, and what the file said besides."""
+    """A network in a file: its spec, a decoder for its tensors, and further facts from the file."""
 
     spec: NetworkSpec
     load: Callable[[Watch], Loaded]

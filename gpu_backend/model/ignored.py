@@ -1,4 +1,4 @@
-"""The parts of a file that are left alone, in words."""
+"""Descriptions of the parts of a file that are ignored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PURPOSES = {
 
 
 def describe_ignored(table: Mapping[object, object], used: Collection[str]) -> tuple[str, ...]:
-    """Describe the entries of a file's table but for those that are used, a phrase each."""
+    """Describe the unused entries of a file's table, a phrase for each."""
     left = [key for key in table if key not in used]
     phrases = [_described(key, table[key]) for key in left[:_MOST]]
     return (*phrases, *((f"{len(left) - _MOST} more parts: not known here",) if len(left) > _MOST else ()))

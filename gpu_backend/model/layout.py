@@ -1,7 +1,7 @@
-"""How a tool names and lays out the tensors of a StyleGAN2 generator, put beside the official way.
+"""Mapping from a tool's tensor names and memory layouts to the official ones of StyleGAN2.
 
-A `Layout` is a table: for each part of the network the official ending, the tool's ending, and what has to be done to
-the numbers. `place_tensors` lays it over the tensors of a file.
+A `Layout` is a table: for each part of the network the official suffix, the tool's suffix, and the conversion of the
+values. `place_tensors` applies it to the tensors of a file.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _MAX_FILTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What turns a stored tensor into the official one, in the order of the fields.
+    """Conversion of a stored tensor to the official one, in the order of the fields.
 
     Attributes
     ----------
     drop
-        Axes of size 1 that are left out.
+        Axes of size 1 to remove.
     mean
-        The mean over the first axis is taken, if there are two.
+        Average over the first axis, if there are two.
     order
-        Order of the axes that remain; None leaves it.
+        Permutation of the remaining axes; None keeps their order.
     flips
-        The last two axes are turned round.
+        Flip the last two axes.
     times
-        Each number is multiplied with it.
+        Factor of all values.
     plus, plus_first
-        Added to each number; to those of the first half of the first axis.
+        Added to all values; to the values in the first half of the first axis.
     """
 
     drop: tuple[int, ...] = ()
@@ -53,12 +53,12 @@ class Change:
     plus_first: float = 0.0
 
     def shape(self, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
-        """Return the shape that a tensor of this shape gets.
+        """Return the shape of a converted tensor.
 
         Raises
         ------
         Refusal
-            If the axes to be left out are not of size 1, or there are more or fewer than to be ordered.
+            If an axis to remove is not of size 1, or the number of axes is wrong.
         """
         for axis in self.drop:
             if axis >= len(shape) or shape[axis] != 1:
@@ -73,7 +73,7 @@ class Change:
         return tuple(kept[axis] for axis in self.order)
 
     def array(self, array: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return a stored tensor as the official one, contiguous."""
+        """Return the converted tensor, contiguous."""
         made: NDArray[Any] = array.reshape([size for axis, size in enumerate(array.shape) if axis not in self.drop])
         if self.mean and made.ndim == 2:
             made = made.mean(axis=0, dtype=np.float64)
@@ -94,41 +94,41 @@ class Change:
 SAME = Change()
 
 Parts = tuple[tuple[str, str, Change], ...]
-"""(official ending, the tool's ending, what to do), the weight first."""
+"""(official suffix, the tool's suffix, conversion), the weight first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One tool's way.
+    """The names and conversions of a tool.
 
     Attributes
     ----------
     flavour
-        The tool, as people write it.
+        Display name of the tool.
     marker
-        Name of the constant that the network starts from; no other tool's networks have it.
+        Name of the learned constant, which is unique to the tool.
     const, noise, fully_connected
-        What to do to the constant, the noise pictures and the weights of the mapping network.
+        Conversions of the constant, the noise pictures and the weights of the mapping network.
     prefix
-        (resolution, part) -> beginning of the names of a layer.
+        (resolution, part) -> prefix of the names of a layer.
     noise_name
         (resolution, part) -> name of a noise picture.
     up_conv, conv, to_rgb, skip
-        Endings of the layers' tensors.
+        Suffixes of the layers' tensors.
     mapping_name
-        Index of a fully connected layer -> beginning of its names.
+        Index of a fully connected layer -> prefix of its names.
     w_avg
-        Name of the mean of w, and what to do to it.
+        Name of the mean of w, and its conversion.
     labels
-        Tensors of the label's embedding: official ending, whole name, what to do.
+        Tensors of the label embedding: official suffix, full name, conversion.
     filters
         Names of resample filters.
     filter_sums
-        What a resample filter may sum to; 4 has the gain of doubling in it.
+        Allowed sums of a resample filter; 4 includes the upsampling gain.
     unused
         Names of tensors that the picture does not depend on.
     architecture
-        The only one that the tool has; None where the names tell.
+        The tool's only architecture; None if the names determine it.
     """
 
     flavour: str
@@ -153,7 +153,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where an official tensor comes from: its name in the file, and what to do to it."""
+    """Source of an official tensor: its name in the file, and its conversion."""
 
     name: str
     change: Change
@@ -161,12 +161,12 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The tensors of a file in their official places.
+    """The tensors of a file by official name.
 
     Attributes
     ----------
     stored
-        Official name -> where it comes from.
+        Official name -> source.
     shapes
         Official name -> shape.
     filters
@@ -182,14 +182,14 @@ class Placed:
 
 
 def place_tensors(layout: Layout, shapes: Shapes) -> Placed:
-    """Find the official place of every tensor of a file; noise pictures and the mean of w may be missing.
+    """Map every tensor of a file to its official name; noise pictures and the mean of w may be missing.
 
     Raises
     ------
     Refusal
         If a tensor is missing or has the wrong dimensions.
     Unsupported
-        If there is one that a StyleGAN2 generator does not have.
+        If there is a tensor that a StyleGAN2 generator does not have.
     """
     stored = dict(_entries(layout, shapes))
     used = {item.name for item in stored.values()}
@@ -224,7 +224,7 @@ def _entries(layout: Layout, names: Mapping[str, object]) -> Iterator[tuple[str,
 
 
 def _has(layout: Layout, names: Mapping[str, object], size: int, part: Part, endings: Parts) -> bool:
-    """Whether a layer that some architectures lack is there."""
+    """Return whether a layer that some architectures lack is present."""
     return bool(endings) and layout.architecture != "orig" and f"{layout.prefix(size, part)}{endings[0][1]}" in names
 
 

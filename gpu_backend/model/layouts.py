@@ -1,8 +1,8 @@
-"""The layouts that are known: one table a tool.
+"""Known layouts: one table for each tool.
 
 With L = log2(R), noise pictures and styled layers are numbered 0 for the 4 x 4 convolution, 2L - 5 for conv0 and 2L - 4
-for conv1 of block R. NVIDIA's conv0 holds its weights as a transposed convolution scatters them; a tool that holds
-them as a correlation has them turned round. A style's bias includes the one that styles vary about, or does not.
+for conv1 of block R. NVIDIA's conv0 stores the weights of a transposed convolution; tools that store a correlation need
+a flip. The bias of a style includes the offset of one, or not.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _tensorflow(resolution: int, part: Part) -> str:
 
 
 JOINED_LABEL = "mapping/LabelConcat/weight"
-"""Of networks that lay a label's features beside z before both are normalised, without a bias."""
+"""Label embedding without a bias, concatenated to z before both are normalised."""
 
 _TENSORFLOW_STYLE: Parts = (
     (".weight", "/weight", _KERNEL),
@@ -179,9 +179,9 @@ TENSORFLOW = Layout(
 
 
 def tensorflow_grown(resolution: int) -> Layout:
-    """The layout of configurations B to D (Karras et al. 2020a, table 1), which still grew.
+    """The layout of configurations B to D (Karras et al. 2020a, table 1), which use progressive growing.
 
-    Each resolution has a toRGB of its own, counted from the highest; once grown, only that one is used.
+    Each resolution has its own toRGB, numbered from the highest; a fully grown network uses only that one.
     """
 
     def prefix(size: int, part: Part) -> str:

@@ -1,4 +1,4 @@
-"""The mapping network, nearly the same in every family: its spec from shapes, its shapes from the spec."""
+"""Mapping network of all families: spec from shapes, and shapes from the spec."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FULLY_CONNECTED = re.compile(r"mapping\.fc(0|[1-9][0-9]?)\.weight", re.ASCII)
 def find_mapping(
     shapes: Shapes, activation: Activation, lr_multiplier: float, *, joins_label: bool = False
 ) -> MappingSpec:
-    """Work out the mapping network from its tensors.
+    """Derive the spec of the mapping network from its tensors.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def mapping_shapes(mapping: MappingSpec) -> dict[str, tuple[int, ...]]:
 
 
 def label_multiplier(mapping: MappingSpec) -> float:
-    """Learning-rate multiplier of the label's embedding: one that leaves the weights as they are if they have no gain.
+    """Return the learning-rate multiplier of the label embedding; without gain, the one that leaves weights unscaled.
 
     A fully connected layer of n inputs scales its weights by the multiplier over sqrt(n).
     """

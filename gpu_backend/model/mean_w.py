@@ -1,4 +1,4 @@
-"""The mean of w where a file does not hold it: over random latents, as truncation wants it (Karras et al. 2019, B)."""
+"""Estimate of the mean of w over random latents, for files that do not contain it (Karras et al. 2019, B)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _EPSILON = 1e-8
 
 
 def mean_w(mapping: MappingSpec, weights: Mapping[str, NDArray[np.float32]], watch: Watch) -> NDArray[np.float32]:
-    """Map `LATENTS` latents of seed 0 through an unconditional mapping network of leaky ReLUs; their mean, (w_dim,).
+    """Return the mean w, (w_dim,), of `LATENTS` latents of seed 0 in an unconditional mapping network of leaky ReLUs.
 
     Raises
     ------
     Refusal
-        If the network gives numbers that are not finite.
+        If the network gives values that are not finite.
     CancelledError
-        If the person asked to stop.
+        If the operation was cancelled.
     """
     random = np.random.RandomState(0)
     total = np.zeros(mapping.w_dim)

@@ -1,4 +1,4 @@
-"""A pickled generator taken apart: its modules by path, its tensors by state-dict name."""
+"""Decomposition of a pickled generator: modules by path, tensors by state-dict name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAX_MODULES = 1000
 _MAX_TENSORS = 5000
 _MAX_DEPTH = 8
 _MAX_CHILDREN = 256
-"""Longest table of a module. Tables may be shared, so what one module holds counts for each."""
+"""Maximum table length of a module. Shared tables count for each module."""
 CLASS_TABLE = "mapping.embed"
-"""Where a StyleGAN-XL has a module of torch's own; no other network that runs has any."""
+"""Paths of torch's own modules in a StyleGAN-XL; no other supported network has any."""
 SUPER_RESOLUTION = "SuperresGenerator"
 """Class of a StyleGAN-XL that was grown from a smaller one."""
 _PART = re.compile(r"[A-Za-z0-9_]{1,64}", re.ASCII)
@@ -44,18 +44,18 @@ class Modules:
     tensors: dict[str, TensorRecord] = field(default_factory=dict)
 
     def attribute(self, path: str, name: str) -> object:
-        """An attribute of a module; None if it has none of that name."""
+        """Return an attribute of a module; None if missing."""
         record = self.records.get(path)
         return None if record is None else record.state.get(name)
 
 
 def take_apart(generator: Persistent) -> Modules:
-    """Walk through a generator depth first.
+    """Traverse a generator depth first.
 
     Raises
     ------
     Refusal
-        If something in it is not what a network module holds, or there is more than a network has.
+        If a module has unexpected content, or the limits of a network are exceeded.
     """
     _refuse_code(generator)
     modules = Modules()
@@ -84,7 +84,7 @@ def take_apart(generator: Persistent) -> Modules:
 
 
 def _refuse_code(generator: Persistent) -> None:
-    """Refuse functions and types anywhere in a generator, in a hook or an attribute that nothing reads too."""
+    """Refuse functions and types anywhere in a generator, including hooks and unused attributes."""
     seen: set[int] = set()
     waiting: list[object] = [generator]
     while waiting:
@@ -123,14 +123,14 @@ def _joined(path: str, name: str) -> str:
 
 
 def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3", "stylegan_xl"]:
-    """Tell which network this is.
+    """Return the family of the network.
 
     Raises
     ------
     Unsupported
         If it is a network that is recognised and not run.
     Refusal
-        If it is no generator.
+        If it is not a generator.
     """
     class_name = modules.records[""].class_name
     if "synthesis.init" in modules.records or "synthesis.init" in modules.foreign:

@@ -1,8 +1,8 @@
-"""The closed list of names: what a model file may ask to import, and gets an inert record for.
+"""Allowlist of the names that a model file may import; each becomes an inert record.
 
-Three kinds of names: known ones, each with a stand-in of a fixed signature; classes of foreign libraries that real
-files drag in with their discriminators, which are recorded and never used; every other name refuses the file,
-wherever it stands and whether or not it is called.
+There are three kinds of names: known ones, each with a stand-in of a fixed signature; classes of third-party libraries
+that real files import for their discriminators, which are recorded and never used; all other names, which refuse the
+file even if they are never called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpu_backend.model.records import Foreign, Name
 from gpu_backend.model.refusal import Refusal, shown
 
 FOREIGN_PREFIXES = ("torch.nn.", "timm.", "pg_modules.", "training.", "feature_networks.")
-"""Modules whose classes real files hold in parts that are not needed."""
+"""Third-party modules whose classes occur in unused parts of real files."""
 
 _MAX_NAMES = 2000
 
@@ -25,14 +25,14 @@ Known = Mapping[tuple[str, str], Callable[[tuple[object, ...]], object] | None]
 
 
 class NameTable:
-    """Looks names up and keeps a list of those that were asked for.
+    """Looks names up and records the requested ones.
 
     Parameters
     ----------
     requested
-        Every name asked for is added to it, as ``"module name"``, one that is refused too.
+        Every requested name is added to it, as ``"module name"``, including a refused one.
     admits_foreign
-        Whether classes of foreign libraries are let through.
+        Whether classes of third-party libraries are allowed.
     """
 
     def __init__(self, known: Known, requested: set[str], *, admits_foreign: bool = False) -> None:
@@ -47,7 +47,7 @@ class NameTable:
         Raises
         ------
         Refusal
-            If it is not in the table.
+            If the name is not in the table.
         """
         known = self._found.get((module, name))
         if known is not None:

@@ -12,7 +12,7 @@ from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.spec import Activation, NetworkSpec, StyleGAN2Spec
 
 SETTINGS = "the settings of a network in the file's header"
-"""What every field is expected to be."""
+"""Expected kind of every field."""
 
 
 def parse_json(text: str) -> dict[str, object]:
@@ -49,7 +49,7 @@ def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
     data = asdict(spec)
     data["mapping"]["widths"] = list(spec.mapping.widths)
     if not spec.mapping.joins_label:
-        del data["mapping"]["joins_label"]  # as files say that were written before there was a choice
+        del data["mapping"]["joins_label"]  # older files lack this field
     if spec.mapping.class_table is None:
         del data["mapping"]["class_table"]  # likewise
     data["layers"] = list(data["layers"])
@@ -59,7 +59,7 @@ def spec_to_json(spec: NetworkSpec) -> dict[str, Any]:
 
 
 def settings_from_json(data: object) -> Settings:
-    """Take from the header what the tensor shapes of a StyleGAN2 do not tell.
+    """Read the settings of a StyleGAN2 that tensor shapes do not determine from the header.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def table_of(value: object) -> dict[str, object]:
 
 
 def number_of(value: object) -> float:
-    """Return a number of a size that means something."""
+    """Return a number within a plausible range."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e30:
         raise Refusal(SETTINGS, "a number is missing among them")
     return float(value)

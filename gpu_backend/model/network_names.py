@@ -1,4 +1,4 @@
-"""What the names in network files stand for: the known half of the closed list.
+"""Stand-ins for the known names in network files.
 
 (module, name) pairs as NVIDIA's writers, StyleGAN-XL's and torch's own produce them, over the torch and NumPy versions
 that public files were written with.
@@ -36,7 +36,7 @@ _CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 
 
 class NetworkNames:
-    """Makes the records that the calls in a network file stand for."""
+    """Makes the records for the calls in a network file."""
 
     def __init__(self, source: Source, *, budget: Budget, watch: Watch, requested: set[str]) -> None:
         self._source = source
@@ -49,11 +49,11 @@ class NetworkNames:
         self._known: Known = {**own, **self._dill.known()}
 
     def known(self) -> Known:
-        """(module, name) -> what a call makes."""
+        """Return (module, name) -> function that makes a call's record."""
         return self._known
 
     def finish(self) -> None:
-        """Refuse a file that ends between two calls that belong together."""
+        """Refuse a file that ends between two dependent calls."""
         self._dill.finish()
 
     def _own(self) -> Known:
@@ -169,7 +169,7 @@ def _empty_array(arguments: tuple[object, ...]) -> ArrayRecord:
 def _empty_bytes(arguments: tuple[object, ...]) -> bytes:
     if arguments:
         raise Refusal("bytes in a byte string", "others came")
-    return b""  # how protocol 2 writes the empty byte string
+    return b""  # protocol 2's encoding of the empty byte string
 
 
 def _tensorflow_network(arguments: tuple[object, ...]) -> TensorFlowNetwork:

@@ -1,4 +1,4 @@
-"""What is known of a file that was not opened, for whoever wants more than the sentence."""
+"""Technical details of a file that was refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A small machine that reads pickles of protocol 2 to 5 without being able to run anything.
+"""Restricted interpreter for pickles of protocol 2 to 5, which cannot execute code.
 
-It knows the opcodes that writers of networks use and refuses the others. A name the pickle asks to import is looked
-up in a closed table, never imported; a call makes an inert record. Byte strings and long texts are not copied: only
-where they are is kept. Everything a file may ask for in quantity is paid from a `Budget`.
+It supports the opcodes that network files use and refuses all others. Imported names are looked up in an allowlist,
+never imported; a call makes an inert record. Byte strings and long texts are not copied; only their positions are
+stored. All resource use is charged to a `Budget`.
 
 The opcodes are described in the standard library's `pickletools`.
 """
@@ -22,7 +22,7 @@ from gpu_backend.model.source import Source
 from gpu_backend.model.watch import Watch
 
 _LONG_TEXT = 4096
-"""Texts longer than this, in bytes, stay where they are."""
+"""Texts longer than this, in bytes, are stored by position."""
 
 _MAX_LINE = 256
 """Longest module or attribute name."""
@@ -30,7 +30,7 @@ _MAX_LINE = 256
 _MAX_INTEGER_BYTES = 64
 _MAX_STACK = 50_000
 _CHECK_EVERY = 4096
-"""Opcodes between two looks at the watch."""
+"""Opcodes between two checks for cancellation."""
 
 _U16 = struct.Struct("<H")
 _I32 = struct.Struct("<i")

@@ -1,6 +1,6 @@
-"""Pickle files as a whole: a plain pickle, an older torch file, or a torch zip, read into records.
+"""Pickle containers: a plain pickle, a legacy torch file, or a torch zip, read into records.
 
-Each reader adds the names that the file asks for to the set it is given, so that they are known of a refused file too.
+Each reader adds the requested names to the given set, so that they are known even if the file is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From a path to a model, in five steps.
+"""Reading of a model file, in five steps.
 
-1. open the file; 2. recognise it and find the network in it, decoding nothing; 3. decode the tensors and
-read the file from front to back for its SHA-256, in one sweep where the format allows it; 4. look for named directions,
-draft readouts and names of classes beside it; 5. put the facts together.
+1. Open the file. 2. Detect its format and find the network, without decoding tensors. 3. Decode the tensors and compute
+the SHA-256 of the file, in one pass if the format allows it. 4. Read named directions, draft readouts and class names
+beside it. 5. Assemble the facts.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ def read_model(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Model:
-    """Read a model file on the host; nothing in it runs, whatever it says.
+    """Read a model file on the host. No code in the file is executed.
 
     Parameters
     ----------
     progress
-        Called with bytes done and bytes in all.
+        Called with the bytes read and the total.
     cancelled
-        Asked often; answer True to stop.
+        Called often; return True to cancel.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, contradicts itself, asks for anything but a network, or is no model file. Its details
-        have path, size, first bytes and what the file asks for.
+        If the file is damaged, inconsistent, imports other than allowed names, or is not a model file. The details have
+        path, size, first bytes and the requested names.
     UnsupportedModelError
-        If it holds a network of a kind that this version does not run.
+        If this version does not support the network.
     CancelledError
-        If `cancelled` said so.
+        If `cancelled` returned True.
     """
     path = Path(path)
     watch = Watch(progress, cancelled)

@@ -1,4 +1,4 @@
-"""Networks that are told by the names of their tensors and not run."""
+"""Networks that are recognised by their tensor names but not supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a file is not opened, before its name is put into the sentence."""
+"""Exceptions of the readers, which do not know the name of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor shapes as a file tells them, and how they are held against those that a network needs."""
+"""Checks of the tensor shapes of a file against those of a network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Where bytes come from: a file read piece by piece, or bytes already at hand.
+"""Random-access byte sources: a file, or bytes in memory.
 
-Nothing is mapped into memory: a file that shrinks while it is read gives a short read, which is refused, and no signal.
+Files are not memory-mapped: if a file shrinks during reading, a short read is refused, where a mapping would raise
+SIGBUS.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.watch import Watch
 
 _CHUNK = 1 << 20
-"""Bytes read at a time; also how far a cancellation may be overrun."""
+"""Bytes per read, and between two checks for cancellation."""
 
 MODEL_FILE = "a model file (.pkl, .pt or .safetensors)"
-"""What every reader hopes for."""
+"""Kind of file that readers expect, for messages."""
 
 
 class Source(Protocol):
-    """Bytes that can be read from any place."""
+    """A source of bytes with random access."""
 
     @property
     def size(self) -> int:
@@ -141,7 +142,7 @@ class Wanted:
 
 
 def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
-    """Read the whole source once, from front to back, and copy what is wanted on the way.
+    """Read the whole source once, sequentially, and copy the requested ranges.
 
     Returns
     -------

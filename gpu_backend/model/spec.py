@@ -1,4 +1,4 @@
-"""What a network is, as frozen data: enough to plan it without looking at its file again."""
+"""Specs of networks as frozen data, which are sufficient to build plans without the file."""
 
 from __future__ import annotations
 

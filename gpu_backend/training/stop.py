@@ -20,9 +20,9 @@ class StopRequest:
         self._asked_at = 0.0
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Record a signal; a second Ctrl-C ends the process at once.
+        """Record a signal; a second Ctrl-C raises KeyboardInterrupt.
 
-        A repetition within a moment does not count: torchrun forwards a Ctrl-C that the terminal sent to all processes.
+        Repetitions within `_AT_ONCE_S` seconds do not count: torchrun forwards a Ctrl-C that all processes received.
         """
         now = time.monotonic()
         if self.is_asked and number == signal.SIGINT and now - self._asked_at > _AT_ONCE_S:
