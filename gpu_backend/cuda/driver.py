@@ -131,7 +131,7 @@ class Driver(Protocol):
         ...
 
     def tensor_map(self, address: int, described: TensorMap) -> bytes:
-        """Return a tensor map of activations, as kernels take it; only GPUs with a copy engine have them."""
+        """Return a tensor map of activations, as kernels take it; only GPUs with TMA have them."""
         ...
 
     def launch(

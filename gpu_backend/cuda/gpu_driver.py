@@ -31,12 +31,12 @@ _NOT_FOR_THIS_GPU = frozenset(
         "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
     }
 )
-_EXCHANGES = {
+_SWIZZLES = {
     16: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
     32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
     64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
 }
-"""By channels of a box: how the 16-byte groups of its rows lie, the same as `exchanged` in parts/tensor_core.cuh."""
+"""By channels of a box: how the 16-byte groups of its rows lie, the same as `swizzle` in parts/tensor_core.cuh."""
 _ATTRIBUTE = cuda.CUfunction_attribute
 _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 
@@ -177,7 +177,7 @@ class GpuDriver:
             [cuda.cuuint32_t(extent) for extent in box],
             [cuda.cuuint32_t(1) for _ in box],
             cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            _EXCHANGES[described.box[0]],
+            _SWIZZLES[described.box[0]],
             cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
             cuda.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )

@@ -51,14 +51,14 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """How a GPU's copy engine finds boxes in activations; a kernel gets it by value, as the driver writes it.
+    """How a GPU's TMA finds boxes in activations; a kernel gets it by value, as the driver writes it.
 
     Attributes
     ----------
     extents
         Channels, columns, rows, pictures, without gaps; 16-bit numbers.
     box
-        Channels, columns and rows of one copy; 16, 32 or 64 channels, which lie exchanged in shared memory. What is
+        Channels, columns and rows of one copy; 16, 32 or 64 channels, which lie swizzled in shared memory. What is
         outside the picture becomes zeros.
     """
 

@@ -55,7 +55,7 @@ def assert_arguments_fit(launch: Launch, regions: tuple[Region, ...], constants:
     assert len(parameters) == len(launch.arguments), (parameters, launch.arguments)
     for parameter, argument in zip(parameters, launch.arguments, strict=True):
         if parameter.startswith("BOX_MAP "):
-            assert isinstance(argument, TensorMap) == (("BOXES", "1") in launch.recipe.defines), argument
+            assert isinstance(argument, TensorMap) == (("USE_TMA", "1") in launch.recipe.defines), argument
             continue
         if isinstance(argument, Address):
             assert argument.name in named[argument.kind], f"{parameter}: nothing is called {argument.name!r}"

@@ -30,7 +30,7 @@ WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"
 """Regions that convolutions with a split share: each needs them only while it runs."""
 
-_WITH_COPY_ENGINE = ("sm_90a",)
+_WITH_TMA = ("sm_90a",)
 """Architectures whose convolutions are fed by it. Later ones have it too; there it was not measured."""
 
 _MOST_NUMBERS = 2**31 - 1
@@ -55,8 +55,8 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     pictures = 0 if site.rgb is None else site.rgb.channels
     has_moments = site.moments is not None
     tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures, has_moments=has_moments)
-    has_boxes = target.architecture in _WITH_COPY_ENGINE
-    geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, has_boxes)
+    uses_tma = target.architecture in _WITH_TMA
+    geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, uses_tma)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry
@@ -102,15 +102,15 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
         grid=geometry.grid,
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments=(*arguments, _boxes(work, site, geometry)),
+        arguments=(*arguments, _tensor_map(work, site, geometry)),
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
     )
     return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
 
 
-def _boxes(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> TensorMap | None:
-    if not geometry.has_boxes:
+def _tensor_map(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> TensorMap | None:
+    if not geometry.uses_tma:
         return None
     return TensorMap(region(site.x), (work.cin, work.side_in, work.side_in, site.batch), geometry.patch)
 
@@ -132,7 +132,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "MIN_BLOCKS": tile.blocks,
         "WALK": tile.walk,
         "RESIDENT": int(tile.resident),
-        "BOXES": int(geometry.has_boxes),
+        "USE_TMA": int(geometry.uses_tma),
         "DECOUPLED": int(geometry.is_decoupled),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "MOMENTS": int(site.moments is not None),

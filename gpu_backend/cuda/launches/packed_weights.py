@@ -1,7 +1,7 @@
 """Weights of fused convolutions in the order in which a block reads them.
 
 For each block of output channels and each step through the input channels, one run of memory that goes to shared memory
-as it is: ``[tap][output channel][group of 8 input channels]``, the groups of a row exchanged as `exchanged` in
+as it is: ``[tap][output channel][group of 8 input channels]``, the groups of a row swizzled as `swizzle` in
 ``parts/tensor_core.cuh`` does, so that rows read together lie in different banks.
 """
 
@@ -43,7 +43,7 @@ def pack_weight(
     # A row's exchange comes again every eight rows, so that one table is right for all pieces.
     width = steps * depth // _GROUP
     rows = np.arange(min(_ROWS, channels))[:, None]
-    groups = exchanged(np.arange(depth // _GROUP)[None, :], rows, depth)
+    groups = swizzle(np.arange(depth // _GROUP)[None, :], rows, depth)
     places = rows * width + groups + np.arange(0, width, depth // _GROUP)[:, None, None]
 
     def pack_piece(number: int) -> None:
@@ -66,7 +66,7 @@ def pack_weight(
     return packed
 
 
-def exchanged(group: NDArray[Any], row: NDArray[Any], depth: int) -> NDArray[Any]:
+def swizzle(group: NDArray[Any], row: NDArray[Any], depth: int) -> NDArray[Any]:
     """Return the place of a group of eight numbers in its row."""
     shift = {64: 0, 32: 1, 16: 2}[depth]
     place: NDArray[Any] = group ^ ((row >> shift) & (depth // _GROUP - 1))

@@ -102,8 +102,9 @@ class ConvGeometry:
         Channels of the picture that rides along; 0 for none.
     has_moments
         It sums for the normalisation that follows.
-    has_boxes
-        The GPU's copy engine fetches boxes of activations and whole steps of weights, instead of every thread its part.
+    uses_tma
+        The GPU's tensor memory accelerator (TMA) copies boxes of activations and whole steps of weights; otherwise
+        every thread copies its part.
     """
 
     shape: ConvShape
@@ -111,7 +112,7 @@ class ConvGeometry:
     taps: int = 4
     picture_channels: int = 0
     has_moments: bool = False
-    has_boxes: bool = False
+    uses_tma: bool = False
 
     @property
     def halo(self) -> int:
@@ -207,7 +208,7 @@ class ConvGeometry:
     @property
     def is_decoupled(self) -> bool:
         """Whether warps go through the steps each at its own pace, which pays where each has many products a step."""
-        return self.has_boxes and self._may_decouple
+        return self.uses_tma and self._may_decouple
 
     @property
     def _may_decouple(self) -> bool:

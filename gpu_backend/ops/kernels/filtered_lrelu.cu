@@ -219,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
             unsigned samples[ROWS_LOADED][4];
 #pragma unroll
             for (int i = 0; i < ROWS_LOADED; ++i) {
-                load_turned(samples[i], shared_address(stage + (first + i) * (COLUMNS * PIXEL) + sample_place));
+                ldmatrix_trans(samples[i], shared_address(stage + (first + i) * (COLUMNS * PIXEL) + sample_place));
             }
 #pragma unroll
             for (int i = 0; i < ROWS_LOADED; ++i) {
@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
                     for (int i = 0; i < AT_ONCE; ++i) {
                         const int column = first + i;
-                        load_turned(window[i], shared_address(from + column * PIXEL + half_of(matrix % 2, column)));
+                        ldmatrix_trans(window[i], shared_address(from + column * PIXEL + half_of(matrix % 2, column)));
                     }
 #pragma unroll
                     for (int i = 0; i < AT_ONCE; ++i) {
@@ -321,8 +321,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #if RADIAL
 #pragma unroll
                         for (int odd = 0; odd < 2; ++odd) {
-                            load_turned(samples[0], from_kept + (2 * (row + i) + odd) * KEPT_PITCH);
-                            load_turned(samples[1], from_kept + (2 * (row + i) + odd) * KEPT_PITCH + 16 * PIXEL);
+                            ldmatrix_trans(samples[0], from_kept + (2 * (row + i) + odd) * KEPT_PITCH);
+                            ldmatrix_trans(samples[1], from_kept + (2 * (row + i) + odd) * KEPT_PITCH + 16 * PIXEL);
 #pragma unroll
                             for (int k = 0; k < 2 * TAPS; ++k) {
                                 const int age = k % TAPS, tap = 2 * age + odd;
@@ -339,8 +339,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                         sum[i][0] = sum[i][1] = 0u;
 #pragma unroll
                         for (int set = 0; set < SETS; ++set) {
-                            load_turned(samples[0], from_kept + (8 * set + row + i) * KEPT_PITCH);
-                            load_turned(samples[1], from_kept + (8 * set + row + i) * KEPT_PITCH + 16 * PIXEL);
+                            ldmatrix_trans(samples[0], from_kept + (8 * set + row + i) * KEPT_PITCH);
+                            ldmatrix_trans(samples[1], from_kept + (8 * set + row + i) * KEPT_PITCH + 16 * PIXEL);
                             product_plus(sum[i], samples[0], down[ACROSS + set][0], sum[i][0], sum[i][1]);
                             product_plus(sum[i], samples[1], down[ACROSS + set][1], sum[i][0], sum[i][1]);
                         }
@@ -375,13 +375,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #if IMG_CHANNELS
                     unsigned pixels[4];  // a left factor: pixels of both rows by channels
 #if STORES_MATRICES
-                    load_matrices(
+                    ldmatrix_x4(
                         pixels, shared_address(turning + matrix % 2 * (8 * PIXEL) + place * PIXEL + half_of(matrix / 2, place)));
 #else
                     pixels[0] = made[0][0], pixels[1] = made[1][0], pixels[2] = made[0][1], pixels[3] = made[1][1];
 #endif
                     float rgb[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-                    multiply(rgb, pixels, rgb_of[0], rgb_of[1]);
+                    mma_m16n8k16(rgb, pixels, rgb_of[0], rgb_of[1]);
 #pragma unroll
                     for (int i = 0; i < 2; ++i) {
                         const int at = first_row + row + i;

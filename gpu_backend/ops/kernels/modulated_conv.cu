@@ -2,13 +2,13 @@
 // follows it: demodulation, noise, bias, activation, gain, clamp, resnet's skip, the block's share of toRGB, and the style
 // of the convolution that reads the result. The formula is that of gpu_backend/ops/modulated_conv.py.
 //
-// A block computes bands of ROWS x COLUMNS pixels for CHANNELS output channels, up to WALK of them down a strip. Positions
+// A block computes row tiles of ROWS x COLUMNS pixels for CHANNELS output channels, up to WALK of them down a column tile. Positions
 // are the rows of the product, sixteen a fragment; output channels are its columns; it is summed over the input channels,
 // DEPTH a step, and the taps. The pixels of a step, halo included, lie in shared memory once and serve all taps.
 //
 // Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
 // (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), CUTS (1: tiles may reach over the
-// right and lower border), BOXES (parts/conv_walk.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
+// right and lower border), USE_TMA (parts/tile_loop.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // MOMENTS: of StyleGAN1, whose noise has a strength a channel and whose y no style; of every block it leaves `moments`
 // (batch, blocks, cout).
 // part: types
@@ -23,7 +23,7 @@
 #define PATCH_ROWS (ROWS + KERNEL - 1)
 #define PATCH_COLUMNS (COLUMNS + KERNEL - 1)
 // A fragment that is a run of sixteen pixels of one row serves the taps of three rows: it is loaded once for all. Rows a
-// multiple of eight pixels apart are exchanged alike, so their addresses differ by constants.
+// multiple of eight pixels apart are swizzled alike, so their addresses differ by constants.
 #define REUSES_ROWS (COLUMNS >= 16 && KERNEL == 3)
 #define PITCH (COLUMNS >= 16 ? (PATCH_COLUMNS + 7) / 8 * 8 : PATCH_COLUMNS)
 #define POSITIONS (ROWS * COLUMNS)
@@ -34,7 +34,7 @@
 #define STORES (POSITIONS * (CHANNELS / 8))  // of 16 bytes
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
 #define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))
-// part: conv_walk
+// part: tile_loop
 #if MOMENTS
 // part: moments
 #endif
@@ -110,13 +110,13 @@ __device__ __forceinline__ void accumulate(
                 for (int n = 0; n < NF; n += 2) {
                     unsigned b[4];
                     const int row = b_row + n * 8;
-                    load_matrices(b, weights + ((dy * KERNEL + dx) * CHANNELS + row) * (DEPTH * 2) +
-                                         exchanged(k * 2 + b_half, row) * 16);
+                    ldmatrix_x4(b, weights + ((dy * KERNEL + dx) * CHANNELS + row) * (DEPTH * 2) +
+                                         swizzle(k * 2 + b_half, row) * 16);
 #pragma unroll
                     for (int m = 0; m < MF; ++m) {
                         const int f = REUSES_ROWS ? m + dy : m;
-                        multiply(sum[m] + n * 4, a[f], b[0], b[1]);
-                        multiply(sum[m] + n * 4 + 4, a[f], b[2], b[3]);
+                        mma_m16n8k16(sum[m] + n * 4, a[f], b[0], b[1]);
+                        mma_m16n8k16(sum[m] + n * 4 + 4, a[f], b[2], b[3]);
                     }
                 }
             }
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, BOX_MAP boxes) {
+    float2* __restrict__ moments, TMA_MAP tma_map) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
 #if MOMENTS
@@ -150,22 +150,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
-    const int sample = blockIdx.z / SPLIT, share = blockIdx.z % SPLIT;
+    const int sample = blockIdx.z / SPLIT, slice = blockIdx.z % SPLIT;
     const int side_in = side + KERNEL - 1 - 2 * PADDING;
-    const int strips = TILES_ALONG(side, COLUMNS), x0 = static_cast<int>(blockIdx.x) % strips * COLUMNS;
-    const int first_row = static_cast<int>(blockIdx.x) / strips * (WALK * ROWS);
-    const int bands = min(WALK, TILES_ALONG(side - first_row, ROWS));
+    const int column_tiles = TILES_ALONG(side, COLUMNS), x0 = static_cast<int>(blockIdx.x) % column_tiles * COLUMNS;
+    const int first_row = static_cast<int>(blockIdx.x) / column_tiles * (WALK * ROWS);
+    const int row_tiles = min(WALK, TILES_ALONG(side - first_row, ROWS));
     const int n0 = blockIdx.y * CHANNELS;
 
-    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_share = (all_steps + SPLIT - 1) / SPLIT;
-    const int first_step = share * steps_a_share;
-    const Strip strip = {
+    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT - 1) / SPLIT;
+    const int first_step = slice * steps_a_slice;
+    const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
-    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0), 0, 0, bands, first_row, ROWS, 0, 0};
-    unsigned char* const store = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
-    walk.begin(strip);
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
+    TileLoop loop = {shared_address(pool), shared_address(pool) + (RESIDENT ? column_tile.steps * WEIGHT_SPACE : 0), 0, 0, row_tiles, first_row, ROWS, 0, 0};
+    unsigned char* const store = pool + (loop.stages - loop.resident) + STAGES * STAGE_NBYTES;
+    loop.begin(column_tile);
 
     // What the end needs a channel and a pixel is fetched while the first copies are under way.
     for (int i = tid; i < CHANNELS; i += THREADS) {
@@ -184,20 +184,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         for (int c = 0; c < 8; ++c) shared_rgb[c][i] = to_half(c < IMG_CHANNELS && there ? rgb_weight[c * cout + channel] * style : 0.0f);
 #endif
     }
-    auto is_inside = [&](int y0, unsigned pixel) {  // of a band's pixels in rows
+    auto is_inside = [&](int y0, unsigned pixel) {  // of a row tile's pixels in rows
         return !CUTS || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
     };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
-    auto noise_of = [&](int band, int i) {
-        const unsigned position = i * THREADS + (MOMENTS ? fresh(tid) : tid);
-        const int pixel = (first_row + band * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
-        if (band >= bands || position >= POSITIONS || !is_inside(first_row + band * ROWS, position)) return 0.0f;
+    auto noise_of = [&](int row_tile, int i) {
+        const unsigned position = i * THREADS + (MOMENTS ? opaque(tid) : tid);
+        const int pixel = (first_row + row_tile * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
+        if (row_tile >= row_tiles || position >= POSITIONS || !is_inside(first_row + row_tile * ROWS, position)) return 0.0f;
         return layer_noise.fetch(pixel);
     };
-    auto keep_noise = [&](int band, const float (&values)[NOISES]) {
+    auto keep_noise = [&](int row_tile, const float (&values)[NOISES]) {
 #pragma unroll
         for (int i = 0; i < NOISES; ++i) {
-            if (i * THREADS + tid < POSITIONS) shared_noise[band & 1][i * THREADS + tid] = values[i] * layer_noise.strength;
+            if (i * THREADS + tid < POSITIONS) shared_noise[row_tile & 1][i * THREADS + tid] = values[i] * layer_noise.strength;
         }
     };
     float noises[NOISES];
@@ -212,38 +212,38 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         pixels[m] = row_of(position) * PITCH + column_of(position);
     }
 #if WGMMA
-    const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
+    const int product_warp_n = WARPS_N == 1 ? 0 : warp_uniform(own_warp_n);
 #else
     const int product_warp_n = own_warp_n;
 #endif
 #if MOMENTS
     unsigned char* const told_at = WALK > 1 ? store + POSITIONS * STORE_PITCH : pool;
 #endif
-    for (int band = 0; band < bands; ++band) {
-        const int y0 = first_row + band * ROWS, corner = y0 * side + x0;  // the band's first pixel
+    for (int row_tile = 0; row_tile < row_tiles; ++row_tile) {
+        const int y0 = first_row + row_tile * ROWS, corner = y0 * side + x0;  // the row tile's first pixel
         float sum[MF][NF * 4];
 #pragma unroll
         for (int m = 0; m < MF; ++m) {
 #pragma unroll
             for (int i = 0; i < NF * 4; ++i) sum[m][i] = 0.0f;
         }
-        for (int step = 0; step < strip.steps; ++step) {
-            const unsigned stage = walk.next_stage(strip, band == 0 && step == 0);
+        for (int step = 0; step < column_tile.steps; ++step) {
+            const unsigned stage = loop.next_stage(column_tile, row_tile == 0 && step == 0);
             if (WALK > 1 && step == 0) {
 #pragma unroll
-                for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
+                for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(row_tile + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            if (!DECOUPLED && WALK > 1 && step == 0) keep_noise(band + 1, noises);
-            walk.leave_stage();
+            accumulate(sum, pixels, stage, RESIDENT ? loop.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            if (!DECOUPLED && WALK > 1 && step == 0) keep_noise(row_tile + 1, noises);
+            loop.leave_stage();
         }
-        walk.end_steps(strip);
-        if (DECOUPLED && WALK > 1) keep_noise(band + 1, noises);
+        loop.end_steps(column_tile);
+        if (DECOUPLED && WALK > 1) keep_noise(row_tile + 1, noises);
 #if SPLIT > 1
-        if (!add_shares<MF * NF * 4>(&sum[0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, share)) return;
+        if (!reduce_slices<MF * NF * 4>(&sum[0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, slice)) return;
 #endif
 
-        const int lane = fresh(own_lane), warp_m = fresh(own_warp_m), warp_n = fresh(own_warp_n);
+        const int lane = opaque(own_lane), warp_m = opaque(own_warp_m), warp_n = opaque(own_warp_n);
         // A lane holds, of each fragment, two channels of the positions lane / 4 and lane / 4 + 8: as it happens, just what it
         // holds of the left factor of a product. So toRGB is another product, by the picture's few channels.
         unsigned words[MF][NF][2];
@@ -253,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
-                const float value = shared_noise[band & 1][row_of(position) * COLUMNS + column_of(position)];
+                const float value = shared_noise[row_tile & 1][row_of(position) * COLUMNS + column_of(position)];
                 noise_at_row[m][half] = to_half2(value, value);
             }
         }
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
             for (int m = 0; m < MF; ++m) {
                 const unsigned a[4] = {words[m][n][0], words[m][n][1], words[m][n + 1][0], words[m][n + 1][1]};
-                multiply(rgb[m], a, b0, b1);
+                mma_m16n8k16(rgb[m], a, b0, b1);
             }
         }
         float* const parts = rgb_parts + (static_cast<long long>(blockIdx.y * batch + sample) * side * side + corner) * IMG_CHANNELS;
@@ -370,14 +370,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             Moments told(told_at);
             if (kind == 0) {  // about the first pixel
                 half_bits* const kept = told.abouts(0) + told.tid % MOMENT_GROUPS * 8;
-                const half_bits* const one = band == 0 ? reinterpret_cast<half_bits*>(store) + told.tid % MOMENT_GROUPS * 8 : kept;
+                const half_bits* const one = row_tile == 0 ? reinterpret_cast<half_bits*>(store) + told.tid % MOMENT_GROUPS * 8 : kept;
                 told.set_about(one);
-                if (band == 0 && told.tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(one);
+                if (row_tile == 0 && told.tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(one);
             }
 #endif
 #pragma unroll
             for (int turn = 0; turn < (STORES + THREADS - 1) / THREADS; ++turn) {
-                const unsigned i = fresh(tid) + turn * THREADS, pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
+                const unsigned i = opaque(tid) + turn * THREADS, pixel = i / (CHANNELS / 8), channel = i % (CHANNELS / 8) * 8;
                 if ((STORES % THREADS == 0 || i < STORES) && n0 + channel < cout && is_inside(y0, pixel)) {
                     const uint4 eight = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
                     *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = eight;
@@ -387,13 +387,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 }
             }
 #if MOMENTS
-            if (kind == 0) told.end_band(band == 0);
+            if (kind == 0) told.end_band(row_tile == 0);
 #endif
             if (kind == 0 && y_raw != nullptr) __syncthreads();
         }
     }
 #if MOMENTS
-    const int block = fresh(blockIdx.x), across = TILES_ALONG(side, COLUMNS);
+    const int block = opaque(blockIdx.x), across = TILES_ALONG(side, COLUMNS);
     const int rows = min(WALK * ROWS, side - block / across * (WALK * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
     Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,
                [&](int warp) { return warp == 0 ? rows * columns : 0; });

@@ -7,9 +7,9 @@
 //     t[2m, 2n+1]   = W01 x[m, n] + W21 x[m-1, n]
 //     t[2m+1, 2n]   = W10 x[m, n] + W12 x[m, n-1]
 //     t[2m+1, 2n+1] = W11 x[m, n]
-// so nine products a position instead of the thirty-six of the composed filter. A block goes down a strip in bands of ROWS
-// rows of positions, up to WALK of them, and filters each band where it lies: t never leaves the multiprocessor. The strip
-// is wider than its COLUMNS by the halo of the filter; downwards the filter carries its last rows from band to band.
+// so nine products a position instead of the thirty-six of the composed filter. A block goes down a column tile in row tiles of ROWS
+// rows of positions, up to WALK of them, and filters each row tile where it lies: t never leaves the multiprocessor. The column tile
+// is wider than its COLUMNS by the halo of the filter; downwards the filter carries its last rows from row tile to row tile.
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
@@ -48,7 +48,7 @@
 #error "ODD_BORDER goes with a filter of 4 taps"
 #endif
 // The usual filter is done on two columns of outputs at a time, which share three of five columns of t. Where nothing is
-// carried from band to band, the rows are dealt among as many threads as there are. Other filters are done column by column.
+// carried from row tile to row tile, the rows are dealt among as many threads as there are. Other filters are done column by column.
 #define PAIRED (TAPS == 4 && !ODD_BORDER && !MOMENTS)
 #define WORDS (WALK == 1 && THREADS < 4 * COLUMNS * GROUPS ? 4 : 2)  // of two channels, of each of a thread's columns
 #define PAIR_JOBS (COLUMNS * GROUPS * 4 / WORDS)
@@ -60,7 +60,7 @@
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
 #define NOISE_BUFFERS (WALK == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
-// part: conv_walk
+// part: tile_loop
 #if MOMENTS
 // part: moments
 #endif
@@ -90,7 +90,7 @@ __device__ __forceinline__ void accumulate(
 #pragma unroll
         for (int m = 0; m < MF; ++m) {
             const int turn = (k * MF + m) % TURNS;
-            const int pixel = SHORT_OF_REGISTERS ? fresh(pixels[m]) : pixels[m];  // four addresses are not kept from step to step
+            const int pixel = SHORT_OF_REGISTERS ? opaque(pixels[m]) : pixels[m];  // four addresses are not kept from step to step
 #pragma unroll
             for (int i = 0; i < 4 - SHORT_OF_REGISTERS; ++i) load_positions(a[turn][i], patch, pixel - (i >> 1) * PITCH - (i & 1), k * 2 + a_half);
             wgmma_fence();
@@ -124,11 +124,11 @@ __device__ __forceinline__ void accumulate(
             for (int n = 0; n < NF; n += 2) {
                 unsigned b[4];
                 const int row = b_row + n * 8;
-                load_matrices(b, weights + (tap_of(p) * CHANNELS + row) * (DEPTH * 2) + exchanged(k * 2 + b_half, row) * 16);
+                ldmatrix_x4(b, weights + (tap_of(p) * CHANNELS + row) * (DEPTH * 2) + swizzle(k * 2 + b_half, row) * 16);
 #pragma unroll
                 for (int m = 0; m < MF; ++m) {
-                    multiply(sum[phase_of(p)][m] + n * 4, a[m][neighbour_of(p)], b[0], b[1]);
-                    multiply(sum[phase_of(p)][m] + n * 4 + 4, a[m][neighbour_of(p)], b[2], b[3]);
+                    mma_m16n8k16(sum[phase_of(p)][m] + n * 4, a[m][neighbour_of(p)], b[0], b[1]);
+                    mma_m16n8k16(sum[phase_of(p)][m] + n * 4 + 4, a[m][neighbour_of(p)], b[2], b[3]);
                 }
             }
         }
@@ -151,7 +151,7 @@ __device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
 }
 #endif
 
-// Where t at a row and a column of the band lies; groups of eight channels are exchanged against bank conflicts. For
+// Where t at a row and a column of the row tile lies; groups of eight channels are swizzled against bank conflicts. For
 // paired columns even and odd ones lie apart, so that neighbouring threads find neighbours.
 #if PAIRED
 __device__ __forceinline__ int t_offset(int row, int column) { return ((row * 2 + (column & 1)) * M_COLUMNS + (column >> 1)) * GROUPS * 16; }
@@ -199,30 +199,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, BOX_MAP boxes) {
+    float2* __restrict__ moments, TMA_MAP tma_map) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
     __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
     __shared__ float shared_noise[NOISE_BUFFERS][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
-    const int sample = blockIdx.z / SPLIT, share = blockIdx.z % SPLIT;
-    const int side_in = side / 2, strips = (side_in + COLUMNS - 1) / COLUMNS;
-    const int x0 = static_cast<int>(blockIdx.x) % strips * COLUMNS;
-    const int first_row = static_cast<int>(blockIdx.x) / strips * SEGMENT, rows = min(SEGMENT, side_in - first_row);
-    const int bands = (rows + HALO_LOW + HALO_HIGH + ROWS - 1) / ROWS;
+    const int sample = blockIdx.z / SPLIT, slice = blockIdx.z % SPLIT;
+    const int side_in = side / 2, column_tiles = (side_in + COLUMNS - 1) / COLUMNS;
+    const int x0 = static_cast<int>(blockIdx.x) % column_tiles * COLUMNS;
+    const int first_row = static_cast<int>(blockIdx.x) / column_tiles * SEGMENT, rows = min(SEGMENT, side_in - first_row);
+    const int row_tiles = (rows + HALO_LOW + HALO_HIGH + ROWS - 1) / ROWS;
     const int n0 = blockIdx.y * CHANNELS;
 
-    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_share = (all_steps + SPLIT - 1) / SPLIT;
-    const int first_step = share * steps_a_share;
-    const Strip strip = {
+    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT - 1) / SPLIT;
+    const int first_step = slice * steps_a_slice;
+    const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_share)) BOX_PLACE(&boxes, sample)};
-    Walk walk = {shared_address(pool), shared_address(pool) + (RESIDENT ? strip.steps * WEIGHT_SPACE : 0),
-                 0, 0, bands, first_row, ROWS, 0, 0};
-    unsigned char* const t = pool + (walk.stages - walk.resident) + STAGES * STAGE_NBYTES;
-    walk.begin(strip);
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
+    TileLoop loop = {shared_address(pool), shared_address(pool) + (RESIDENT ? column_tile.steps * WEIGHT_SPACE : 0),
+                 0, 0, row_tiles, first_row, ROWS, 0, 0};
+    unsigned char* const t = pool + (loop.stages - loop.resident) + STAGES * STAGE_NBYTES;
+    loop.begin(column_tile);
 
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
@@ -235,19 +235,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
 #endif
     }
-    // A band's first row of t lets this row of outputs be finished; the first band's outputs begin TAPS - 1 rows later.
-    auto first_output = [&](int band) { return 2 * (first_row - HALO_LOW + band * ROWS) + LEFT - (TAPS - 1); };
+    // A row tile's first row of t lets this row of outputs be finished; the first row tile's outputs begin TAPS - 1 rows later.
+    auto first_output = [&](int row_tile) { return 2 * (first_row - HALO_LOW + row_tile * ROWS) + LEFT - (TAPS - 1); };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
-    auto noise_of = [&](int band, int i) {
-        const unsigned place = i * THREADS + fresh(tid);
-        const int row = first_output(band) + static_cast<int>(place / (2 * COLUMNS)), column = 2 * x0 + static_cast<int>(place % (2 * COLUMNS));
+    auto noise_of = [&](int row_tile, int i) {
+        const unsigned place = i * THREADS + opaque(tid);
+        const int row = first_output(row_tile) + static_cast<int>(place / (2 * COLUMNS)), column = 2 * x0 + static_cast<int>(place % (2 * COLUMNS));
         if (place >= NOISE_COUNT || row < 2 * first_row || row >= 2 * (first_row + rows) || column >= side) return 0.0f;
         return layer_noise.fetch(row * side + column);
     };
-    auto keep_noise = [&](int band, const float (&values)[NOISES]) {
+    auto keep_noise = [&](int row_tile, const float (&values)[NOISES]) {
 #pragma unroll
         for (int i = 0; i < NOISES; ++i) {
-            if (i * THREADS + tid < NOISE_COUNT) shared_noise[band % NOISE_BUFFERS][i * THREADS + tid] = values[i] * layer_noise.strength;
+            if (i * THREADS + tid < NOISE_COUNT) shared_noise[row_tile % NOISE_BUFFERS][i * THREADS + tid] = values[i] * layer_noise.strength;
         }
     };
     float noises[NOISES];
@@ -261,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         const int position = min((own_warp_m * MF + m) * 16 + (own_lane & 15), POSITIONS - 1);
         pixels[m] = (position / M_COLUMNS + 1) * PITCH + position % M_COLUMNS + 1;
     }
-    // A column's last rows, filtered along the row, are kept from band to band.
+    // A column's last rows, filtered along the row, are kept from row tile to row tile.
 #if CARRIED_WORDS
     unsigned filtered[TAPS][2][WORDS] = {};
 #endif
@@ -271,11 +271,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
 
 #if WGMMA
-    const int product_warp_n = WARPS_N == 1 ? 0 : alike(own_warp_n);
+    const int product_warp_n = WARPS_N == 1 ? 0 : warp_uniform(own_warp_n);
 #else
     const int product_warp_n = own_warp_n;
 #endif
-    for (int band = 0; band < (WALK == 1 ? 1 : bands); ++band) {
+    for (int row_tile = 0; row_tile < (WALK == 1 ? 1 : row_tiles); ++row_tile) {
         float sum[4][MF][NF * 4];
 #pragma unroll
         for (int phase = 0; phase < 4; ++phase) {
@@ -285,24 +285,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 for (int i = 0; i < NF * 4; ++i) sum[phase][m][i] = 0.0f;
             }
         }
-        for (int step = 0; step < strip.steps; ++step) {
-            const unsigned stage = walk.next_stage(strip, band == 0 && step == 0);
+        for (int step = 0; step < column_tile.steps; ++step) {
+            const unsigned stage = loop.next_stage(column_tile, row_tile == 0 && step == 0);
             if (WALK > 1 && step == 0) {
 #pragma unroll
-                for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(band + 1, i);
+                for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(row_tile + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? walk.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            if (WALK > 1 && step == 0) keep_noise(band + 1, noises);
-            walk.leave_stage();
+            accumulate(sum, pixels, stage, RESIDENT ? loop.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            if (WALK > 1 && step == 0) keep_noise(row_tile + 1, noises);
+            loop.leave_stage();
         }
-        walk.end_steps(strip);
+        loop.end_steps(column_tile);
 #if SPLIT > 1
-        if (!add_shares<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, share)) return;
+        if (!reduce_slices<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, slice)) return;
 #endif
 
         // t * demod into shared memory: of unit variance, more or less, so 16 bits hold it.
         {
-            const int lane = fresh(own_lane), warp_m = fresh(own_warp_m), warp_n = fresh(own_warp_n);
+            const int lane = opaque(own_lane), warp_m = opaque(own_warp_m), warp_n = opaque(own_warp_n);
 #pragma unroll
             for (int m = 0; m < MF; ++m) {
 #pragma unroll
@@ -341,10 +341,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
         const unsigned bound = to_half2(clamp, clamp);
 #if PAIRED
-        const int output = first_output(band), begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
+        const int output = first_output(row_tile), begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
-            const unsigned index = fresh(tid) + job * THREADS;
+            const unsigned index = opaque(tid) + job * THREADS;
             const unsigned vector = index % (GROUPS * 4 / WORDS), pair = index / (GROUPS * 4 / WORDS) % COLUMNS, part = index / PAIR_JOBS;
             const int group = vector / (4 / WORDS), half_group = vector % (4 / WORDS) * 8, channel = n0 + vector * (2 * WORDS);
             if (index >= COLUMN_JOBS || channel >= cout || 2 * (x0 + pair) >= side) continue;
@@ -367,7 +367,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #if WALK > 1 && !CARRIED_WORDS
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
-                const uint4 kept = band > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
+                const uint4 kept = row_tile > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
                 filtered[p][0][0] = kept.x, filtered[p][0][1] = kept.y, filtered[p][1][0] = kept.z, filtered[p][1][1] = kept.w;
             }
 #endif
@@ -391,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                 }
                 if (row < part_begin || row >= part_end) continue;
-                const float2 values = *reinterpret_cast<const float2*>(&shared_noise[band % NOISE_BUFFERS][row * 2 * COLUMNS + 2 * pair]);
+                const float2 values = *reinterpret_cast<const float2*>(&shared_noise[row_tile % NOISE_BUFFERS][row * 2 * COLUMNS + 2 * pair]);
 #pragma unroll
                 for (int side_by_side = 0; side_by_side < 2; ++side_by_side) {
                     const float value = side_by_side == 0 ? values.x : values.y;
@@ -421,11 +421,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #else
 #if MOMENTS
         Moments told(told_at);
-        if (WALK > 1 && band > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
+        if (WALK > 1 && row_tile > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
 #endif
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
-            const unsigned index = fresh(tid) + job * THREADS;
+            const unsigned index = opaque(tid) + job * THREADS;
             const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * 8;
             const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side;
 #if MOMENTS
@@ -436,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const unsigned bias_of[4] = {biases.x, biases.y, biases.z, biases.w};
             const uint4 styles = *reinterpret_cast<const uint4*>(&shared_style[group * 8]);
             const unsigned style_of[4] = {styles.x, styles.y, styles.z, styles.w};
-            const int output = first_output(band), row_numbers = side * cout;
+            const int output = first_output(row_tile), row_numbers = side * cout;
             const long long corner = (static_cast<long long>(sample) * side * side + output * side + 2 * x0 + column) * cout + channel;
             T* const to = y + corner;
             T* const to_raw = y_raw + corner;
@@ -450,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             unsigned filtered[TAPS][4];
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
-                const uint4 kept = WALK > 1 && band > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
+                const uint4 kept = WALK > 1 && row_tile > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
                 filtered[p][0] = kept.x, filtered[p][1] = kept.y, filtered[p][2] = kept.z, filtered[p][3] = kept.w;
             }
 #pragma unroll(TAPS <= 4 ? 4 : 1)
@@ -470,7 +470,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                 }
                 if (row >= begin && row < end) {
-                    const float value = shared_noise[band % NOISE_BUFFERS][row * 2 * COLUMNS + column];
+                    const float value = shared_noise[row_tile % NOISE_BUFFERS][row * 2 * COLUMNS + column];
                     const unsigned shift = to_half2(value, value);
                     unsigned out[4];
 #pragma unroll
@@ -510,12 +510,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
 #endif
 #if MOMENTS
-        told.end_band(band == 0);
+        told.end_band(row_tile == 0);
 #endif
     }
 #if MOMENTS
     // Counted again where threads have most registers and sums fill them: then nothing of it is kept from the beginning.
-    const int block = fresh(blockIdx.x), across = (fresh(side) / 2 + COLUMNS - 1) / COLUMNS;
+    const int block = opaque(blockIdx.x), across = (opaque(side) / 2 + COLUMNS - 1) / COLUMNS;
     const int columns = min(2 * COLUMNS, side - 2 * (MIN_BLOCKS > 1 ? x0 : block % across * COLUMNS));
     const int height = 2 * (MIN_BLOCKS > 1 ? rows : min(SEGMENT, side / 2 - block / across * SEGMENT));
     Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,

@@ -3,7 +3,7 @@
 // part: halves
 
 // Four 8 x 8 matrices, each turned; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void load_turned(unsigned (&value)[4], unsigned address) {
+__device__ __forceinline__ void ldmatrix_trans(unsigned (&value)[4], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
                  : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
                  : "r"(address));

@@ -19,7 +19,7 @@ struct Moments {
     int tid;
 
     // For a band: what is needed from one to the next is in shared memory, so that the convolution has the registers.
-    __device__ __forceinline__ explicit Moments(void* place) : sums(reinterpret_cast<float*>(place)), tid(fresh(threadIdx.x)) {
+    __device__ __forceinline__ explicit Moments(void* place) : sums(reinterpret_cast<float*>(place)), tid(opaque(threadIdx.x)) {
 #pragma unroll
         for (int i = 0; i < 16; ++i) values[i] = 0.0f;
 #pragma unroll

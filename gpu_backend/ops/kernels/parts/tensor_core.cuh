@@ -5,14 +5,14 @@
 // part: halves
 
 // Four 8 x 8 matrices of 16-bit numbers; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void load_matrices(unsigned (&value)[4], unsigned address) {
+__device__ __forceinline__ void ldmatrix_x4(unsigned (&value)[4], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
                  : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
                  : "r"(address));
 }
 
 // sum (16 x 8) += a (16 x 16) * b (16 x 8)
-__device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void mma_m16n8k16(float* sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if LEVEL >= 800
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
@@ -28,9 +28,9 @@ __device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], uns
 #endif
 }
 
-// Rows of 32, 64 or 128 bytes lie side by side; their 16-byte chunks are exchanged so that eight rows that are read
+// Rows of 32, 64 or 128 bytes lie side by side; their 16-byte chunks are swizzled so that eight rows that are read
 // together meet eight different groups of banks. These are also the 32-, 64- and 128-byte modes of wgmma.
-__device__ __forceinline__ int exchanged(int chunk, int row) {
+__device__ __forceinline__ int swizzle(int chunk, int row) {
     if (DEPTH == 64) return chunk ^ (row & 7);
     if (DEPTH == 32) return chunk ^ ((row >> 1) & 3);
     return chunk ^ ((row >> 2) & 1);
@@ -45,9 +45,9 @@ __device__ __forceinline__ void wgmma_wait() {
 }
 
 // A number that all lanes of a warp have alike, where the compiler knows that they do: descriptors are computed once a warp.
-__device__ __forceinline__ int alike(int value) { return static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(value))); }
+__device__ __forceinline__ int warp_uniform(int value) { return static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(value))); }
 
-// Descriptor of a matrix whose rows hold DEPTH numbers along k, chunks exchanged as above: its lower half, which says where
+// Descriptor of a matrix whose rows hold DEPTH numbers along k, chunks swizzled as above: its lower half, which says where
 // the matrix begins, in units of 16 bytes; and its upper half, the same for all, so that moving on is one small addition.
 __device__ __forceinline__ unsigned matrix_descriptor(unsigned address) { return ((address & 0x3FFFFu) >> 4) | (1u << 16); }
 #define MATRIX_ROWS ((DEPTH == 64 ? 1u : DEPTH == 32 ? 2u : 3u) << 30 | (DEPTH * 16 >> 4))

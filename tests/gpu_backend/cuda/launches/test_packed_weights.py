@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpu_backend.cuda import shared_work
-from gpu_backend.cuda.launches.packed_weights import exchanged, pack_weight
+from gpu_backend.cuda.launches.packed_weights import pack_weight, swizzle
 
 
 def packed_plainly(weight: NDArray[np.float32], channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
@@ -18,7 +18,7 @@ def packed_plainly(weight: NDArray[np.float32], channels: int, depth: int, expon
     packed = np.empty((blocks, steps, taps, channels, depth // 8, 8), np.float16)
     for row in range(channels):
         for group in range(depth // 8):
-            place = exchanged(np.array(group), np.array(row), depth)
+            place = swizzle(np.array(group), np.array(row), depth)
             packed[:, :, :, row, place] = halves[:, row, :, group].transpose(0, 1, 3, 2)
     return packed.reshape(blocks, steps, taps, channels, depth)
 

@@ -1,14 +1,14 @@
-// What the two fused convolutions share: how a block walks. It goes down a strip of the picture band by band, and in each
-// band through the input channels step by step; what the next steps need is copied to shared memory meanwhile, across the
-// end of a band too. With RESIDENT the weights of all steps are copied once and stay.
+// The tile loop of the two fused convolutions. A block goes down a column of tiles of the picture, row tile by row tile, and in
+// each through the input channels step by step. What the next steps need is copied to shared memory meanwhile, across the end
+// of a row tile too. With RESIDENT the weights of all steps are copied once and stay.
 //
-// Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a band needs,
-// BEFORE rows and columns before the band's first. BOXES: the copy engine fetches, asked by one thread; otherwise every
-// thread fetches its part. DECOUPLED, with BOXES: warps need not keep step, so that some multiply while others wait. It pays
+// Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a row tile needs,
+// BEFORE rows and columns before the row tile's first. USE_TMA: one thread issues copies by the tensor memory accelerator;
+// otherwise every thread copies its part. DECOUPLED, with USE_TMA: warps need not keep step, so that some multiply while others wait. It pays
 // in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
 // part: tensor_core
-#if BOXES
-// part: copy_engine
+#if USE_TMA
+// part: tma
 #endif
 
 #define CHUNKS (DEPTH / 8)
@@ -29,13 +29,13 @@
 
 #define ONES 0x3C003C00u
 
-// How the kernel's last parameter and its place in a Strip look: a tensor map, or nothing.
-#if BOXES
-#define BOX_MAP const __grid_constant__ TensorMap
-#define BOX_PLACE(map, sample) , map, sample
+// How the kernel's last parameter and its place in a ColumnTile look: a tensor map, or nothing.
+#if USE_TMA
+#define TMA_MAP const __grid_constant__ TensorMap
+#define TMA_PLACE(map, sample) , map, sample
 #else
-#define BOX_MAP const void* const
-#define BOX_PLACE(map, sample)
+#define TMA_MAP const void* const
+#define TMA_PLACE(map, sample)
 #endif
 
 // Two numbers and their noise (a word of two) through activation and clamp. The usual activations are cheap for two numbers of
@@ -52,23 +52,23 @@ __device__ __forceinline__ unsigned activated(float low, float high, unsigned no
 }
 
 // The same number, but the compiler does not know: what is computed from it is computed again each time instead of being
-// kept in registers from band to band, where the sums are.
-__device__ __forceinline__ int fresh(int value) {
+// kept in registers from row tile to row tile, where the sums are.
+__device__ __forceinline__ int opaque(int value) {
     asm volatile("" : "+r"(value));
     return value;
 }
 
-struct Strip {
+struct ColumnTile {
     const T* x;                // of the sample
     const unsigned char* weight;  // of the block's output channels
     int x0, side, cin, first_step, steps;
-#if BOXES
+#if USE_TMA
     const TensorMap* map;
     int sample;
 #endif
 };
 
-#if BOXES
+#if USE_TMA
 // A stage is full when its copies have come. The last barrier is that of resident weights.
 __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1];
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
@@ -79,18 +79,18 @@ __shared__ __align__(8) unsigned long long empty_barriers[STAGES];
 __device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
 #endif
 
-#if BOXES
-__device__ __forceinline__ void load_weights(unsigned target, const Strip& strip, int step, unsigned barrier) {
-    copy_run(target, strip.weight + static_cast<long long>(step) * WEIGHT_NBYTES, WEIGHT_NBYTES, barrier);
+#if USE_TMA
+__device__ __forceinline__ void load_weights(unsigned target, const ColumnTile& column_tile, int step, unsigned barrier) {
+    bulk_load(target, column_tile.weight + static_cast<long long>(step) * WEIGHT_NBYTES, WEIGHT_NBYTES, barrier);
 }
 
 // What lies between the patch and the pitch comes along.
-__device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, int step, int y0, unsigned barrier) {
-    copy_box(target, strip.map, step * DEPTH, strip.x0 - BEFORE, y0 - BEFORE, strip.sample, barrier);
+__device__ __forceinline__ void load_patch(unsigned target, const ColumnTile& column_tile, int step, int y0, unsigned barrier) {
+    tma_load(target, column_tile.map, step * DEPTH, column_tile.x0 - BEFORE, y0 - BEFORE, column_tile.sample, barrier);
 }
 #else
-__device__ __forceinline__ void load_weights(unsigned target, const Strip& strip, int step) {
-    const unsigned char* source = strip.weight + static_cast<long long>(step) * WEIGHT_NBYTES;
+__device__ __forceinline__ void load_weights(unsigned target, const ColumnTile& column_tile, int step) {
+    const unsigned char* source = column_tile.weight + static_cast<long long>(step) * WEIGHT_NBYTES;
 #pragma unroll
     for (int i = 0; i < (WEIGHT_NBYTES / 16 + THREADS - 1) / THREADS; ++i) {
         const int index = i * THREADS + threadIdx.x;
@@ -101,25 +101,25 @@ __device__ __forceinline__ void load_weights(unsigned target, const Strip& strip
 // A thread takes one chunk of one column, and of every ROWS_AT_ONCE-th row: little to compute, little to keep in registers.
 #define ROW_CHUNKS (PATCH_COLUMNS * CHUNKS)
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS > 1 ? (THREADS / ROW_CHUNKS > PATCH_ROWS ? PATCH_ROWS : THREADS / ROW_CHUNKS) : 1)
-__device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, int step, int y0) {
-    const int tid = fresh(threadIdx.x);
+__device__ __forceinline__ void load_patch(unsigned target, const ColumnTile& column_tile, int step, int y0) {
+    const int tid = opaque(threadIdx.x);
 #pragma unroll
     for (int turn = 0; turn < (ROW_CHUNKS + THREADS - 1) / THREADS; ++turn) {
         const int item = ROW_CHUNKS > THREADS ? tid + turn * THREADS : tid % ROW_CHUNKS;
         const int first_row = ROW_CHUNKS > THREADS ? 0 : tid / ROW_CHUNKS;
         if (item >= ROW_CHUNKS || first_row >= ROWS_AT_ONCE) continue;
         const int chunk = item % CHUNKS, column = item / CHUNKS;
-        const int x = strip.x0 + column - BEFORE, channel = step * DEPTH + chunk * 8;
-        const bool is_inside = static_cast<unsigned>(x) < static_cast<unsigned>(strip.side) && channel < strip.cin;
+        const int x = column_tile.x0 + column - BEFORE, channel = step * DEPTH + chunk * 8;
+        const bool is_inside = static_cast<unsigned>(x) < static_cast<unsigned>(column_tile.side) && channel < column_tile.cin;
         int y = y0 + first_row - BEFORE;
-        const T* source = strip.x + static_cast<long long>(y * strip.side + x) * strip.cin + channel;
-        const int stride = ROWS_AT_ONCE * strip.side * strip.cin;
+        const T* source = column_tile.x + static_cast<long long>(y * column_tile.side + x) * column_tile.cin + channel;
+        const int stride = ROWS_AT_ONCE * column_tile.side * column_tile.cin;
         int pixel = first_row * PITCH + column;
 #pragma unroll
         for (int i = 0; i < (PATCH_ROWS + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE; ++i) {
-            const bool wanted = is_inside && static_cast<unsigned>(y) < static_cast<unsigned>(strip.side);
+            const bool wanted = is_inside && static_cast<unsigned>(y) < static_cast<unsigned>(column_tile.side);
             if (PATCH_ROWS % ROWS_AT_ONCE == 0 || first_row + i * ROWS_AT_ONCE < PATCH_ROWS) {
-                copy_async(target + pixel * (DEPTH * 2) + exchanged(chunk, pixel) * 16, wanted ? source : strip.x, wanted);
+                copy_async(target + pixel * (DEPTH * 2) + swizzle(chunk, pixel) * 16, wanted ? source : column_tile.x, wanted);
             }
             source += stride;
             y += ROWS_AT_ONCE;
@@ -131,81 +131,81 @@ __device__ __forceinline__ void load_patch(unsigned target, const Strip& strip, 
 
 // Sixteen positions by sixteen input channels, for the pixel of the patch that this lane addresses.
 __device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch, int pixel, int chunk) {
-    load_matrices(a, patch + pixel * (DEPTH * 2) + exchanged(chunk, pixel) * 16);
+    ldmatrix_x4(a, patch + pixel * (DEPTH * 2) + swizzle(chunk, pixel) * 16);
 }
 
-// The copies of a walk, in order; each step of each band is one group, which fills a stage.
-struct Walk {
+// The copies of a walk, in order; each step of each row tile is one group, which fills a stage.
+struct TileLoop {
     unsigned resident, stages;  // in shared memory
-    int band, step, bands, y0, band_rows;
+    int row_tile, step, row_tiles, y0, row_tile_rows;
     unsigned oldest;  // the stage that is waited for next
     unsigned phase;
 
-    __device__ __forceinline__ void begin(const Strip& strip) {
-#if BOXES
+    __device__ __forceinline__ void begin(const ColumnTile& column_tile) {
+#if USE_TMA
         if (threadIdx.x == 0) {
 #pragma unroll
-            for (int i = 0; i <= STAGES; ++i) begin_barrier(full_barrier(i), 1);
+            for (int i = 0; i <= STAGES; ++i) init_barrier(full_barrier(i), 1);
 #if DECOUPLED
 #pragma unroll
-            for (int i = 0; i < STAGES; ++i) begin_barrier(empty_barrier(i), THREADS / 32);
+            for (int i = 0; i < STAGES; ++i) init_barrier(empty_barrier(i), THREADS / 32);
 #endif
-            publish_barriers();
+            fence_barrier_init();
             if (RESIDENT) {
-                expect_bytes(full_barrier(STAGES), strip.steps * WEIGHT_NBYTES);
-                for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i, full_barrier(STAGES));
+                expect_bytes(full_barrier(STAGES), column_tile.steps * WEIGHT_NBYTES);
+                for (int i = 0; i < column_tile.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i, full_barrier(STAGES));
             }
         }
         __syncthreads();
 #else
         if (RESIDENT) {
-            for (int i = 0; i < strip.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, strip, strip.first_step + i);
+            for (int i = 0; i < column_tile.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i);
         }
 #endif
 #pragma unroll
-        for (int i = 0; i < AHEAD; ++i) load_next(strip, i, 1);
+        for (int i = 0; i < AHEAD; ++i) load_next(column_tile, i, 1);
     }
 
     // Asks for the next group, once its stage is empty: a barrier is past its phase 1 from the beginning.
-    __device__ __forceinline__ void load_next(const Strip& strip, unsigned slot, unsigned empty_phase) {
-        if (band < bands && strip.steps > 0) {
+    __device__ __forceinline__ void load_next(const ColumnTile& column_tile, unsigned slot, unsigned empty_phase) {
+        if (row_tile < row_tiles && column_tile.steps > 0) {
             const unsigned stage = stages + slot * STAGE_NBYTES;
-            const int from = strip.first_step + step, row = y0 + band * band_rows;
-#if BOXES
+            const int from = column_tile.first_step + step, row = y0 + row_tile * row_tile_rows;
+#if USE_TMA
             if (threadIdx.x == 0) {
 #if DECOUPLED
                 wait_barrier(empty_barrier(slot), empty_phase);
 #endif
                 expect_bytes(full_barrier(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
-                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from, full_barrier(slot));
-                load_patch(stage, strip, from, row, full_barrier(slot));
+                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, column_tile, from, full_barrier(slot));
+                load_patch(stage, column_tile, from, row, full_barrier(slot));
             }
 #else
-            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, strip, from);
-            load_patch(stage, strip, from, row);
+            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, column_tile, from);
+            load_patch(stage, column_tile, from, row);
 #endif
-            if (++step == strip.steps) {
+            if (++step == column_tile.steps) {
                 step = 0;
-                ++band;
+                ++row_tile;
             }
         }
-#if !BOXES
+#if !USE_TMA
         commit_copies();
 #endif
     }
 
     // Waits until the oldest group is there, and returns where it lies; asks for the next one, into the stage left last.
-    __device__ __forceinline__ unsigned next_stage(const Strip& strip, bool is_first) {
+    __device__ __forceinline__ unsigned next_stage(const ColumnTile& column_tile, bool is_first) {
 #if STAGES == 1
         if (!is_first) {
             __syncthreads();
-            load_next(strip, 0, 1);
+            load_next(column_tile, 0, 1);
         }
 #endif
 #if DECOUPLED && STAGES > 1
-        load_next(strip, left(), oldest == 0 ? phase ^ 1 : phase);
+        load_next(column_tile, left(), oldest == 0 ? phase ^ 1 : phase);
 #endif
-#if BOXES
+#if USE_TMA
         if (RESIDENT && is_first) wait_barrier(full_barrier(STAGES), 0);
         wait_barrier(full_barrier(oldest), phase);
 #else
@@ -213,11 +213,11 @@ struct Walk {
 #endif
 #if DECOUPLED
         __syncwarp();
-        const unsigned stage = alike(stages + oldest * STAGE_NBYTES);
+        const unsigned stage = warp_uniform(stages + oldest * STAGE_NBYTES);
 #else
         __syncthreads();
 #if STAGES > 1
-        load_next(strip, left(), 1);
+        load_next(column_tile, left(), 1);
 #endif
         const unsigned stage = stages + oldest * STAGE_NBYTES;
 #endif
@@ -234,7 +234,7 @@ struct Walk {
     // Where the resident weights of a step lie.
     __device__ __forceinline__ unsigned resident_step(int step) const {
 #if DECOUPLED
-        return alike(resident + step * WEIGHT_SPACE);
+        return warp_uniform(resident + step * WEIGHT_SPACE);
 #else
         return resident + step * WEIGHT_SPACE;
 #endif
@@ -248,22 +248,22 @@ struct Walk {
 #endif
     }
 
-    // After a band's last step: what is read or overwritten next, every warp has written or read.
-    __device__ __forceinline__ void end_steps(const Strip& strip) {
-        if (DECOUPLED || strip.steps == 0) __syncthreads();
+    // After a row tile's last step: what is read or overwritten next, every warp has written or read.
+    __device__ __forceinline__ void end_steps(const ColumnTile& column_tile) {
+        if (DECOUPLED || column_tile.steps == 0) __syncthreads();
     }
 };
 
-// Sums of all shares of a tile, by the block that comes last; false for the others. Always added in the same order.
+// Sums of all split-K slices of a tile, by the block that comes last; false for the others. Always added in the same order.
 #if SPLIT > 1
 template <int COUNT>
-__device__ __forceinline__ bool add_shares(float* sum, float* workspace, unsigned* counters, int tile, int share) {
+__device__ __forceinline__ bool reduce_slices(float* sum, float* workspace, unsigned* counters, int tile, int slice) {
     __shared__ bool is_last;
     const int tid = threadIdx.x;
     float4* const parts = reinterpret_cast<float4*>(workspace) + static_cast<long long>(tile) * SPLIT * (COUNT / 4) * THREADS + tid;
 #pragma unroll
     for (int i = 0; i < COUNT / 4; ++i) {
-        parts[(share * (COUNT / 4) + i) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+        parts[(slice * (COUNT / 4) + i) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
     }
     __threadfence();
     __syncthreads();
