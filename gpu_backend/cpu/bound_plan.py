@@ -97,7 +97,7 @@ class CpuBoundPlan:
         with torch.inference_mode():
             for kernel in self._kernels:
                 if should_cancel is not None and should_cancel():
-                    raise CancelledError("The picture was given up, since nobody waits for it any more.")
+                    raise CancelledError("The picture was cancelled, because it is no longer needed.")
                 if measure:
                     times_us.append(_timed_us(kernel.run))
                 else:

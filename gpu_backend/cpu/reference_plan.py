@@ -93,7 +93,7 @@ class ReferencePlan:
         with torch.inference_mode():
             for step in self._plan.steps:
                 if should_cancel is not None and should_cancel():
-                    raise CancelledError("The picture was given up, since nobody waits for it any more.")
+                    raise CancelledError("The picture was cancelled, because it is no longer needed.")
                 start = time.perf_counter_ns()
                 results = STEPS[step.op](step, around)
                 times_us.append((time.perf_counter_ns() - start) / 1e3)

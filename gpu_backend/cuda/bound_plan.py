@@ -168,7 +168,7 @@ class CudaBoundPlan:
             self._finish(self._in_flight[0])
         waited_ms = (time.perf_counter() - start_s) * 1e3
         if should_cancel is not None and should_cancel():
-            raise CancelledError("The picture was given up, since nobody waits for it any more.")
+            raise CancelledError("The picture was cancelled, because it is no longer needed.")
         run = self._enqueue(outputs, measure=measure, use_graph=use_graph)
         run.waited_ms += waited_ms
         return run

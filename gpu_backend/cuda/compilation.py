@@ -94,7 +94,7 @@ def compile_kernels(
                         failures[recipe] = error
                     tell()
                 if should_cancel is not None and should_cancel():
-                    raise CancelledError("Compiling was given up, since nobody waits for the kernels any more.")
+                    raise CancelledError("Compiling was cancelled, because the kernels are no longer needed.")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

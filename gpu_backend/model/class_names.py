@@ -16,7 +16,7 @@ What they may hold, UTF-8, a name for each class and none more::
     {"tench": 0, "goldfish": 1}            by name
     {"class_names": ...}                   any of those under one of the keys `_HOLDERS`
 
-A file is read strictly and never stops a model from being opened: what is wrong with it is told in one sentence, and
+A file is read strictly. An invalid file does not keep the model from opening: a warning describes the problem, and
 classes keep their numbers.
 """
 
@@ -91,7 +91,7 @@ def read_class_names(path: str | os.PathLike[str], c_dim: int) -> tuple[str, ...
     Raises
     ------
     ModelFileError
-        If the file is too large, no such file, or has not one name for each class; the sentence says what came.
+        If the file is too large, of another format, or does not have one name for each class.
     """
     path = Path(path)
     try:

@@ -6,7 +6,7 @@ One tensor, ``directions`` of (count, w_dim) float32, and one JSON text in the m
         {"name": "world/sun height", "rows": [2, 7], "reach": 3.0, "centre": 0.0, "measures": {"spearman": 0.97}}, ...]}
 
 Rows are the first and the last that a direction is for. A file is read strictly and never stops a model from being
-opened: what is wrong with it is told in one sentence, and the model is opened without it.
+opened: a warning describes the problem, and the model is opened without directions.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def read_directions(path: str | os.PathLike[str], model_id: str, w_dim: int, num
     Raises
     ------
     ModelFileError
-        If the file is damaged, for another model, or no such file; the sentence says what came.
+        If the file is damaged, for another model, or of another format.
     """
     path = Path(path)
     try:
@@ -176,7 +176,7 @@ def header_text(content: bytes, key: str, expected: str) -> str:
 
 
 class _Entry:
-    """One direction as the header tells it, checked."""
+    """A validated direction of the header."""
 
     def __init__(self, data: object, num_ws: int) -> None:
         fields = data if isinstance(data, dict) else {}

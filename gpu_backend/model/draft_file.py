@@ -1,10 +1,10 @@
 """The file of draft readouts beside a model: NAME.drafts.safetensors.
 
-A network of the skip architecture that leaves early gives the sum of its toRGB layers so far. Training asks for no
-likeness there, and some networks show fog. But the features of that block know most of the picture: a readout is one
-1 x 1 convolution that was fitted to give the full picture, made smaller, from them::
+An early exit of the skip architecture gives the sum of its toRGB layers so far. Training does not make this sum similar
+to the full picture; some networks show fog. But the features of that block contain most of the picture. A readout is a
+1 x 1 convolution, fitted to predict the downscaled full picture from these features::
 
-    draft[o] = sum_i weight[o, i] x[i] + bias[o]          x: what the last convolution of the block gives
+    draft[o] = sum_i weight[o, i] x[i] + bias[o]          x: output of the last convolution of the block
 
 For the side S the file holds ``bS.weight`` (img_channels, channels) and ``bS.bias`` (img_channels,), float32, and one
 JSON text in the metadata: ``{"version": 1, "model_id": SHA-256 of the model file}``. A file is read strictly and never
@@ -43,13 +43,13 @@ Readouts = Mapping[str, NDArray[np.float32]]
 
 
 def draft_path(model: str | os.PathLike[str]) -> Path:
-    """Return where a model's readouts lie: ``hills.safetensors`` -> ``hills.drafts.safetensors``."""
+    """Return the path of a model's readouts: ``hills.safetensors`` -> ``hills.drafts.safetensors``."""
     path = Path(model)
     return path.with_name(path.stem + SUFFIX)
 
 
 def readout_channels(spec: NetworkSpec) -> dict[int, int]:
-    """Return for each side that may have a readout how many channels it reads."""
+    """Return side -> number of input channels, for each side that may have a readout."""
     if not isinstance(spec, StyleGAN2Spec):
         return {}
     drafts = set(spec.draft_resolutions)
@@ -91,7 +91,7 @@ def read_readouts(path: str | os.PathLike[str], model_id: str, spec: NetworkSpec
     Raises
     ------
     ModelFileError
-        If the file is damaged, for another model, or no such file; the sentence says what came.
+        If the file is damaged, for another model, or of another format.
     """
     path = Path(path)
     try:

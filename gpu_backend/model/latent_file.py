@@ -38,7 +38,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def read_latent(path: Path) -> StoredLatent:
-    """Read w rows from a file, which is told apart by its content.
+    """Read w rows from a file, whose format is detected by content.
 
     Raises
     ------

@@ -18,7 +18,7 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class LayerFacts:
-    """What a layer of the synthesis network gives: its official name without ``synthesis.``, channels, side."""
+    """Output of a layer of the synthesis network: official name without ``synthesis.``, channels, side."""
 
     name: str
     channels: int
@@ -27,7 +27,7 @@ class LayerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model file; `latentloom inspect` and the model panel show it.
+    """Facts of a model file, as shown by `latentloom inspect` and the model panel.
 
     Attributes
     ----------
@@ -46,21 +46,21 @@ class ModelFacts:
     names_requested
         Every ``module name`` that the file asks to import, sorted. None was imported.
     ignored
-        Parts of the file that were left alone, a phrase each (``"D: the discriminator"``).
+        Ignored parts of the file, a phrase each (``"D: the discriminator"``).
     warnings
-        Sentences a person should know (``"The file was written in version 5 of its format, not 6."``).
+        Warnings for the user (``"The file was written in version 5 of its format, not 6."``).
     named_directions
-        Names of the directions that lie in a file beside the model.
+        Names of the directions in the file beside the model.
     class_names, class_file
-        What each class is called, and the name of the file beside the model that says so; empty without one.
+        Name of each class, and the name of the file beside the model that has them; empty without one.
     has_transform
-        The picture can be moved, turned and scaled inside the network.
+        The network has a transform input (translation, rotation, scale).
     layers
-        All that can be shown instead of the picture, in execution order.
+        Layers that a tap can show, in execution order.
     usual_cutoff
-        Rows that truncation acts on if nobody says otherwise; None for all.
+        Default cutoff of truncation in rows; None for all.
     looks_classes_up
-        A picture is always of a class: where none is said, of class 0. Truncation goes to the class's own average.
+        The network has a table of classes: the default class is 0, and truncation uses the class's own average.
     """
 
     path: str

@@ -22,9 +22,9 @@ class Particulars:
     kind
         What those bytes begin: "a pickle".
     asked
-        Names that it asks to import, ``"module name"``, the one that it was refused for among them.
+        Names that it imports, ``"module name"``, including the one that was refused.
     facts
-        What it holds, as far as that was found out, a line each.
+        Its content as far as known, a line each.
     """
 
     path: Path

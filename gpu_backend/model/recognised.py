@@ -14,7 +14,7 @@ _MARKS = (
     ("initial_block", "lucidrains' network, which is not StyleGAN2"),
     ("backbone.synthesis.b4.const", "a three-dimensional network (EG3D)"),
 )
-"""A tensor's name without what tools put before it, and what it tells."""
+"""A tensor name without a tool's prefix, and the network that it indicates."""
 
 PROJECTED = "FastGAN or ProjectedGAN"
 

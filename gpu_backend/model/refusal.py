@@ -13,10 +13,10 @@ AGAIN = "download or copy it again"
 
 
 class Refusal(Exception):  # noqa: N818 - a decision about the file, not a failure of ours
-    """The file is not opened: what was expected, what came, and what to do if there is something.
+    """The file is refused: what was expected, what was found and, if possible, what to do.
 
     Raised inside the readers, which do not know the file's name; `read_model` turns it into a `ModelFileError`.
-    `facts` are lines about what the file holds, for whoever wants more than the sentence.
+    `facts` are lines about the content of the file, for the technical details.
     """
 
     error: type[ModelFileError] = ModelFileError

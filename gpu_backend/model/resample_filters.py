@@ -23,7 +23,7 @@ def used_filters(names: Collection[str], tensors: Container[str]) -> list[str]:
 
     Every module has the buffer. ``conv0`` and ``skip`` double features, and a block doubles the picture of the block
     before it, if that has one. Nothing reads ``conv1``'s, which keeps its default [1, 3, 3, 1] whatever the others are.
-    A 4 x 4 network doubles nothing; its block tells what it was made with.
+    A 4 x 4 network does not upsample; the filter of its block is used.
 
     Parameters
     ----------

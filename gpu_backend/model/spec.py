@@ -28,7 +28,7 @@ ACTIVATION_GAINS: dict[Activation, float] = {
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """What a StyleGAN-XL knows of its classes: `width` numbers each, in `rows` rows, of which the first c_dim count."""
+    """Class embedding table of a StyleGAN-XL: (rows, width), of which the first c_dim rows are used."""
 
     rows: int
     width: int
@@ -202,7 +202,7 @@ class StyleGAN1Spec:
 
     @property
     def usual_cutoff(self) -> int:
-        """Rows that truncation acts on if nobody says otherwise: coarse and middle ones (Karras et al. 2019, B)."""
+        """Default cutoff of truncation: coarse and middle rows (Karras et al. 2019, B)."""
         return min(8, self.num_ws)
 
     @property
@@ -233,14 +233,14 @@ class StyleGAN1Spec:
 
 @dataclass(frozen=True, slots=True)
 class FourierSpec:
-    """The input of a StyleGAN3 network: sines whose place and turn the first row of w decides.
+    """Fourier feature input of a StyleGAN3 network; the first row of w determines its translation and rotation.
 
     Attributes
     ----------
     size
         Side of the grid in samples, margins included.
     sampling_rate
-        Samples across the picture; frequencies at half of it are gone.
+        Samples across the picture; the amplitude is 0 at the Nyquist frequency.
     bandwidth
         Frequencies up to this one, in cycles across the picture, keep their full amplitude.
     """
@@ -294,24 +294,24 @@ class FilteredLayerSpec:
 
     @property
     def up(self) -> int:
-        """How many times as many samples an axis has where the activation is applied, as at the input."""
+        """Upsampling factor from the input to the activation."""
         return self.rate // self.in_rate
 
     @property
     def down(self) -> int:
-        """How many times as many samples an axis has where the activation is applied, as at the output."""
+        """Downsampling factor from the activation to the output."""
         return self.rate // self.out_rate
 
     @property
     def conv_size(self) -> int:
-        """Side of the convolution's output, which keeps every sample that the kernel touches."""
+        """Side of the convolution's output, with full padding (kernel - 1)."""
         return self.in_size + self.kernel - 1
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Samples to add before and after each upsampled axis; fewer than 0 are cut off.
+        """Padding before and after each upsampled axis; negative values crop.
 
-        So many that the filters give `out_size` samples, and so shared out that their middles stay where they were.
+        The filters then give `out_size` samples, centred as the input.
         """
         inside = (self.out_size - 1) * self.down + 1 + self.up_taps + self.down_taps - 2
         total = inside - self.conv_size * self.up
@@ -321,7 +321,7 @@ class FilteredLayerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StyleGAN3Spec:
-    """A StyleGAN3 generator, or a StyleGAN-XL's, whose mapping network alone is another one.
+    """A StyleGAN3 generator, or that of a StyleGAN-XL, which differs only in its mapping network.
 
     `output_scale` multiplies the picture.
     """
@@ -337,7 +337,7 @@ class StyleGAN3Spec:
 
     @property
     def architecture(self) -> str:
-        """``"T"`` (keeps up with translation), ``"R"`` (with rotation too), else ``"mixed"``."""
+        """``"T"`` (translation equivariant), ``"R"`` (rotation equivariant too), else ``"mixed"``."""
         inner = [(layer.kernel, layer.is_radial) for layer in self.layers if layer.kind == "conv"]
         if all(kernel == 1 for kernel, _ in inner) and any(is_radial for _, is_radial in inner):
             return "R"
@@ -365,4 +365,4 @@ class StyleGAN3Spec:
 
 
 NetworkSpec = StyleGAN1Spec | StyleGAN2Spec | StyleGAN3Spec
-"""What a network is; its `family` tells which."""
+"""Spec of any family; `family` discriminates the union."""

@@ -29,7 +29,7 @@ _KNOWN = KNOWN | {name for name, _, _ in _ALWAYS} | {"fused_scale"}
 def read_stylegan1_arguments(
     parts: TensorFlowParts, shapes: Shapes, resolution: int
 ) -> tuple[StyleGAN1Layout, StyleGAN1Settings, tuple[str, ...]]:
-    """Read what shapes do not tell, and check the rest; warnings are about arguments nobody knows.
+    """Read the settings that shapes do not determine, and check the rest; warnings list unknown arguments.
 
     Raises
     ------

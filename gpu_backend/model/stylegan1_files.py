@@ -57,7 +57,7 @@ def find_stylegan1(
 
 
 def check_grown(table: TensorTable, name: str) -> None:
-    """Check that the number which tells how far a network is from its full resolution is 0, if it is there.
+    """Check that the level of detail (lod) of progressive growing is 0, if present.
 
     Raises
     ------

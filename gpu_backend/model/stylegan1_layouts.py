@@ -19,7 +19,7 @@ from gpu_backend.model.stylegan1_assembly import StyleGAN1Settings
 from gpu_backend.model.stylegan1_layout import Roles, StyleGAN1Layout
 
 FUSED_FROM = 128
-"""Resolution from which NVIDIA's networks double by a transposed convolution, unless they were told otherwise."""
+"""Default resolution from which NVIDIA's networks upsample by a transposed convolution."""
 
 _FIRST = Change(drop=(0,))
 _FIRST_TWO = Change(drop=(0, 1))
@@ -43,7 +43,7 @@ def _is_fused(resolution: int) -> bool:
 
 
 def tensorflow_stylegan1(is_fused: Callable[[int], bool] = _is_fused) -> StyleGAN1Layout:
-    """The layout of NVIDIA's own files; `is_fused` tells which resolutions double by a transposed convolution."""
+    """The layout of NVIDIA's files; `is_fused` selects resolutions that upsample by a transposed convolution."""
 
     def styled(resolution: int, index: int, shapes: Shapes) -> Roles:
         block = f"synthesis/{resolution}x{resolution}"

@@ -106,7 +106,7 @@ STYLEGAN3_ROLES = (
 
 
 def check_stylegan3_classes(modules: Modules) -> tuple[str, ...]:
-    """Check that each module is of the class its place asks for; return warnings about attributes nobody knows.
+    """Check the class of each module; return warnings about unknown attributes.
 
     Raises
     ------

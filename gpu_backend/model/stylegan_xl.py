@@ -30,7 +30,7 @@ _ATTRIBUTES = {
 }
 
 _STALE = {("", "num_ws"), ("synthesis", "num_ws"), ("synthesis", "img_resolution"), ("synthesis", "num_layers")}
-"""What a network for super-resolution may say of the one that it was grown from."""
+"""Attributes of a super-resolution network about its stem."""
 
 
 def stylegan_xl_flavour(modules: Modules) -> str:
@@ -39,7 +39,7 @@ def stylegan_xl_flavour(modules: Modules) -> str:
 
 
 def check_stylegan_xl_classes(modules: Modules) -> tuple[str, ...]:
-    """Check that each module is of the class its place asks for; return warnings about attributes nobody knows.
+    """Check the class of each module; return warnings about unknown attributes.
 
     Raises
     ------

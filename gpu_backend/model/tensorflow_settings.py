@@ -35,7 +35,7 @@ KNOWN = frozenset(
 
 
 def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tuple[Settings, tuple[str, ...]]:
-    """Collect the hyper-parameters that shapes do not tell, and warnings about arguments nobody knows.
+    """Collect the hyper-parameters that shapes do not determine, and warnings about unknown arguments.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def learning_rate(arguments: Mapping[str, object]) -> float:
 
 
 def unknown_arguments(arguments: Collection[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return a warning about arguments that nobody knows; nothing if there are none."""
+    """Return a warning about unknown arguments; empty if there are none."""
     unknown = ", ".join(shown(name) for name in sorted(set(arguments) - known)[:3])
     if not unknown:
         return ()

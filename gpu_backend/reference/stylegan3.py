@@ -36,7 +36,7 @@ def run_stylegan3(
     ws
         (batch, num_ws, w_dim).
     transform
-        (3, 3); None for the one that is stored.
+        (3, 3); None for the stored one.
     observed
         Filled with each layer's output, by official module name.
     """

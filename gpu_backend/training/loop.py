@@ -89,7 +89,7 @@ def train(
                 f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
             )
         make_folder(request.out)
-        opened = opened or functools.partial(open_source, say=say if processes.is_first else _nobody)
+        opened = opened or functools.partial(open_source, say=say if processes.is_first else _ignore)
         with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
             training = Training(options, processes)
             if state is not None:
@@ -275,5 +275,5 @@ class _Loop:
         )
 
 
-def _nobody(_: str) -> None:
+def _ignore(_: str) -> None:
     """Ignore a message, because the first process prints it."""

@@ -36,7 +36,7 @@ def run_train_bench(
         make_folder(options.out)  # before minutes are spent
     report = run_suite(options, say)
     lines = table(report).splitlines()
-    if options.out is not None:  # first: whoever reads the table may leave
+    if options.out is not None:  # first, because the reader of the table may close the pipe
         files, problem = write_files(report, options.out)
         if problem:
             lines.append(f"skipped: plot: {problem}")

@@ -169,13 +169,13 @@ def _device_name(device: torch.device) -> str:
 
 
 def _parameters(options: TrainOptions) -> int:
-    with torch.device("meta"):  # nobody looks at values
+    with torch.device("meta"):  # values are not needed
         networks = make_networks(network_shape(options))
     return sum(parameter.numel() for network in networks for parameter in network.parameters())
 
 
 def _method() -> tuple[str, ...]:
-    """Say how it was measured, for whoever reads the numbers later."""
+    """Return the conditions of the measurement, for the report."""
     return (
         "All four updates of each row, as in training: R1 every 16 steps, path lengths every 4 with half the pictures.",
         "Mean over whole periods of 16 steps, wall-clock time, the GPU waited for at the end of each; warm-up: one "

@@ -54,7 +54,7 @@ def read_labelled(path: Path, side: int) -> LabelledPictures:
     Raises
     ------
     LabelsError
-        If there is nothing to learn from; the sentence says what came.
+        If there is no data to learn from.
     """
     table = path / "labels.csv" if path.is_dir() else path
     if path.is_dir() and not table.exists():

@@ -72,7 +72,7 @@ _wanted = [True]
 def no_weight_gradients() -> Iterator[None]:
     """Leave out gradients of weights on the way back: an inner gradient has no use for them, but their price.
 
-    Functions are not told which gradients somebody asked for, so this holds for all threads.
+    autograd functions do not know which gradients are requested, so this applies to all threads.
     """
     _wanted[0] = False
     try:

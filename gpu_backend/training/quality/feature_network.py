@@ -1,7 +1,7 @@
 """A small residual CNN that reads named factors off pictures; what it thinks of last are the features.
 
-Trained on pictures of known factors, its last hidden layer holds what tells such pictures apart. Features of a network
-made for photographs would be larger, somebody else's, and no better at landscapes that a program draws.
+It is trained on pictures with known factors, so its last hidden layer distinguishes such pictures. A network trained on
+photographs would be larger, third-party, and no better at synthetic landscapes.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Comparison:
 class QualityMetrics:
     """Generated pictures against real ones, and other real ones against the same.
 
-    The second tells what the first would be for a perfect model: with finitely many pictures no distance is 0.
+    The second is the value of the first for a perfect model: with finitely many pictures no distance is 0.
     """
 
     generated: Comparison

@@ -14,7 +14,7 @@ _FOURTH = 668265263
 _UNIT = 2.0**-31
 
 Salt = int | torch.Tensor
-"""What tells the noises of one seed apart: a whole number, or one as ``() int64``."""
+"""Index that distinguishes the noises of a seed: an integer, or ``() int64``."""
 
 # Octaves are turned by this angle, so that their lattices never line up.
 _COSINE, _SINE = math.cos(0.65), math.sin(0.65)

@@ -54,7 +54,7 @@ class Melted:
 
 
 def _reason(error: Exception) -> str:
-    """The line that tells most: the last one that names an error."""
+    """Return the most informative line: the last one that names an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failure)\b.*: ", line)]
     return (telling or lines or [type(error).__name__])[-1 if telling else 0][:200]

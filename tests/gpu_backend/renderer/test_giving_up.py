@@ -1,4 +1,4 @@
-"""A picture that nobody waits for any more is given up, and leaves no trace."""
+"""A cancelled picture is not rendered to its end, and leaves no trace."""
 
 from collections.abc import Iterator
 
