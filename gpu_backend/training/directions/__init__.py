@@ -1,1 +1,1 @@
-"""Named directions in w for any model: from factors read off pictures, from PCA of w, from SeFa by rows."""
+"""Named directions in w for any model: from factors of pictures, PCA of w, or SeFa by rows."""

@@ -1,4 +1,4 @@
-"""Directions that each move one factor: regression first, then what pictures show.
+"""Search for directions that each move one factor: regression first, then verification on pictures.
 
 1. Factors of random latents are regressed on w, and turned into pushes that by the regression move one factor each.
 2. On every range of rows it is measured what each push does to every factor in pictures; on each range a combination of
@@ -26,22 +26,22 @@ from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
 _AMOUNTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 _ENDS = (1.0, 1.5, 2.0, 3.0, 4.0)
 _STILL_FOLLOWS = 0.25
-"""A slider ends where a further unit moves its factor by less than this share of what the first did."""
+"""A slider ends where a further unit moves its factor by less than this fraction of the first unit's effect."""
 _FINAL_STEPS = 9
 _TRIED = 6
 _CROSSTALK = 0.05
-"""Crosstalk below which ranges are as good as each other."""
+"""Crosstalk below which ranges of rows count as equally good."""
 _WIDE = 0.25
-"""What all rows cost more than none: of ranges that are about as good, the narrower spoils less that has no name."""
+"""Cost of using all rows: of equally good ranges, a narrower one changes fewer unnamed attributes."""
 _ENOUGH = 10.0
-"""Selectivity beyond which more is no better."""
+"""Selectivity above which more gives no benefit."""
 _LEAST_SLOPE = 0.02
-"""Standard deviations that a push meant to move its factor by one must move it by, or there is no direction."""
+"""Minimum effect, in standard deviations, of a push that should move its factor by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactorSearch:
-    """How much to look at.
+    """Extent of the search.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def _chosen(
     responses: dict[RowRange, NDArray[np.float64]],
     own: int,
 ) -> tuple[NDArray[np.float64], RowRange] | None:
-    """Return the vector, (w_dim,), that moves a factor by 1, and its rows; None if none moves it."""
+    """Return the vector (w_dim,) that moves a factor by 1, and its rows; None if there is none."""
     candidates = []
     for where, response in responses.items():
         weights = combined(response, own)
@@ -153,7 +153,7 @@ def _chosen(
 
 
 def _width(where: RowRange, num_ws: int) -> float:
-    """Return what a range costs for its rows, from 1 upwards."""
+    """Return the cost factor of a range of rows, at least 1."""
     last = num_ws - 1 if where.last is None else where.last
     return 1.0 + _WIDE * (last - where.first + 1) / num_ws
 
@@ -177,7 +177,7 @@ def _measured(
 def _end(
     probe: Probe, rows: NDArray[np.float32], vector: NDArray[np.float64], where: RowRange, own: int, side: float
 ) -> float:
-    """Return the farthest amount on one side up to which the factor follows."""
+    """Return the largest amount on one side up to which the factor responds."""
     amounts = (0.0, *(side * end for end in _ENDS))
     means = side * probe.sweep(rows, vector, where, amounts)[:, :, own].mean(axis=1)
     first = means[1] - means[0]

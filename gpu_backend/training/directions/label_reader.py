@@ -1,4 +1,4 @@
-"""Reading labels off pictures: a network trained on them, or a regression on the features of one that is there."""
+"""Prediction of labels from pictures: a network trained on them, or a regression on features of a given network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_backend.training.quality.feature_training import Batch, FeatureTraining
 from gpu_backend.training.quality.reading import FeatureReader
 
 _CHECKED = 5
-"""Every fifth picture is not learnt from: the skill is measured on those."""
+"""Every fifth picture is held out to measure the skill."""
 _RIDGE = 1e-2
 
 

@@ -1,4 +1,4 @@
-"""Pictures that a person labelled: a folder with a subfolder for each label, or a CSV of files and labels."""
+"""Labelled pictures: a folder with a subfolder for each label, or a CSV of files and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_LABELS = 32
 
 
 class LabelsError(LoomError):
-    """The labelled pictures are missing or do not make sense."""
+    """The labelled pictures are missing or invalid."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +104,7 @@ def _table(path: Path) -> tuple[list[Path], dict[str, list[str]]]:
 
 
 def _factors(name: str, column: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the factors of a column, those left out that are the same for all pictures."""
+    """Return the factors of a column, without constant ones."""
     try:
         numbers = np.array([float(text) for text in column])
     except ValueError:
@@ -123,7 +123,7 @@ def _factors(name: str, column: Sequence[str]) -> list[tuple[str, NDArray[np.flo
 
 
 def _picture(path: Path, side: int) -> NDArray[np.uint8]:
-    """Return the square middle of a picture, (3, side, side)."""
+    """Return the centre crop of a picture, (3, side, side)."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

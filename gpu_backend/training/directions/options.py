@@ -1,4 +1,4 @@
-"""The options of `latentloom directions`, and what they ask for."""
+"""The command-line options of `latentloom directions`."""
 
 from __future__ import annotations
 

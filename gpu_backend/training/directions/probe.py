@@ -1,4 +1,4 @@
-"""What pushes in w do to factors, as read off pictures."""
+"""Effect of displacements in w on the factors of pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH = 32
 
 
 class Probe:
-    """Draws rows of w and reads the factors.
+    """Renders rows of w and predicts the factors.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Probe:
 
 
 def pushed(rows: NDArray[np.float32], push: NDArray[np.floating], where: RowRange) -> NDArray[np.float32]:
-    """Return w rows (n, num_ws, w_dim) with a push (w_dim,) added on a range of them."""
+    """Return w rows (n, num_ws, w_dim) with a displacement (w_dim,) added on a range of rows."""
     moved = rows.copy()
     last = rows.shape[1] - 1 if where.last is None else where.last
     moved[:, where.first : last + 1] += push.astype(np.float32)
@@ -70,7 +70,7 @@ def pushed(rows: NDArray[np.float32], push: NDArray[np.floating], where: RowRang
 
 
 class Effect(NamedTuple):
-    """What a sweep shows of a direction.
+    """Effect of a direction, measured by a sweep.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Effect(NamedTuple):
 
 
 def effect_of(values: NDArray[np.float64], amounts: Sequence[float], own: int) -> Effect:
-    """Tell the effect from the values (amounts, n, factors) of a sweep; amounts ascend."""
+    """Return the effect from the values (amounts, n, factors) of a sweep; amounts ascend."""
     steps = np.asarray(amounts, dtype=np.float64)
     monotone = float(np.mean([spearman(steps, latent) for latent in values[:, :, own].T]))
     change = values[-1] - values[0]

@@ -1,4 +1,4 @@
-"""Spearman's rank correlation: how nearly one thing only rises with another."""
+"""Spearman's rank correlation."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _RIDGE = 1e-3
-"""Added to the covariance of w, as a share of its mean diagonal: directions that w hardly takes count little."""
+"""Ridge, as a fraction of the mean diagonal of the covariance of w; damps directions of low variance."""
 
 _CUT = 1e-6
 """Singular values below this share of the largest are not inverted."""

@@ -1,4 +1,4 @@
-"""Which rows of w a direction may be for."""
+"""Candidate ranges of w rows for a direction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COARSE_UP_TO, _MIDDLE_UP_TO = 16, 64
 
 
 def candidate_ranges(num_ws: int) -> tuple[RowRange, ...]:
-    """Return ranges to choose from, all rows first: neighbouring quarters of the rows together, ten in all."""
+    """Return ten candidate ranges, all rows first: unions of adjacent quarters of the rows."""
     cuts = sorted({round(num_ws * piece / _PIECES) for piece in range(_PIECES + 1)})
     pairs = [(first, stop) for first in cuts for stop in cuts if first < stop]
     pairs.sort(key=lambda pair: (pair[0] - pair[1], pair[0]))
@@ -20,7 +20,7 @@ def candidate_ranges(num_ws: int) -> tuple[RowRange, ...]:
 
 
 def row_groups(row_resolutions: Sequence[int]) -> dict[str, RowRange]:
-    """Return coarse, middle and fine rows, by the side in pixels that each styles; empty ones are left out."""
+    """Return coarse, middle and fine rows, by the resolution that each row styles; empty ranges are left out."""
     groups: dict[str, list[int]] = {"coarse": [], "middle": [], "fine": []}
     for row, side in enumerate(row_resolutions):
         name = "coarse" if side <= _COARSE_UP_TO else "middle" if side <= _MIDDLE_UP_TO else "fine"

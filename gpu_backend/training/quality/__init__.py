@@ -1,1 +1,1 @@
-"""How good pictures are, without anybody else's weights: a small CNN's features, and distances between sets of them."""
+"""Quality metrics without third-party weights: features of a small CNN, and distances between sets of features."""

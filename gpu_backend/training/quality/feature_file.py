@@ -1,4 +1,4 @@
-"""The network of features as one safetensors file, with what it needs to be built again in the header."""
+"""File of the feature network: safetensors, with the network sizes in the header."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_SIDE, _MAX_WIDTH, _MAX_STAGES, _MAX_FACTORS = 512, 1024, 8, 256
 
 
 def write_features(network: FeatureNetwork, skill: dict[str, float], path: str | os.PathLike[str]) -> None:
-    """Write a network and its skill: the share of each factor's variance that it explains on fresh pictures.
+    """Write a network and its skill: the fraction of each factor's variance explained on held-out pictures.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def write_features(network: FeatureNetwork, skill: dict[str, float], path: str |
 
 
 def read_features(path: str | os.PathLike[str]) -> tuple[FeatureNetwork, dict[str, float]]:
-    """Read a network, on the processor, and its skill by factor.
+    """Read a network onto the CPU, and its skill by factor.
 
     Raises
     ------

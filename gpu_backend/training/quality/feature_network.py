@@ -1,4 +1,4 @@
-"""A small residual CNN that reads named factors off pictures; what it thinks of last are the features.
+"""A small residual CNN that predicts named factors from pictures; its last hidden layer gives the features.
 
 It is trained on pictures with known factors, so its last hidden layer distinguishes such pictures. A network trained on
 photographs would be larger, third-party, and no better at synthetic landscapes.
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _GROUP = 8
-"""Channels normalised together."""
+"""Channels per group of group normalisation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class FeatureNetwork(nn.Module):
         return factors
 
     def standardised(self, factors: Tensor) -> Tensor:
-        """Return factors (n, factors) as the network's outputs count them."""
+        """Return standardised factors (n, factors), in the units of the network's output."""
         return (factors.to(self.mean) - self.mean) / self.deviation
 
 
 def fitted(pictures: Tensor, side: int) -> Tensor:
-    """Return pictures at a side: averaged over areas where they are larger, so that nothing flickers between pixels."""
+    """Return pictures resized to a side, with area averaging for downscaling to avoid aliasing."""
     if pictures.shape[-1] == side:
         return pictures
     if pictures.shape[-1] > side:
@@ -111,6 +111,6 @@ def fitted(pictures: Tensor, side: int) -> Tensor:
 
 
 def spread(factors: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and standard deviation (factors,) of factors (n, factors); one that never varies gets 1."""
+    """Return mean and standard deviation (factors,) of factors (n, factors); a constant factor gets std 1."""
     deviation = factors.double().std(dim=0)
     return factors.double().mean(dim=0), torch.where(deviation > 1e-8, deviation, torch.ones_like(deviation))

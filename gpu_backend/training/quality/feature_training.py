@@ -1,4 +1,4 @@
-"""Training the network of features: pictures of known factors in, an error in standard deviations out."""
+"""Training of the feature network: regression of known factors, with the error in standard deviations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def train_on_world(
 def new_network(
     names: tuple[str, ...], training: FeatureTraining, factors: Tensor, device: torch.device
 ) -> FeatureNetwork:
-    """Return a network of random weights, the same for the same seed, that counts as a sample of factors spreads."""
+    """Return a network with seeded random weights, standardised to a sample of factors."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(training.seed)
         return FeatureNetwork(names, training.shape, *spread(factors)).to(device)
@@ -81,7 +81,7 @@ def train(
     training: FeatureTraining,
     progress: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Train on batches until there are none: AdamW, the rate rising for a twentieth and then falling as a cosine."""
+    """Train on all batches with AdamW: linear warm-up for 5 % of the steps, then cosine decay."""
     optimiser = torch.optim.AdamW(network.parameters(), lr=training.rate, weight_decay=1e-2)
     network.train()
     with torch.backends.cudnn.flags(enabled=True, deterministic=True, benchmark=False):
@@ -111,7 +111,7 @@ def _pace(step: int, steps: int) -> float:
 
 @torch.no_grad()
 def skill(network: FeatureNetwork, batches: Iterator[Batch]) -> dict[str, float]:
-    """Return the share of each factor's variance that is explained, 1 - error / variance, at most 1."""
+    """Return the fraction of each factor's variance explained, 1 - error / variance, at most 1."""
     errors, values = [], []
     for factors, pictures in batches:
         wanted = network.standardised(factors)

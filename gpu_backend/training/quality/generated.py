@@ -13,11 +13,11 @@ from gpu_backend.model import ModelFacts
 
 
 class MapsAndDraws(Protocol):
-    """As much of `gpu_backend.renderer.Renderer` as is asked for here."""
+    """The part of `gpu_backend.renderer.Renderer` that is used here."""
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of the model."""
+        """Facts about the model."""
         ...
 
     def map(
@@ -32,7 +32,7 @@ class MapsAndDraws(Protocol):
 
 
 def rows_of_seeds(renderer: MapsAndDraws, seeds: Sequence[int], psi: float = 1.0) -> NDArray[np.float32]:
-    """Return the w rows of seeds, (n, num_ws, w_dim). Where there are classes, each seed gets one, in turn."""
+    """Return the w rows of seeds, (n, num_ws, w_dim). A conditional model gets the classes in turn."""
     facts = renderer.facts
     z = np.stack([seed_to_z(seed, facts.z_dim) for seed in seeds])
     labels = None

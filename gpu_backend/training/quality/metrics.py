@@ -1,4 +1,4 @@
-"""The metrics of a model: how far its pictures are from real ones, beside how far real ones are from each other."""
+"""Quality metrics of a model: distance of its pictures from real ones, and between two sets of real ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_backend.training.quality.reading import FeatureReader
 from gpu_backend.training.quality.world_source import World, world_batches
 
 Told = Callable[[str, int], None]
-"""Told what is being done, and how many pictures of it are."""
+"""Progress callback: name of the stage, and pictures done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class QualityMetrics:
     neighbours: int = NEIGHBOURS
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON-able data."""
+        """Return the metrics as JSON-able data."""
         return asdict(self)
 
     def table(self) -> list[str]:
-        """Return it as lines of text."""
+        """Return the metrics as lines of text."""
         rows = (("generated against real", self.generated), ("real against real", self.real))
         return [f"{'':<24}{'Frechet':>10}{'precision':>11}{'recall':>9}"] + [
             f"{name:<24}{item.frechet:>10.3f}{item.precision:>11.3f}{item.recall:>9.3f}" for name, item in rows

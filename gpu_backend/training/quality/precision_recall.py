@@ -16,11 +16,11 @@ NEIGHBOURS = 3
 """k, as in the paper."""
 
 _CHUNK = 1024
-"""Rows of distances at a time, so that memory stays small for any number of features."""
+"""Rows of the distance matrix per block, which bounds memory."""
 
 
 class PrecisionRecall(NamedTuple):
-    """Shares in 0..1."""
+    """Fractions in 0..1."""
 
     precision: float
     recall: float

@@ -1,4 +1,4 @@
-"""What a network of features says of pictures that lie in NumPy arrays."""
+"""Features and factors of pictures in NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BATCH = 128
 
 
 class FeatureReader:
-    """Reads features and factors off pictures.
+    """Computes features and factors of pictures.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FeatureReader:
 
 
 def three_channels(pictures: Tensor) -> Tensor:
-    """Return pictures with red, green and blue: grey is repeated, transparency left out."""
+    """Return RGB pictures: grey is replicated, alpha dropped."""
     return pictures.expand(-1, 3, -1, -1) if pictures.shape[1] == 1 else pictures[:, :3]
 
 

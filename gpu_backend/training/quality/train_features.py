@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
-    """Train, write the file, print what the network can tell."""
+    """Train, write the file, print the skill of the network."""
     made = parser()
     options = made.parse_args(words)
     usual = FeatureShape()

@@ -1,4 +1,4 @@
-"""What the measures ask of a procedural world: named factors, and pictures of them."""
+"""Interface of a procedural world: named factors, and pictures of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_backend.training.world.drawer import Drawer
 
 
 class World(Protocol):
-    """`gpu_backend.training.world`, or a test's own."""
+    """`gpu_backend.training.world`, or a substitute in tests."""
 
     @property
     def factors(self) -> tuple[str, ...]:
