@@ -223,6 +223,8 @@ class Renderer:
         """Start to render requests in batches; see `render_batch`. At most two runs are in flight.
 
         If device memory is too small for a batch, this and later batches are smaller.
+        Frames of one run share memory, which is freed with the last of them. On a GPU each batch held beyond 256 MB of
+        frames costs a copy.
 
         Raises
         ------
