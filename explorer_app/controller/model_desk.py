@@ -95,7 +95,7 @@ class ModelDesk(QObject):
         """Begin to open a file, None for the bundled model; another one on its way in is given up."""
         path = path or self._bundled
         if path is None:
-            self._messages.warning("No model came with this installation; choose a model file with Model > Open.")
+            self._messages.warning("No model came with this installation; choose a model file with File > Open model.")
             return
         self._renders.cancel_opening()
         self._show(Loading(str(path), 0, 0, "Reading"))

@@ -33,6 +33,9 @@ _LOOKS = {
 }
 """Level -> icon, token, what a screen reader says first."""
 
+_SHORT_PX = 150
+"""Width up to which a sentence stays on one line, and the folder of its file follows it."""
+
 
 class MessageLine(QFrame):
     """A message below the canvas: one line, or as many as its sentence needs.
@@ -93,10 +96,14 @@ class MessageLine(QFrame):
         top = QHBoxLayout()
         top.setSpacing(theme.px(6))
         top.addWidget(mark)
-        top.addWidget(self.sentence, 1)
         self.file_actions: FileActions | None = None
+        is_said = message.file is None or str(message.file.parent) in message.sentence
+        line_px = self.sentence.fontMetrics().horizontalAdvance(message.sentence) + 1
+        is_short = not is_said and line_px <= theme.px(_SHORT_PX)
+        if is_short:  # a label that wraps asks for less than its line, and would break one of two words
+            self.sentence.setMinimumWidth(line_px)
+        top.addWidget(self.sentence, 0 if is_short else 1)
         if message.file is not None:
-            is_said = str(message.file.parent) in message.sentence
             self.file_actions = FileActions(message.file, self, shows_path=not is_said)
             top.addWidget(self.file_actions, 0 if is_said else 2)
         for widget in (self.action_button, self.details_button, self.copy_button, self.close_button):

@@ -103,3 +103,15 @@ def test_a_message_about_a_file_says_where_it_is_once(qtbot: QtBot, picture: Pat
     assert line.file_actions is not None
     assert line.file_actions.place.isHidden() is not shows
     assert line.file_actions.place.toolTip() == str(picture)
+
+
+def test_the_folder_of_a_file_follows_a_short_sentence(qtbot: QtBot, picture: Path) -> None:
+    line = MessageLine(Message(Level.INFO, "Saved a.png.", file=picture), 6000, None)  # type: ignore[arg-type]
+    qtbot.addWidget(line)
+    line.resize(900, 60)
+    line.show()
+    qtbot.waitExposed(line)
+    assert line.file_actions is not None
+    words = line.sentence.fontMetrics().horizontalAdvance("Saved a.png.")
+    assert words <= line.sentence.width() < words + 10
+    assert line.file_actions.x() < line.sentence.geometry().right() + 20
