@@ -90,7 +90,7 @@ def test_a_draft_on_the_cpu_is_the_readout_of_the_features_and_the_full_picture_
         assert np.array_equal(plain.render(full).pixels, fitted.render(full).pixels)
         draft = fitted.render(replace(full, resolution=16))
         ws = fitted._rows(full.blend)[None]
-        features = fitted._network.observe(ws, Noise())["synthesis.b16.conv1"][0]
+        features = fitted._runner.observe(ws, Noise())["synthesis.b16.conv1"][0]
         weight, bias = readout()[16]
         wanted = np.einsum("oc,chw->hwo", weight, features) + bias
         shown = ((wanted.clip(-1, 1) + 1) * 127.5)[..., ::-1]

@@ -68,10 +68,10 @@ def test_no_transform_leaves_the_one_that_the_model_stores() -> None:
 
 def test_a_drag_of_the_transform_builds_no_plan(renderer: Renderer) -> None:
     renderer.render(request_for(renderer))
-    keys = renderer._network._shelf.keys
+    keys = renderer._runner._plan_cache.keys
     for degrees in range(5):
         renderer.render(replace(request_for(renderer), transform=Transform(degrees=degrees).matrix))
-    assert renderer._network._shelf.keys == keys
+    assert renderer._runner._plan_cache.keys == keys
 
 
 def test_noise_that_there_is_not_changes_nothing(renderer: Renderer) -> None:
