@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.latent.seeds import seed_class as seed_class
     from gpu_backend.layer_statistics import LayerStatistics as LayerStatistics, log_spectrum as log_spectrum
+    from gpu_backend.lazy_names import LazyModule as LazyModule
     from gpu_backend.limits import (
         LABELS_LIMITS as LABELS_LIMITS,
         MANIFEST_LIMITS as MANIFEST_LIMITS,
@@ -199,6 +200,7 @@ _HOMES = {
     "latent.plane": ("plane_point", "plane_seed"),
     "latent.seeds": ("seed_class",),
     "layer_statistics": ("LayerStatistics", "log_spectrum"),
+    "lazy_names": ("LazyModule",),
     "limits": (
         "LABELS_LIMITS",
         "MANIFEST_LIMITS",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gpu_backend.lazy_names import LazyModule
 from gpu_backend.request import RenderRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 KernelState = Literal["fused", "plain", "fallback"]
 """``fused``: the fused kernel. ``plain``: plain by request. ``fallback``: plain because the fused one failed."""

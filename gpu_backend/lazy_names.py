@@ -1,4 +1,4 @@
-"""Lazy imports of a package's names from its modules (PEP 562)."""
+"""Lazy imports: of a package's names from its modules (PEP 562), and of whole modules."""
 
 from __future__ import annotations
 
@@ -34,3 +34,22 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *home_of})
 
     return fetch, names
+
+
+class LazyModule:
+    """A module that is imported when its first attribute is read: NumPy, for instance, after the first paint.
+
+    Parameters
+    ----------
+    name
+        Full name of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the module, and keep it here so that the next read costs a look-up in a dict."""
+        value = getattr(importlib.import_module(self._name), name)
+        setattr(self, name, value)
+        return value

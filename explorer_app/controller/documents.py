@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import gpu_backend
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_queue import ExportQueueController
@@ -21,7 +22,7 @@ from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.storage import SessionFile, load_session_file, save_session
-from gpu_backend import Latent, Recipe, StoredLatent, read_latent
+from gpu_backend import Latent, Recipe, StoredLatent
 
 
 class Documents:
@@ -97,7 +98,7 @@ class Documents:
             else:
                 self._apply(restoring)
 
-        self._read(lambda: read_latent(path), take)
+        self._read(lambda: gpu_backend.read_latent(path), take)
 
     def save_session(self, path: Path) -> None:
         """Write the session, its history and what was kept."""

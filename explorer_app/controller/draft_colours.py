@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.thumbnails import shrink
 from explorer_app.session.resolve import unobserved
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Frame, LazyModule, RenderRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 _KEPT = 0.7
 """What part of their weight older pictures keep when another comes: the hand stays near the newest."""
 
 _CAUTION = 0.003
 """How much it takes to leave a colour as it is: pictures around one of few colours say nothing about others."""
-
-_AS_IT_IS = np.eye(4, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ class _Colours:
 
     squares: NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 4)))
     products: NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 3)))
-    matrix: NDArray[np.float32] = field(default_factory=lambda: _AS_IT_IS.astype(np.float32))
+    matrix: NDArray[np.float32] = field(default_factory=lambda: np.eye(4, 3, dtype=np.float32))
 
     def learn(self, draft: NDArray[np.float64], full: NDArray[np.float64]) -> None:
         self.squares = _KEPT * self.squares + draft.T @ draft / len(draft)
         self.products = _KEPT * self.products + draft.T @ full / len(draft)
-        solved = np.linalg.solve(self.squares + _CAUTION * np.eye(4), self.products + _CAUTION * _AS_IT_IS)
+        solved = np.linalg.solve(self.squares + _CAUTION * np.eye(4), self.products + _CAUTION * np.eye(4, 3))
         self.matrix = solved.astype(np.float32)
 
 

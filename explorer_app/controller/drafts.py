@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
-from gpu_backend import Frame, ModelFacts
+from gpu_backend import Frame, LazyModule, ModelFacts
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
 
 MIN_DRAFT_PX = 64
 """Nobody recognises anything in a draft smaller than this: early exits are pale, the earlier the more."""

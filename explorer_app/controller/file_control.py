@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 
+import gpu_backend
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.engine_control import EngineControl
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings
 from explorer_app.session.resolve import resolve
-from gpu_backend import write_latent
 
 
 class FileControl(EngineControl):
@@ -94,7 +94,9 @@ class FileControl(EngineControl):
             self._messages.warning("The latent can be exported once its picture is there; wait a moment.")
             return
         self._worker.submit(
-            lambda: write_latent(path, stored), done=f"Saved {path.name}.", failed=f"{path.name} could not be saved"
+            lambda: gpu_backend.write_latent(path, stored),
+            done=f"Saved {path.name}.",
+            failed=f"{path.name} could not be saved",
         )
 
     @Slot()

@@ -40,7 +40,7 @@ from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from explorer_app.settings import RecentModel, Settings
-from gpu_backend import Frame, ModelFacts, StoredLatent, stored_latent
+from gpu_backend import Frame, ModelFacts, StoredLatent
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -185,7 +185,7 @@ class ControllerState(QObject):
         frame = self.frame
         if frame is None or frame.ws is None or frame.request.blend != resolve(self.effective).blend:
             return None
-        return stored_latent(frame.ws)
+        return gpu_backend.stored_latent(frame.ws)
 
     @property
     def facts(self) -> ModelFacts | None:

@@ -7,13 +7,15 @@ with them torch or the driver, are imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import gpu_backend
 from explorer_app import start_times
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
-from gpu_backend import Model
+
+if TYPE_CHECKING:
+    from gpu_backend import Model
 
 
 class BackendLike(Protocol):

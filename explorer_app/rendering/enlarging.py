@@ -12,9 +12,16 @@ the pixel p of the f that take the place of pixel k lies at k + (p + 1/2) / f - 
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from gpu_backend import LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
+
 
 _REACH = 2
 _TAPS = 2 * _REACH + 1

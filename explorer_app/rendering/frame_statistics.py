@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from explorer_app.exporting.chrome_trace import TracedFrame
-from gpu_backend import Frame, KernelFacts
+from gpu_backend import Frame, KernelFacts, LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
 
 FRAME_BUDGET_MS = 33.0
 """A frame that takes longer than this is no longer felt as following the hand."""
@@ -126,9 +129,9 @@ class FrameStatistics:
         self.dropped = 0
 
     @property
-    def frame_times_ms(self) -> NDArray[np.float64]:
-        """Times of the newest frames, (n,) float64 with n <= RING_SIZE, oldest first."""
-        return np.array(self._frame_ms, dtype=np.float64)
+    def frame_times_ms(self) -> tuple[float, ...]:
+        """Times of the newest frames, RING_SIZE at most, oldest first."""
+        return tuple(self._frame_ms)
 
     @property
     def newest_ms(self) -> float:

@@ -10,12 +10,16 @@ import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.news import KernelsCompiling, News
-from gpu_backend import CancelledError, Model
+from gpu_backend import CancelledError
+
+if TYPE_CHECKING:
+    from gpu_backend import Model
 
 _END_S = 10.0
 """A kernel that is being compiled cannot be interrupted, and takes under a second; a compiler that never comes back

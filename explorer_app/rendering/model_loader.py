@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app import start_times
 from explorer_app.rendering.mailbox import Mailbox
-from gpu_backend import CancelledError, Model
+from gpu_backend import CancelledError
+
+if TYPE_CHECKING:
+    from gpu_backend import Model
 
 
 class ReadModel(Protocol):

@@ -44,10 +44,10 @@ from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX
-from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, Model, RenderRequest
+from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, RenderRequest
 
 if TYPE_CHECKING:
-    from gpu_backend import DirectionFinder, RenderOptions
+    from gpu_backend import DirectionFinder, Model, RenderOptions
 
 THUMBNAIL_REST_S = 0.15
 """Thumbnails wait until no preview was asked for this long."""

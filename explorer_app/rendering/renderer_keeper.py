@@ -30,10 +30,10 @@ from explorer_app.rendering.news import (
     News,
 )
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike, RendererLike
-from gpu_backend import DeviceLostError, DeviceMemoryError, Model, TorchError
+from gpu_backend import DeviceLostError, DeviceMemoryError, TorchError
 
 if TYPE_CHECKING:
-    from gpu_backend import RenderOptions
+    from gpu_backend import Model, RenderOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,15 @@ import math
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from gpu_backend import Frame, LazyModule
 
-from gpu_backend import Frame
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 THUMBNAIL_PX = 64
 """Longest side of a stored thumbnail."""

@@ -45,7 +45,6 @@ from gpu_backend import (
     check_json_size,
     parse_json,
     read_regular_file,
-    stored_latent,
     write_whole,
 )
 
@@ -194,6 +193,8 @@ def _stored(tensors: bytes) -> dict[str, StoredLatent]:
     """
     import safetensors.numpy
     from safetensors import SafetensorError
+
+    from gpu_backend import stored_latent
 
     try:
         arrays = safetensors.numpy.load(tensors)

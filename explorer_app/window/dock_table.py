@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QWidget
@@ -21,7 +21,9 @@ from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.session_views import SessionView
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
-from gpu_backend import Directions, ModelFacts
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions, ModelFacts
 
 
 @runtime_checkable

@@ -17,12 +17,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gpu_backend.lazy_names import LazyModule
 from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    _Rows = NDArray[np.float64]
+else:
+    np = LazyModule("numpy")
 
 _NEGLIGIBLE = 1e-8
 """Points with a weight below this in all rows are dropped: w has a 24-bit significand."""
@@ -31,7 +37,6 @@ _Term = tuple[Point | StoredLatent, tuple[tuple[int, float], ...]]
 """A point and its classes."""
 
 _Key = TypeVar("_Key", bound=Hashable)
-_Rows = NDArray[np.float64]
 
 
 def flat_latent(latent: Latent) -> Latent:

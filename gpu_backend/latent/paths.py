@@ -14,15 +14,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, get_args
 
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.seeds import z_angle
 from gpu_backend.latent.spline import curvature_weights, spline_weights
+from gpu_backend.lazy_names import LazyModule
 from gpu_backend.recipe import Point, Recipe
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 PathKind = Literal["w-linear", "w-cubic", "z-linear", "z-slerp"]
 

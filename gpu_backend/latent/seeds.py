@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from gpu_backend.errors import RequestError
+from gpu_backend.lazy_names import LazyModule
 from gpu_backend.recipe import SEED_COUNT
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 
 def seed_to_z(seed: int, z_dim: int) -> NDArray[np.float32]:

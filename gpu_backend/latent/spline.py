@@ -6,8 +6,16 @@ a blend of keyframe recipes, and no array is stored.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
+
+from gpu_backend.lazy_names import LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
+
 
 NEGLIGIBLE = 1e-9
 """Weights below this are dropped: a key's weight decays by a factor of 3.7 a step, and this is far below float32."""

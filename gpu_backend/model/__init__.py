@@ -15,12 +15,8 @@ if TYPE_CHECKING:
         read_directions as read_directions,
         write_directions as write_directions,
     )
-    from gpu_backend.model.model import (
-        LayerFacts as LayerFacts,
-        Model as Model,
-        ModelFacts as ModelFacts,
-        Weights as Weights,
-    )
+    from gpu_backend.model.model import Model as Model, Weights as Weights
+    from gpu_backend.model.model_facts import LayerFacts as LayerFacts, ModelFacts as ModelFacts
     from gpu_backend.model.named_directions import (
         NamedDirections as NamedDirections,
         concatenated as concatenated,
@@ -44,10 +40,12 @@ _HOMES = {
         "write_directions",
     ),
     "model": (
-        "LayerFacts",
         "Model",
-        "ModelFacts",
         "Weights",
+    ),
+    "model_facts": (
+        "LayerFacts",
+        "ModelFacts",
     ),
     "named_directions": ("NamedDirections", "concatenated", "joined_directions", "selected"),
     "reading": (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.class_names import ClassNames
-from gpu_backend.model.model import LayerFacts, ModelFacts
+from gpu_backend.model.model_facts import LayerFacts, ModelFacts
 from gpu_backend.model.spec import NetworkSpec
 
 FAMILY_NAMES = {

@@ -17,7 +17,8 @@ from gpu_backend.model.detection import HEAD_BYTES, find_model, kind_of_file
 from gpu_backend.model.direction_file import direction_path, read_directions
 from gpu_backend.model.draft_file import Readouts, draft_path, read_readouts
 from gpu_backend.model.facts import FileFacts, facts_of
-from gpu_backend.model.model import Model, ModelFacts
+from gpu_backend.model.model import Model
+from gpu_backend.model.model_facts import ModelFacts
 from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.particulars import Particulars
 from gpu_backend.model.refusal import Refusal

@@ -3,7 +3,7 @@ from types import ModuleType
 
 import pytest
 
-from gpu_backend.lazy_names import lazy_names
+from gpu_backend.lazy_names import LazyModule, lazy_names
 
 
 @pytest.fixture
@@ -29,3 +29,14 @@ def test_names_are_listed_before_they_are_fetched(package: ModuleType) -> None:
 def test_another_name_is_refused_in_python_s_words(package: ModuleType) -> None:
     with pytest.raises(AttributeError, match="module 'shop' has no attribute 'wine'"):
         _ = package.wine
+
+
+def test_a_lazy_module_is_imported_when_its_first_attribute_is_read(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bakery = sys.modules["shop.bakery"]
+    monkeypatch.delitem(sys.modules, "shop.bakery")
+    lazy = LazyModule("shop.bakery")
+    monkeypatch.setitem(sys.modules, "shop.bakery", bakery)
+    assert lazy.bread == "bread"
+    assert vars(lazy)["bread"] == "bread"

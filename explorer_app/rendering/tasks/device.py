@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Condition
+from typing import TYPE_CHECKING
 
 from explorer_app.rendering.device_work import DeviceWork
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import Priority, RenderTask
-from gpu_backend import Model
+
+if TYPE_CHECKING:
+    from gpu_backend import Model
 
 Swap = Callable[[Callable[[], None]], None]
 """Runs a function that may change the renderer, and has the newest picture rendered by the one that takes over."""

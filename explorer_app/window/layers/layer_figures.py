@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_words import channels_text, figure_text
 from explorer_app.window.layers.spectrum_scale import picture_values
-from gpu_backend import Frame, ValueStatistics
+from gpu_backend import Frame, LazyModule, ValueStatistics
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
 
 _NAMES = (
     ("mean", "Mean of the numbers, before normalisation and gain."),

@@ -9,13 +9,14 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+import gpu_backend
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap, fit_tap
 from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_words import channels_text
 from explorer_app.window.layers.spectrum_scale import picture_values
-from gpu_backend import Frame, Tap, log_spectrum
+from gpu_backend import Frame, Tap
 
 if TYPE_CHECKING:
     from explorer_app.window.layers.layer_figures import LayerFigures
@@ -204,7 +205,7 @@ class LayersPanel(QWidget):
         values = None
         if frame is not None:
             values = picture_values(frame.pixels) if frame.tap is None else frame.tap.values
-        self.spectrum.show_spectrum(None if values is None else log_spectrum(values))
+        self.spectrum.show_spectrum(None if values is None else gpu_backend.log_spectrum(values))
         self.legend.show_ends(self.spectrum.ends_db)
         self._tell("")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -35,24 +35,24 @@ class FramePlot(QWidget):
         self.setAccessibleName("Frame times")
         self.setToolTip(f"Times of the newest {RING_SIZE} frames in milliseconds; the dashed line says its own.")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._times_ms: NDArray[np.float64] = np.zeros(0)
+        self._times_ms: Sequence[float] = ()
         self._mark_ms = FRAME_BUDGET_MS
         self._top_ms = 0.0
         """At the upper edge."""
         self._scale_to(0.0)
 
     @property
-    def shown_ms(self) -> NDArray[np.float64]:
-        """The times that the line shows, (n,) float64."""
+    def shown_ms(self) -> Sequence[float]:
+        """The times that the line shows."""
         return self._times_ms
 
-    def show_times(self, times_ms: NDArray[np.float64]) -> None:
-        """Show frame times, (n,) float64, newest last and at the right end."""
+    def show_times(self, times_ms: Sequence[float]) -> None:
+        """Show frame times, newest last and at the right end."""
         self._times_ms = times_ms
-        mark_ms = mark_for(float(np.median(times_ms))) if len(times_ms) else FRAME_BUDGET_MS
+        mark_ms = mark_for(sorted(times_ms)[len(times_ms) // 2]) if times_ms else FRAME_BUDGET_MS
         if mark_ms != self._mark_ms:
             self._mark_ms, self._top_ms = mark_ms, 0.0
-        self._scale_to(float(times_ms.max()) if len(times_ms) else 0.0)
+        self._scale_to(max(times_ms, default=0.0))
         self.update()
 
     def _scale_to(self, highest_ms: float) -> None:
@@ -75,7 +75,7 @@ class FramePlot(QWidget):
         step = self.width() / (RING_SIZE - 1)
         left = self.width() - step * (len(self._times_ms) - 1)
         painter.drawPolyline(
-            [QPointF(left + step * place, self._height_of(time)) for place, time in enumerate(self._times_ms.tolist())]
+            [QPointF(left + step * place, self._height_of(time)) for place, time in enumerate(self._times_ms)]
         )
         painter.setFont(fonts.caption())
         label = f"{self._mark_ms:g} ms"
