@@ -36,7 +36,7 @@ import platformdirs
 import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
-from explorer_app.collector import Collector, spare_what_stays
+from explorer_app.collector import Collector, freeze_startup_objects
 from explorer_app.interrupts import leaving_at_once
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.settings import Settings
@@ -144,7 +144,7 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
     try:
         try:
             app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
-            app.controller.frame_changed.connect(spare_what_stays, Qt.ConnectionType.SingleShotConnection)
+            app.controller.frame_changed.connect(freeze_startup_objects, Qt.ConnectionType.SingleShotConnection)
             if time_start:
                 app.window.canvas.painted.connect(partial(_tell_start_times, qt))
             app.start(file)

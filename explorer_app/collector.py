@@ -44,7 +44,7 @@ def collect_due() -> None:
         gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))
 
 
-def spare_what_stays() -> None:
+def freeze_startup_objects() -> None:
     """Keep all that a start made out of later collections: it stays.
 
     Looking through its 270,000 objects takes tenths of a second in which no picture comes, whatever thread does it.

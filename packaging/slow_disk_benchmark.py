@@ -26,7 +26,7 @@ from explorer_app.exporting.keyframes import Keyframe  # noqa: E402
 from explorer_app.exporting.sequence import SequenceSettings  # noqa: E402
 from explorer_app.rendering.backend import Backend  # noqa: E402
 from explorer_app.rendering.device_choice import DeviceChoice  # noqa: E402
-from explorer_app.rendering.news import ExportEnded, ModelOpened, ModelRefused, News  # noqa: E402
+from explorer_app.rendering.render_events import ExportEnded, ModelOpened, ModelRefused, RenderEvent  # noqa: E402
 from explorer_app.rendering.render_thread import RenderThread  # noqa: E402
 from explorer_app.session.session import ModelReference  # noqa: E402
 from gpu_backend import Disk, Latent, Model, Point, Recipe, RenderRequest  # noqa: E402
@@ -56,13 +56,13 @@ class Bench:
         self._asked = 0
         self._is_asking = False
         self.frames = 0
-        self.news: list[News] = []
+        self.events: list[RenderEvent] = []
         self.thread = RenderThread(Backend(), DeviceChoice(device))
         self.thread.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
-        self.thread.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
+        self.thread.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
         self.thread.start()
         self.thread.open(model)
-        self.until(lambda: any(isinstance(news, ModelOpened | ModelRefused) for news in self.news))
+        self.until(lambda: any(isinstance(event, ModelOpened | ModelRefused) for event in self.events))
 
     def ask(self) -> None:
         """Ask for the next preview."""
@@ -83,7 +83,7 @@ class Bench:
 
     def has_ended(self, job: SequenceJob) -> bool:
         """Return whether the end of a job was told."""
-        return any(isinstance(news, ExportEnded) and news.job is job for news in self.news)
+        return any(isinstance(event, ExportEnded) and event.job is job for event in self.events)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Let events pass until something is so."""
@@ -100,8 +100,8 @@ class Bench:
             if self._is_asking:
                 self.ask()
 
-    def _take_news(self) -> None:
-        self.news += self.thread.take_news()
+    def _take_events(self) -> None:
+        self.events += self.thread.take_events()
 
 
 def main() -> int:

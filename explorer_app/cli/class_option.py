@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from explorer_app.cli.arguments import UsageError
-from explorer_app.session.class_names import class_words, classes_like, classes_named
+from explorer_app.session.class_names import class_text, classes_like, classes_named
 from gpu_backend import ModelFacts
 
 _TOLD = 4
@@ -43,6 +43,6 @@ def class_of(text: str, facts: ModelFacts) -> int:
 
 
 def _listed(numbers: list[int], names: tuple[str, ...]) -> str:
-    told = [class_words(number, names) for number in numbers[:_TOLD]]
+    told = [class_text(number, names) for number in numbers[:_TOLD]]
     more = len(numbers) - len(told)
     return "; ".join(told) + (f" and {more} more" if more else "")

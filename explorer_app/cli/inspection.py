@@ -9,7 +9,7 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
-from explorer_app.session.class_names import class_words
+from explorer_app.session.class_names import class_text
 from gpu_backend import ModelFacts, ModelFileError, inspect_model
 
 _TOLD = 6
@@ -74,7 +74,7 @@ def _classes(facts: ModelFacts) -> list[str]:
     """Return how many classes there are, and the first and the last of their names."""
     if not facts.class_names:
         return [str(facts.c_dim)] if facts.c_dim else []
-    told = [class_words(number, facts.class_names) for number in range(facts.c_dim)]
+    told = [class_text(number, facts.class_names) for number in range(facts.c_dim)]
     if len(told) > _TOLD:
         told[_TOLD - 2 : -1] = ["…"]
     return [f"{facts.c_dim}, with names from {facts.class_file}:", *told]

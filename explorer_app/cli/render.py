@@ -34,7 +34,7 @@ from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
-from explorer_app.session.class_names import class_words
+from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
@@ -217,7 +217,7 @@ def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, co
             classes = ((class_of(options.class_text, facts), 1.0),)
     elif facts.looks_classes_up:
         classes = ((seed_class(number, facts.c_dim), 1.0),)
-        console.note(f"Seed {number}: {class_words(classes[0][0], facts.class_names)}; --class chooses another.")
+        console.note(f"Seed {number}: {class_text(classes[0][0], facts.class_names)}; --class chooses another.")
     elif facts.c_dim:
         console.warn(f"{facts.name} has {facts.c_dim} classes; without --class the label is all zeros.")
     if options.trunc_cutoff is not None and options.trunc_cutoff > facts.num_ws:

@@ -106,11 +106,11 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
         gain = f"{item.before_us / item.time_us:.2f} x" if is_known else ""
         tried = f"{item.tried} of {item.candidates}"
         lines.append(
-            f"{name:<32}{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}  {tile_words(item.tile)}"
+            f"{name:<32}{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}  {tile_text(item.tile)}"
         )
     wrong = [(item.shape, refused) for item in findings for refused in item.refused if refused.is_wrong]
     lines += [
-        f"wrong, so discarded, for {shape.kind} {shape.side}: {tile_words(refused.tile)}: {refused.why}"
+        f"wrong, so discarded, for {shape.kind} {shape.side}: {tile_text(refused.tile)}: {refused.why}"
         for shape, refused in wrong[:_MOST_WRONG]
     ]
     if len(wrong) > _MOST_WRONG:
@@ -121,7 +121,7 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
     return lines
 
 
-def tile_words(tile: ConvTile) -> str:
+def tile_text(tile: ConvTile) -> str:
     """Return the choices of a tile on one line, those that are as usual left out."""
     words = [f"{tile.rows}x{tile.columns}x{tile.channels}", f"warps {tile.warps_m}x{tile.warps_n}"]
     for choice in fields(tile):

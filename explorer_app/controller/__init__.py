@@ -4,13 +4,14 @@
 
     Controller      what the window may ask for                                   controller.py
     FileControl     files in and out                                              file_control.py
-    EngineControl   which device renders, and how                                 engine_control.py, device_desk.py
+    EngineControl   which device renders, and how                                 engine_control.py, device_selector.py
     ControllerState its parts, what the window may read, and how it is told       state.py
     Editor          session, history, the gesture under way                       editor.py
     Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
                     in their colours                                              draft_colours.py
-    ModelDesk       opening models: reading, preparing, falling back              model_desk.py, adapting.py
-    ThumbnailDesk   small pictures                                                thumbnail_desk.py
+    ModelOpener     opening models: reading, preparing, falling back              model_opener.py, adapting.py
+    ThumbnailService
+                    small pictures                                                thumbnail_service.py
     Documents       sessions and pictures from files and into files               documents.py, restoring.py
     ExportQueueController
                     the sequence that is exported, pictures in between            export_queue.py, unfinished_export.py
@@ -20,7 +21,7 @@
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_desk import may_need_processor, preferred_choice
+from explorer_app.controller.device_selector import may_need_processor, preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.progress import ExportProgress, Loading
 

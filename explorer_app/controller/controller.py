@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Slot
 
 from explorer_app.controller.adapting import adapt
-from explorer_app.controller.device_desk import may_need_processor
+from explorer_app.controller.device_selector import may_need_processor
 from explorer_app.controller.documents import Documents
 from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.file_control import FileControl
 from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.restoring import Restoring, difference
 from explorer_app.controller.whole_pictures import WholePictureKey
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     DirectionsAdvanced,
     DirectionsFailed,
     DirectionsFound,
@@ -26,7 +26,7 @@ from explorer_app.rendering.news import (
     ExportEnded,
     ModelOpened,
     ModelRefused,
-    News,
+    RenderEvent,
     RenderFailed,
     ThumbnailFailed,
     ThumbnailMade,
@@ -96,7 +96,7 @@ class Controller(FileControl):
         self._autosave.kept_merged.connect(self._take_kept)
         self._autosave.history_loaded.connect(self._take_history)
         self._drift.moved.connect(self._drifted)
-        self._renders.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
+        self._renders.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
 
     # -- start and end ----------------------------------------------------------------------------------------------
 
@@ -386,24 +386,24 @@ class Controller(FileControl):
             self._messages.warning(sentence)
 
     @Slot()
-    def _take_news(self) -> None:
+    def _take_events(self) -> None:
         if self._is_closed:
             return
-        all_news = self._renders.take_news()
+        events = self._renders.take_events()
         # A GPU renders hundreds of frames for files between two looks; only how far it is now is worth showing.
-        newest = {news.job: news for news in all_news if isinstance(news, ExportAdvanced)}
-        for news in all_news:
-            if not isinstance(news, ExportAdvanced) or newest[news.job] is news:
-                self._take(news)
-        if any(isinstance(news, ThumbnailMade) for news in all_news):
+        newest = {event.job: event for event in events if isinstance(event, ExportAdvanced)}
+        for event in events:
+            if not isinstance(event, ExportAdvanced) or newest[event.job] is event:
+                self._take(event)
+        if any(isinstance(event, ThumbnailMade) for event in events):
             self.thumbnails_changed.emit()
 
-    def _take(self, news: News) -> None:
-        match news:
+    def _take(self, event: RenderEvent) -> None:
+        match event:
             case ModelOpened():
-                self._model_opened(news)
+                self._model_opened(event)
             case ModelRefused():
-                self._models.take_refused(news)
+                self._models.take_refused(event)
             case RenderFailed(error=error):
                 self._preview.render_failed()
                 # A gesture asks a hundred times for what cannot be rendered; once is enough to be told.
@@ -411,27 +411,27 @@ class Controller(FileControl):
                     self._said.add("render")
                     self._messages.exception(error)
             case ExportAdvanced():
-                self._exports.take_advanced(news)
+                self._exports.take_advanced(event)
             case ExportEnded():
-                self._exports.take_ended(news)
+                self._exports.take_ended(event)
             case DirectionsAdvanced():
-                self._finding.take_advanced(news)
+                self._finding.take_advanced(event)
             case DirectionsFound():
-                self._finding.take_found(news)
+                self._finding.take_found(event)
             case DirectionsFailed():
-                self._finding.take_failed(news)
+                self._finding.take_failed(event)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self._preview.take_draft(draft)
             case ThumbnailMade(key=WholePictureKey() as key):
-                self._whole_pictures.take_made(news, key)
+                self._whole_pictures.take_made(event, key)
             case ThumbnailFailed(key=WholePictureKey()):
-                self._whole_pictures.take_failed(news)
+                self._whole_pictures.take_failed(event)
             case ThumbnailMade():
-                self._thumbnails.take_made(news)
+                self._thumbnails.take_made(event)
             case ThumbnailFailed():
-                self._thumbnails.take_failed(news)
+                self._thumbnails.take_failed(event)
             case _:
-                self._take_engine_news(news)
+                self._take_engine_event(event)
 
     def _expect(self, known: KnownModel) -> None:
         """Go on with the model of the last start before it is open: what is asked for is answered when it is."""
@@ -450,13 +450,13 @@ class Controller(FileControl):
         self._preview.show_no_model()
         self.model_changed.emit()
 
-    def _model_opened(self, news: ModelOpened) -> None:
-        self._last_start.remember_model(news.facts, news.directions)
-        if self._models.is_expected(news):
-            self._models.take_opened(news)
-            self._devices.take_opened(news)
+    def _model_opened(self, event: ModelOpened) -> None:
+        self._last_start.remember_model(event.facts, event.directions)
+        if self._models.is_expected(event):
+            self._models.take_opened(event)
+            self._devices.take_opened(event)
             self._preview.show_device(self.devices.is_on_gpu)
-            for warning in news.facts.warnings:
+            for warning in event.facts.warnings:
                 self._say_once(warning)
             restoring = self._documents.take_waiting()
             if restoring is not None:
@@ -465,28 +465,28 @@ class Controller(FileControl):
         before = self.facts
         self._thumbnails.clear()
         self._whole_pictures.clear()
-        if before is None or before.model_id != news.facts.model_id:
+        if before is None or before.model_id != event.facts.model_id:
             self._finding.forget()
         self._said.clear()
-        self._models.take_opened(news)
-        self._devices.take_opened(news)
-        self._preview.show_model(news.facts, is_gpu=self.devices.is_on_gpu)
+        self._models.take_opened(event)
+        self._devices.take_opened(event)
+        self._preview.show_model(event.facts, is_gpu=self.devices.is_on_gpu)
         self._forget_comparison()
         self.model_changed.emit()
-        for warning in news.facts.warnings:
+        for warning in event.facts.warnings:
             self._say_once(warning)
-        self._exports.take_opened(news.facts)
-        restoring = self._documents.take_waiting() or self._documents.take_waiting_for(news.facts.model_id)
+        self._exports.take_opened(event.facts)
+        restoring = self._documents.take_waiting() or self._documents.take_waiting_for(event.facts.model_id)
         if restoring is not None:
             self._apply(restoring)
             return
         self._editor.finish()
         step = self._editor.history.current
-        if step is not None and step.session.model.model_id == news.facts.model_id != self.session.model.model_id:
+        if step is not None and step.session.model.model_id == event.facts.model_id != self.session.model.model_id:
             self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
             self._show()
             return
-        self._fit_session(news.facts, before)
+        self._fit_session(event.facts, before)
 
     def _fit_session(self, facts: ModelFacts, before: ModelFacts | None) -> None:
         """Fit the session to a model, say what had to change, and show it."""

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.messages import MessageLog
-from explorer_app.rendering.news import DirectionsAdvanced, DirectionsFailed, DirectionsFound
+from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.direction_files import AddedDirections, DirectionFiles
 from explorer_app.session.resolve import resolve_blend
@@ -113,27 +113,27 @@ class DirectionFinding(QObject):
                 failed=f"{added.path.name} could not be changed",
             )
 
-    def take_advanced(self, news: DirectionsAdvanced) -> None:
+    def take_advanced(self, event: DirectionsAdvanced) -> None:
         """A search got on."""
-        if news.finder is self._finder:
-            self._show(replace(self.state, share=news.share))
+        if event.finder is self._finder:
+            self._show(replace(self.state, share=event.share))
 
-    def take_failed(self, news: DirectionsFailed) -> None:
+    def take_failed(self, event: DirectionsFailed) -> None:
         """A search could not go on."""
-        if news.finder is self._finder:
+        if event.finder is self._finder:
             self._finder = None
-            self._messages.exception(news.error)
+            self._messages.exception(event.error)
             self._show(replace(self.state, share=None))
 
-    def take_found(self, news: DirectionsFound) -> None:
+    def take_found(self, event: DirectionsFound) -> None:
         """A search is done: keep what it found, then show it."""
         facts = self._facts
-        if news.finder is not self._finder or facts is None:
+        if event.finder is not self._finder or facts is None:
             return
         self._finder = None
         self._show(replace(self.state, share=None))
         self._worker.fetch(
-            lambda: self._files.add(facts, news.found), self._take_added, failed="Directions could not be kept"
+            lambda: self._files.add(facts, event.found), self._take_added, failed="Directions could not be kept"
         )
 
     def _take_added(self, added: AddedDirections) -> None:

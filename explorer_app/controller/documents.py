@@ -14,7 +14,7 @@ from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker, Result
-from explorer_app.controller.model_desk import ModelDesk
+from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.restoring import Restoring, picture_session
 from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import read_picture
@@ -39,7 +39,7 @@ class Documents:
     def __init__(
         self,
         editor: Editor,
-        models: ModelDesk,
+        models: ModelOpener,
         exports: ExportQueueController,
         autosave: Autosave,
         worker: FileWorker,

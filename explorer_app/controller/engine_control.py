@@ -11,7 +11,7 @@ from PySide6.QtCore import Slot
 from explorer_app.controller.state import ControllerState
 from explorer_app.exporting.chrome_trace import write_trace
 from explorer_app.rendering.device_choice import Precision
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     Compared,
     CompareFailed,
     DeviceChanged,
@@ -19,7 +19,7 @@ from explorer_app.rendering.news import (
     DevicesFound,
     KernelsCompiling,
     MemoryChanged,
-    News,
+    RenderEvent,
 )
 from explorer_app.session.resolve import resolve
 from gpu_backend import Frame
@@ -99,22 +99,22 @@ class EngineControl(ControllerState):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _take_engine_news(self, news: News) -> None:
-        match news:
+    def _take_engine_event(self, event: RenderEvent) -> None:
+        match event:
             case DevicesFound():
-                self._devices.take_found(news)
+                self._devices.take_found(event)
             case DeviceChanged():
-                self._devices.take_changed(news)
+                self._devices.take_changed(event)
                 self._preview.show_device(self._devices.state.is_on_gpu)
                 self._forget_comparison()
             case DeviceFailed():
-                self._devices.take_failed(news)
+                self._devices.take_failed(event)
                 self._forget_comparison()
                 self._save_now()
             case KernelsCompiling():
-                self._devices.take_compiling(news)
+                self._devices.take_compiling(event)
             case MemoryChanged():
-                self._devices.take_memory(news)
+                self._devices.take_memory(event)
             case Compared(comparison=comparison):
                 self._show_comparison(comparison)
             case CompareFailed(error=error):

@@ -19,7 +19,7 @@ from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Action, Level, MessageLog
-from explorer_app.rendering.news import ExportAdvanced, ExportEnded
+from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import unobserved
 from explorer_app.session.session import Session
@@ -137,28 +137,28 @@ class ExportQueueController(QObject):
                 job.stop(cancelled=False)
                 job.join(_END_S)
 
-    def take_advanced(self, news: ExportAdvanced) -> None:
+    def take_advanced(self, event: ExportAdvanced) -> None:
         """A job got a frame."""
-        if news.job is self._job and self._job is not None and self._progress is not None:
+        if event.job is self._job and self._job is not None and self._progress is not None:
             progress = self._meter.update(self._job.done, self._job.found, self._clock())
             self._show(replace(self._progress, done=progress.done, seconds_left=progress.seconds_left))
 
-    def take_ended(self, news: ExportEnded) -> None:
+    def take_ended(self, event: ExportEnded) -> None:
         """A job is closed."""
-        if news.error is not None:
-            self._messages.exception(news.error)
-        if news.job is not self._job or self._job is None:
+        if event.error is not None:
+            self._messages.exception(event.error)
+        if event.job is not self._job or self._job is None:
             return
         job, self._job = self._job, None
         self._stopped = job
-        self._has_succeeded = news.error is None and not news.is_cancelled
-        if news.error is None and self._unfinished is not None:
+        self._has_succeeded = event.error is None and not event.is_cancelled
+        if event.error is None and self._unfinished is not None:
             self._worker.submit(self._unfinished.forget, failed=_NOT_NOTED)
-        if news.error is None and news.is_cancelled:
+        if event.error is None and event.is_cancelled:
             self._messages.info(
                 f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
             )
-        elif news.error is None:
+        elif event.error is None:
             folder = job.settings.folder
             self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder)
         self._show(None)

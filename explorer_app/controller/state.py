@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 import gpu_backend
 from explorer_app.controller.autosave import Autosave
-from explorer_app.controller.device_desk import DeviceDesk
+from explorer_app.controller.device_selector import DeviceSelector
 from explorer_app.controller.device_state import DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding, DirectionsState
 from explorer_app.controller.drift import Drift
@@ -20,10 +20,10 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_updates import LiveUpdates
-from explorer_app.controller.model_desk import ModelDesk
+from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
-from explorer_app.controller.thumbnail_desk import ThumbnailDesk
+from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.whole_pictures import WholePictures
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
@@ -96,10 +96,10 @@ class ControllerState(QObject):
         self._preview = Preview(renders, clock, parent=self)
         self._worker = FileWorker(messages, parent=self)
         places = ModelPlaces(None if state_folder is None else state_folder / "models.json")
-        self._models = ModelDesk(
+        self._models = ModelOpener(
             renders, loader, settings, messages, bundled_model, places=places, worker=self._worker, parent=self
         )
-        self._devices = DeviceDesk(renders, settings, messages, choice, parent=self)
+        self._devices = DeviceSelector(renders, settings, messages, choice, parent=self)
         self._options: RenderOptions | None = None
         self._comparison: Comparison | None = None
         self._is_comparing = False
@@ -111,7 +111,7 @@ class ControllerState(QObject):
         files = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self._finding = DirectionFinding(renders, files, self._worker, messages, self._models.open, parent=self)
         self._finding.changed.connect(self.directions_state_changed)
-        self._thumbnails = ThumbnailDesk(renders, messages, self._shown, parent=self)
+        self._thumbnails = ThumbnailService(renders, messages, self._shown, parent=self)
         self._told_history = self._editor.history
         self._live = LiveUpdates(self._ask_live, self._tell_session, parent=self)
         self._preview.frame_changed.connect(self._thumbnails.take_shown)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.messages import MessageLog
-from explorer_app.rendering.news import ThumbnailFailed, ThumbnailMade
+from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
@@ -70,14 +70,14 @@ class WholePictures(QObject):
         """Another frame is on the screen."""
         self._rest.start()
 
-    def take_made(self, news: ThumbnailMade, key: WholePictureKey) -> None:
+    def take_made(self, event: ThumbnailMade, key: WholePictureKey) -> None:
         """A picture that was ordered is there."""
-        self._put(key.request, news.frame)
+        self._put(key.request, event.frame)
         self.changed.emit()
 
-    def take_failed(self, news: ThumbnailFailed) -> None:
+    def take_failed(self, event: ThumbnailFailed) -> None:
         """A picture that was ordered cannot be made."""
-        self._messages.exception(news.error)
+        self._messages.exception(event.error)
 
     def clear(self) -> None:
         """Forget all: another model has other pictures."""

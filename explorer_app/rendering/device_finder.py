@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from explorer_app.rendering.backend import BackendLike
-from explorer_app.rendering.news import DeviceFailed, DevicesFound, News
+from explorer_app.rendering.render_events import DeviceFailed, DevicesFound, RenderEvent
 
 _END_S = 1.0
 """A driver that does not answer must not keep the program from ending."""
@@ -23,10 +23,12 @@ class DeviceFinder:
     condition
         Notified when it is done.
     tell
-        Takes the news of what there is, on the thread that looks.
+        Receives `DevicesFound`, on the finder's thread.
     """
 
-    def __init__(self, backend: BackendLike, condition: threading.Condition, tell: Callable[[News], None]) -> None:
+    def __init__(
+        self, backend: BackendLike, condition: threading.Condition, tell: Callable[[RenderEvent], None]
+    ) -> None:
         self._backend = backend
         self._condition = condition
         self._tell = tell
@@ -64,10 +66,10 @@ class DeviceFinder:
 
     def _run(self) -> None:
         try:
-            news: News = DevicesFound(tuple(self._backend.find_devices()))
+            event: RenderEvent = DevicesFound(tuple(self._backend.find_devices()))
         except Exception as error:
-            news = DeviceFailed(error, was_rendering=False)
-        self._tell(news)
+            event = DeviceFailed(error, was_rendering=False)
+        self._tell(event)
         with self._condition:
             self._is_done = True
             self._condition.notify_all()

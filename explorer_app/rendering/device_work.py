@@ -11,8 +11,8 @@ from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.device_finder import DeviceFinder
 from explorer_app.rendering.kernel_compiler import KernelCompiler
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import News
-from explorer_app.rendering.renderer_keeper import RendererKeeper
+from explorer_app.rendering.render_events import RenderEvent
+from explorer_app.rendering.renderer_manager import RendererManager
 
 if TYPE_CHECKING:
     from gpu_backend import RenderOptions
@@ -33,11 +33,11 @@ class DeviceWork:
     choice
         The first wish.
     tell
-        Takes news.
+        Takes event.
 
     Attributes
     ----------
-    keeper
+    manager
         The renderer; touched by the rendering thread alone.
     """
 
@@ -46,13 +46,13 @@ class DeviceWork:
         backend: BackendLike,
         condition: threading.Condition,
         choice: DeviceChoice,
-        tell: Callable[[News], None],
+        tell: Callable[[RenderEvent], None],
     ) -> None:
         self._finder = DeviceFinder(backend, condition, tell)
         self._compiler = KernelCompiler(backend, condition, tell)
         self._choices: Mailbox[DeviceChoice] = Mailbox(condition)
         self._options: Mailbox[RenderOptions] = Mailbox(condition)
-        self.keeper = RendererKeeper(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
+        self.manager = RendererManager(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
 
     # -- from the window's thread -----------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class DeviceWork:
 
     def start(self) -> None:
         """Begin to look for devices, if a GPU is wished for."""
-        if self.keeper.wants_gpu:
+        if self.manager.wants_gpu:
             self._finder.start()
 
     def look(self) -> None:
@@ -88,7 +88,7 @@ class DeviceWork:
 
     def seconds_to_open(self) -> float:
         """Return how long a model has to wait until a renderer may be made for it."""
-        if not self.keeper.wants_gpu or self._finder.is_done:
+        if not self.manager.wants_gpu or self._finder.is_done:
             return 0.0
         return max(0.0, PATIENCE_S - self._finder.seconds)
 
@@ -96,13 +96,13 @@ class DeviceWork:
         """Return what to do next, None for nothing. What it does may change the renderer."""
         choice = self._choices.take() if self._is_choice_ready() else None
         if choice is not None:
-            return lambda: self.keeper.use(choice)
+            return lambda: self.manager.use(choice)
         if is_model_waiting:
             return None
         if self._is_late_answer_there():
-            return self.keeper.use_found
+            return self.manager.use_found
         ended = self._compiler.take()
-        return None if ended is None else lambda: self.keeper.take_compiled(ended)
+        return None if ended is None else lambda: self.manager.take_compiled(ended)
 
     @property
     def has_options(self) -> bool:
@@ -113,11 +113,11 @@ class DeviceWork:
         """Render in the way that was wished for last."""
         options = self._options.take()
         if options is not None:
-            self.keeper.set_options(options)
+            self.manager.set_options(options)
 
     def close(self) -> None:
         """Compile no more and free the device. May be called twice."""
-        self.keeper.close()
+        self.manager.close()
         self._finder.close()
 
     def _is_choice_ready(self) -> bool:
@@ -131,4 +131,4 @@ class DeviceWork:
         return True
 
     def _is_late_answer_there(self) -> bool:
-        return self.keeper.was_hasty and self._finder.is_done
+        return self.manager.is_provisional and self._finder.is_done

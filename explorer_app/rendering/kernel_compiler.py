@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import KernelsCompiling, News
+from explorer_app.rendering.render_events import KernelsCompiling, RenderEvent
 from gpu_backend import CancelledError
 
 if TYPE_CHECKING:
@@ -54,10 +54,12 @@ class KernelCompiler:
     condition
         Notified when something ended.
     tell
-        Takes the news of how many of how many kernels are done, on the compiling thread.
+        Receives the progress of compiling, on the compiling thread.
     """
 
-    def __init__(self, backend: BackendLike, condition: threading.Condition, tell: Callable[[News], None]) -> None:
+    def __init__(
+        self, backend: BackendLike, condition: threading.Condition, tell: Callable[[RenderEvent], None]
+    ) -> None:
         self._backend = backend
         self._tell_news = tell
         self._lock = threading.Lock()

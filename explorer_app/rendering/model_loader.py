@@ -77,7 +77,7 @@ class ModelLoader(QObject):
     def __init__(self, read: ReadModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._read = read
-        self._news: Mailbox[ReadingProgress | ReadingEnded] = Mailbox()
+        self._events: Mailbox[ReadingProgress | ReadingEnded] = Mailbox()
         self._lock = threading.Lock()
         self._reading: _Reading | None = None
         self._threads: list[threading.Thread] = []
@@ -102,11 +102,11 @@ class ModelLoader(QObject):
             if self._reading is not None:
                 self._reading.cancelled.set()
                 self._reading = None
-            self._news.clear()
+            self._events.clear()
 
     def take(self) -> ReadingProgress | ReadingEnded | None:
         """Take the newest there is to know: how far it is, or how it ended."""
-        return self._news.take()
+        return self._events.take()
 
     def close(self) -> None:
         """Stop reading and wait until every thread has ended. May be called twice."""
@@ -131,8 +131,8 @@ class ModelLoader(QObject):
             start_times.mark(start_times.MODEL_READ)
             self._tell(reading, ReadingEnded(reading.path, model, None))
 
-    def _tell(self, reading: _Reading, news: ReadingProgress | ReadingEnded) -> None:
+    def _tell(self, reading: _Reading, event: ReadingProgress | ReadingEnded) -> None:
         with self._lock:
-            is_new = reading is self._reading and self._news.put(news)
+            is_new = reading is self._reading and self._events.put(event)
         if is_new:
             self.ready.emit()

@@ -1,7 +1,7 @@
 """The one thread that owns the renderer: whatever touches the device happens here, one step of a task after the other.
 
 A `TaskQueue` chooses the task; the tasks and their order stand in `tasks/`. It waits on one condition for all of them.
-Nothing that goes wrong ends the thread: errors become news. Nothing on it waits for a disk, an encoder or a socket.
+Nothing that goes wrong ends the thread: errors become events. Nothing on it waits for a disk, an encoder or a socket.
 
 A step in progress is given up, between two steps of the network, when a task that it yields to is ready::
 
@@ -29,12 +29,12 @@ from PySide6.QtCore import QObject, Signal
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.device_work import DeviceWork
+from explorer_app.rendering.event_queue import EventQueue
 from explorer_app.rendering.export_job import ExportJob
 from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import News, RenderFailed
-from explorer_app.rendering.news_box import NewsBox
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
+from explorer_app.rendering.render_events import RenderEvent, RenderFailed
 from explorer_app.rendering.tasks.comparison import ComparisonTask
 from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask
 from explorer_app.rendering.tasks.directions import DirectionsTask
@@ -57,7 +57,7 @@ _END_S = 60.0
 
 
 class RenderThread(QObject):
-    """Asks go in from the window's thread, frames and news come out there.
+    """Asks go in from the window's thread, frames and events come out there.
 
     Both signals are bare and emitted only if what they announce was empty before: connect them queued, to a slot that
     takes whatever is there.
@@ -73,7 +73,7 @@ class RenderThread(QObject):
     """
 
     frame_ready = Signal()
-    news_ready = Signal()
+    events_ready = Signal()
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class RenderThread(QObject):
         self._condition = threading.Condition()
         self._frames: Mailbox[PreviewFrame] = Mailbox()
         self._finish_draft: Callable[[Frame], Frame] = lambda draft: draft
-        self._news = NewsBox(self.news_ready.emit)
-        self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._news.tell)
-        self._keeper = self._device.keeper
-        tell, recovers = self._news.tell, self._falls_back
+        self._events = EventQueue(self.events_ready.emit)
+        self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._events.tell)
+        self._manager = self._device.manager
+        tell, recovers = self._events.tell, self._falls_back
         self._preview = PreviewTask(self._condition, self._show, tell, recovers)
         self._comparison = ComparisonTask(self._condition, tell, recovers)
         self._pictures = SavePictureTask(self._condition, tell, recovers)
@@ -114,7 +114,7 @@ class RenderThread(QObject):
                 self._thumbnails,
                 FindDevicesTask(self._device),
             ),
-            has_renderer=lambda: self._keeper.renderer is not None,
+            has_renderer=lambda: self._manager.renderer is not None,
             is_closing=lambda: self._state is not Lifecycle.RUNNING,
             seconds_to_rest=self._preview.seconds_to_rest,
         )
@@ -148,7 +148,7 @@ class RenderThread(QObject):
                 self._state = Lifecycle.CLOSING
                 self._condition.notify_all()
             self._thread.join(_END_S)
-        self._news.close()
+        self._events.close()
         self._state = Lifecycle.CLOSED
 
     def ask(self, request: RenderRequest, asked_s: float | None, *, at_rest: bool = False) -> None:
@@ -167,12 +167,12 @@ class RenderThread(QObject):
         """Take the newest frame, None if there is none that was not taken."""
         return self._frames.take()
 
-    def take_news(self) -> list[News]:
-        """Take all news, oldest first."""
-        return self._news.take()
+    def take_events(self) -> list[RenderEvent]:
+        """Take all events, oldest first."""
+        return self._events.take()
 
     def open(self, model: Model) -> None:
-        """Make a renderer for a model and let it take over; the news tell how it went. The newest wins."""
+        """Make a renderer for a model and let it take over; an event tells how it went. The newest wins."""
         self._opening.open(model)
 
     def cancel_opening(self) -> None:
@@ -180,7 +180,7 @@ class RenderThread(QObject):
         self._opening.cancel()
 
     def use(self, choice: DeviceChoice) -> None:
-        """Have pictures rendered on another device, or try one again; the news tell how it went. The newest wins."""
+        """Have pictures rendered on another device, or try one again; an event tells how it went. The newest wins."""
         self._device.use(choice)
 
     def set_options(self, options: RenderOptions) -> None:
@@ -188,7 +188,7 @@ class RenderThread(QObject):
         self._device.set_options(options)
 
     def compare(self, request: RenderRequest) -> None:
-        """Have a picture rendered in every way there is; the news bring the comparison. The newest wins."""
+        """Have a picture rendered in every way there is; an event brings the comparison. The newest wins."""
         self._comparison.ask(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
@@ -196,12 +196,12 @@ class RenderThread(QObject):
         (self._pictures if urgent else self._exports).put(job)
 
     def cancel_export(self, job: ExportJob) -> None:
-        """End a job and give up the frame that is being made; the news tell when."""
+        """End a job and give up the frame that is being made; an event tells when."""
         for exports in (self._pictures, self._exports):
             exports.cancel(job)
 
     def find_directions(self, finder: DirectionFinder) -> None:
-        """Search directions with the model that is open; the news tell how it goes. The newest wins."""
+        """Search directions with the model that is open; an event tells how it goes. The newest wins."""
         self._directions.put(finder)
 
     def cancel_directions(self) -> None:
@@ -228,7 +228,7 @@ class RenderThread(QObject):
             self._device.start()
             while (task := self._next_task()) is not None:
                 began_s = time.monotonic()
-                done = task.step(self._keeper.renderer, partial(self._queue.should_yield, task))
+                done = task.step(self._manager.renderer, partial(self._queue.should_yield, task))
                 self._queue.note_step(task, done, time.monotonic() - began_s)
         finally:
             for exports in (self._pictures, self._exports):
@@ -253,24 +253,24 @@ class RenderThread(QObject):
             frame = replace(frame, shown=self._finish_draft(frame.frame))
         if self._frames.put(frame) and self._state is not Lifecycle.CLOSED:
             self.frame_ready.emit()
-        self._keeper.note_picture()
+        self._manager.note_picture()
         if frame.frame.timings.steps:
-            self._keeper.look_at_memory()
+            self._manager.look_at_memory()
 
     def _swap(self, change: Callable[[], None]) -> None:
         """Change the renderer, and have the one that takes over show the picture that was asked for last."""
-        former = self._keeper.renderer
+        former = self._manager.renderer
         try:
             change()
         except Exception as error:
             if not self._falls_back(error):
-                self._news.tell(RenderFailed(error))
-        if self._keeper.renderer is not former:
+                self._events.tell(RenderFailed(error))
+        if self._manager.renderer is not former:
             self._preview.ask_again()
 
     def _falls_back(self, error: Exception) -> bool:
         """Go on with the processor if the GPU failed; return whether it did."""
-        is_failure = isinstance(error, DeviceLostError | DeviceMemoryError) and self._keeper.is_on_gpu
+        is_failure = isinstance(error, DeviceLostError | DeviceMemoryError) and self._manager.is_on_gpu
         if is_failure:
-            self._swap(lambda: self._keeper.fall_back(error))
+            self._swap(lambda: self._manager.fall_back(error))
         return is_failure

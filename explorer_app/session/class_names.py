@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpu_backend import printable
 
 
-def class_words(number: int, names: Sequence[str]) -> str:
+def class_text(number: int, names: Sequence[str]) -> str:
     """Return what a class is called: "207 golden retriever", or "Class 207" where classes have no names."""
     return f"{number} {printable(names[number])}" if 0 <= number < len(names) else f"Class {number}"
 
@@ -29,7 +29,7 @@ def classes_like(text: str, count: int, names: Sequence[str]) -> list[int]:
     words = wanted.split()
     found: list[tuple[int, int]] = []
     for number in range(count):
-        said = class_words(number, names).casefold()
+        said = class_text(number, names).casefold()
         if all(word in said for word in words):
             name = _plain(names[number]) if number < len(names) else ""
             parts = name.replace(",", " ").split()

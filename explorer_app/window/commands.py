@@ -91,7 +91,7 @@ class Commands(QObject):
         from explorer_app.window.export_dialog import ExportDialog  # dialogs are imported when they are opened
 
         dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
-        dialog.export_asked.connect(self._controller.start_export)
+        dialog.export_requested.connect(self._controller.start_export)
         self._window.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._open(dialog)

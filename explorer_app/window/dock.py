@@ -62,7 +62,7 @@ class DockHeader(QWidget):
         Widgets for the right end.
     """
 
-    page_asked = Signal(int)
+    page_requested = Signal(int)
 
     def __init__(self, title: str, pages: Sequence[str], extras: Sequence[QWidget], parent: QWidget) -> None:
         super().__init__(parent)
@@ -91,7 +91,7 @@ class DockHeader(QWidget):
 
     def _toggled(self, index: int, on: bool) -> None:
         if on:
-            self.page_asked.emit(index)
+            self.page_requested.emit(index)
 
     def show_title(self, shown: bool) -> bool:
         """Show the title, or leave it to the tab that the dock has beside others; return whether anything is left."""
@@ -242,7 +242,7 @@ class Dock(QDockWidget):
         self.header = DockHeader(title, pages, [*offered, *extras], self)
         self.header.setAccessibleName(f"{title} header")
         if isinstance(panel, PagedPanel):
-            self.header.page_asked.connect(panel.show_page)
+            self.header.page_requested.connect(panel.show_page)
         self.setTitleBarWidget(self.header)
         self._no_header = QWidget(self)
         """In place of a header that has nothing to say; Qt would draw one of its own."""

@@ -67,11 +67,11 @@ class ExportDialog(QDialog):
 
     Signals
     -------
-    export_asked(SequenceSettings)
+    export_requested(SequenceSettings)
         The person wants it.
     """
 
-    export_asked = Signal(object)
+    export_requested = Signal(object)
 
     def __init__(
         self,
@@ -352,5 +352,5 @@ class ExportDialog(QDialog):
         self._settings.choose("export.loop", "yes" if wanted.loop else "no")
         self._settings.choose("export.name", wanted.name)
         self._settings.remember_folder("export", wanted.folder)
-        self.export_asked.emit(wanted)
+        self.export_requested.emit(wanted)
         self.accept()

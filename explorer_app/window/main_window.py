@@ -26,7 +26,7 @@ from explorer_app.window import actions, theme
 from explorer_app.window.action_table import ACTIONS
 from explorer_app.window.app_icon import app_icon
 from explorer_app.window.canvas import EDGE_PX, Canvas
-from explorer_app.window.canvas_state import CanvasState
+from explorer_app.window.canvas_overlay import CanvasOverlay
 from explorer_app.window.commands import Commands
 from explorer_app.window.comparing import Comparing
 from explorer_app.window.controls.action_button import ActionButton
@@ -43,7 +43,7 @@ from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.mix.mix_panel import MixPanel
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.model_panel import ModelPanel
-from explorer_app.window.model.model_words import loading_text
+from explorer_app.window.model.model_text import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.performance.performance_link import PerformanceLink
 from explorer_app.window.performance.performance_panel import PerformancePanel
@@ -51,7 +51,7 @@ from explorer_app.window.quit_question import QuitQuestion
 from explorer_app.window.session_views import SessionViews
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from explorer_app.window.status_bar import StatusBar
-from explorer_app.window.thumbnail_courier import ThumbnailCourier
+from explorer_app.window.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.top_bar import TopBar
 from explorer_app.window.workspace import Workspace
 from gpu_backend import printable
@@ -132,12 +132,14 @@ class MainWindow(QMainWindow):
         self.canvas.addActions(
             [self.actions_by_key[key] for key in ("save-picture", "keep", "mix-in", "random", "fit", "one-to-one")]
         )
-        self.state = CanvasState(self.canvas)
+        self.state = CanvasOverlay(self.canvas)
         self.message_strip = MessageStrip(self._messages)
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)
-        self._courier = ThumbnailCourier(lambda: self._controller.thumbnails, self._controller.request_thumbnail, self)
+        self._courier = ThumbnailDispatcher(
+            lambda: self._controller.thumbnails, self._controller.request_thumbnail, self
+        )
 
     def _make_docks(self) -> None:
         area = QWidget(self)
@@ -210,12 +212,12 @@ class MainWindow(QMainWindow):
             panel.edited.connect(partial(_send_edit, controller, source))
             panel.gesture_cancelled.connect(partial(controller.cancel_gesture, source))
         self.canvas.painted.connect(controller.frame_painted)
-        self.latent.random_asked.connect(controller.random_seed)
-        self.latent.drift_changed.connect(self._drift_asked)
+        self.latent.random_requested.connect(controller.random_seed)
+        self.latent.drift_changed.connect(self._drift_requested)
         self.mix.mix_in_requested.connect(controller.keep_current)
-        self.history.go_to_asked.connect(controller.go_to)
-        self.history.kept_asked.connect(controller.go_to_kept)
-        self.history.star_asked.connect(controller.set_starred)
+        self.history.go_to_requested.connect(controller.go_to)
+        self.history.kept_requested.connect(controller.go_to_kept)
+        self.history.star_requested.connect(controller.set_starred)
         self.history.rename_requested.connect(controller.rename_kept)
         self.history.move_requested.connect(controller.move_kept)
         self.comparing = Comparing(self.canvas, controller, self.actions_by_key["before"], self)
@@ -223,15 +225,15 @@ class MainWindow(QMainWindow):
         self.serve_thumbnails(self.latent, "latent")
         self.serve_thumbnails(self.mix, "mix")
         self.serve_thumbnails(self.history, "history")
-        self.model.open_asked.connect(self.commands.open_model)
-        self.model.inspect_asked.connect(self.commands.inspect)
-        self.state.open_asked.connect(self.commands.open_model)
-        self.state.cancel_asked.connect(controller.cancel_loading)
-        self.state.bundled_asked.connect(self.commands.open_bundled)
+        self.model.open_requested.connect(self.commands.open_model)
+        self.model.inspect_requested.connect(self.commands.inspect)
+        self.state.open_requested.connect(self.commands.open_model)
+        self.state.cancel_requested.connect(controller.cancel_loading)
+        self.state.bundled_requested.connect(self.commands.open_bundled)
         self.device_menu.device_chosen.connect(controller.choose_device)
         self.device_menu.precision_chosen.connect(controller.choose_precision)
-        self.device_menu.again_asked.connect(controller.try_device_again)
-        self.status_bar.export_cancel_asked.connect(controller.cancel_export)
+        self.device_menu.again_requested.connect(controller.try_device_again)
+        self.status_bar.export_cancel_requested.connect(controller.cancel_export)
         self.message_strip.filled.connect(self._show_caption)
         self.message_strip.progress.cancel_requested.connect(controller.cancel_loading)
         self.message_strip.message_shown.connect(self._message_shown)
@@ -383,7 +385,7 @@ class MainWindow(QMainWindow):
             self._show_state()
 
     @Slot(float)
-    def _drift_asked(self, speed: float) -> None:
+    def _drift_requested(self, speed: float) -> None:
         if speed:
             self._controller.set_drift_speed(speed)
         self._controller.set_drifting(bool(speed))

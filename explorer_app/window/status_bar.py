@@ -14,7 +14,7 @@ from explorer_app.window import fonts, theme
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.icons import icon
-from explorer_app.window.model import device_words
+from explorer_app.window.model import device_text
 from gpu_backend import printable
 
 
@@ -23,11 +23,11 @@ class StatusBar(QStatusBar):
 
     Signals
     -------
-    export_cancel_asked()
+    export_cancel_requested()
         The person wants to stop the export.
     """
 
-    export_cancel_asked = Signal()
+    export_cancel_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class StatusBar(QStatusBar):
             "Stop the export; the frames that are done stay, and the same export goes on later."
         )
         self.export_cancel.setAccessibleName("Cancel export")
-        self.export_cancel.clicked.connect(self.export_cancel_asked)
+        self.export_cancel.clicked.connect(self.export_cancel_requested)
         theme.set_role(self.export_cancel, "flat")
         row = QHBoxLayout(self.export)
         row.setContentsMargins(0, 0, 0, 0)
@@ -79,7 +79,7 @@ class StatusBar(QStatusBar):
 
     def show_loading(self, loading: Loading | None, devices: DeviceState) -> None:
         """Say how far a model is read, and in what state the engine is."""
-        self.show_engine(device_words.engine_text(devices), devices.reason)
+        self.show_engine(device_text.engine_text(devices), devices.reason)
         if loading is None:
             self.show_now("")
         else:

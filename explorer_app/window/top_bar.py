@@ -12,7 +12,7 @@ from explorer_app.controller import DeviceState
 from explorer_app.window import theme
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.header_tab import HeaderTab
-from explorer_app.window.model import device_words
+from explorer_app.window.model import device_text
 from explorer_app.window.performance.figure import milliseconds
 from gpu_backend import printable
 
@@ -85,8 +85,8 @@ class TopBar(QWidget):
 
     def show_devices(self, state: DeviceState) -> None:
         """Show which device renders and, in the tooltip, why."""
-        self._device_name = device_words.device_text(state) if state.device is not None else ""
-        self.device_button.setAccessibleName(f"Device: {device_words.device_text(state) or 'none'}")
+        self._device_name = device_text.device_text(state) if state.device is not None else ""
+        self.device_button.setAccessibleName(f"Device: {device_text.device_text(state) or 'none'}")
         self.device_button.setToolTip(state.reason)
         self._place()
 

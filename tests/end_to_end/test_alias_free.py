@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint
 from explorer_app.messages import Level
 from explorer_app.session.edits import set_transform
 from gpu_backend import Transform, write_safetensors
-from tests.helpers import hands
+from tests.helpers import mouse
 from tests.helpers.person import Person
 from tests.helpers.stylegan3 import R, make_stylegan3
 
@@ -33,7 +33,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
 
     # Walking, and a push along a direction, as with any network.
     middle = person.canvas.rect().center()
-    hands.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
+    mouse.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
     walked = person.look()
     assert np.abs(walked.to_rgb().astype(int) - first.to_rgb()).max() > 2
 
@@ -53,7 +53,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     handles = frame.handles()
     knob, middle = QPoint(*map(round, handles.knob)), QPoint(*map(round, handles.middle))
     reach = knob - middle
-    hands.drag(frame, [knob, knob + QPoint(-5, 5), middle + QPoint(reach.y(), -reach.x())])
+    mouse.drag(frame, [knob, knob + QPoint(-5, 5), middle + QPoint(reach.y(), -reach.x())])
     assert abs(person.session.transform.degrees - 130.0) < 2.0
     by_hand = person.look()
     assert np.abs(by_hand.to_rgb().astype(int) - turned.to_rgb()).max() > 2
@@ -69,7 +69,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.press_keys("R")
     person.controller.edit(set_transform(Transform()))
     person.look()
-    hands.drop(person.window, str(folder / "dusk_00000.png"))
+    mouse.drop(person.window, str(folder / "dusk_00000.png"))
     person.until(lambda: person.session.held)
     assert person.session.transform == wanted.transform
     assert np.array_equal(person.look().to_rgb(), turned.to_rgb())

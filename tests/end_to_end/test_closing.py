@@ -13,7 +13,7 @@ from PySide6.QtCore import QPoint
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.storage import load_session
-from tests.helpers import hands
+from tests.helpers import mouse
 from tests.helpers.person import Person
 
 Moment = Callable[[Person], object]
@@ -39,9 +39,9 @@ def test_in_the_middle_of_a_drag(sit_down: Callable[..., Person], tmp_path: Path
     person = sit_down()
     person.start()
     at = person.canvas.rect().center()
-    hands.press(person.canvas, at)
+    mouse.press(person.canvas, at)
     for step in range(1, moves + 1):
-        hands.move(person.canvas, at + QPoint(step, 0))
+        mouse.move(person.canvas, at + QPoint(step, 0))
     session = person.session
     leave(person, before)
     assert load_session(tmp_path / "person" / "state" / "session.loom") == session

@@ -13,7 +13,7 @@ from explorer_app.messages import Level
 from explorer_app.session.edits import AddSource, SetSlider, set_truncation
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Point, RenderRequest, RowRange, Truncation, open_renderer
-from tests.helpers import hands
+from tests.helpers import mouse
 from tests.helpers.edits import set_noise
 from tests.helpers.person import Person
 from tests.helpers.stylegan1 import make_stylegan1
@@ -58,7 +58,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
 
     # The hand walks, and a sequence comes out whose frames bring their picture back.
     middle = person.canvas.rect().center()
-    hands.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
+    mouse.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
     walked = person.look().to_rgb()
     assert differ(walked, picture)
     folder = tmp_path / "out"
@@ -66,7 +66,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
     person.until(lambda: f"Exported 3 frames to {folder}." in person.said())
     person.press_keys("R")
     person.look()
-    hands.drop(person.window, str(folder / "walk_00000.png"))
+    mouse.drop(person.window, str(folder / "walk_00000.png"))
     person.until(lambda: person.session.held)
     np.testing.assert_array_equal(person.look().to_rgb(), walked)
 

@@ -14,7 +14,7 @@ from explorer_app.assets import BUNDLED_SEED
 from explorer_app.messages import Level
 from explorer_app.session.session import Position
 from explorer_app.window.walk import SEEDS_PER_PX
-from tests.helpers import hands, panels
+from tests.helpers import mouse, panels
 from tests.helpers.person import Person
 
 
@@ -38,7 +38,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
 
     # Drag: the picture follows, and the whole drag is one step.
     middle = person.canvas.rect().center()
-    hands.drag(person.canvas, [middle + QPoint(x, x // 3) for x in range(0, 97, 3)])
+    mouse.drag(person.canvas, [middle + QPoint(x, x // 3) for x in range(0, 97, 3)])
     walked = person.look()
     assert person.session.position.x == pytest.approx(start.position.x + 96 * SEEDS_PER_PX)
     assert person.session.position.y == pytest.approx(start.position.y + 32 * SEEDS_PER_PX)
@@ -104,7 +104,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
     person.press_keys("Z")
     assert person.session != wanted
     person.look()
-    assert hands.drop(person.window, str(picture)).isAccepted()
+    assert mouse.drop(person.window, str(picture)).isAccepted()
     person.until(lambda: person.session == wanted)
     assert np.array_equal(person.look().to_rgb(), pixels_of(picture))
     assert person.window.mix.grid.strengths == (wanted.mix[0].strengths,)
@@ -113,7 +113,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
     assert person.window.latent.plane_x.value() == pytest.approx(0.4)
 
     # A frame of the sequence is a recipe too.
-    hands.drop(person.window, str(folder / "dusk_00006.png"))
+    mouse.drop(person.window, str(folder / "dusk_00006.png"))
     person.until(lambda: person.session.held)
     assert np.array_equal(person.look().to_rgb(), pixels_of(folder / "dusk_00006.png"))
     assert person.said(Level.WARNING) == []

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint
 
 from explorer_app.session.resolve import resolve_blend
 from gpu_backend import Frame
-from tests.helpers import hands
+from tests.helpers import mouse
 from tests.helpers.fake_renderer import Engine, Library
 from tests.helpers.person import Person
 
@@ -32,11 +32,11 @@ def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
     engine.gate.shut()
     begun = len(engine.requests)
     at = person.canvas.rect().center()
-    hands.press(person.canvas, at)
+    mouse.press(person.canvas, at)
     for number in range(1, EVENTS + 1):
         # A hand that goes to and fro, and one pixel further each time.
         at += QPoint(2, 1) if number % 2 else QPoint(-1, -1)
-        hands.move(person.canvas, at)
+        mouse.move(person.canvas, at)
         if number % EVENTS_PER_FRAME == 0:
             rendered = len(engine.requests)
             engine.gate.let_through()
@@ -50,6 +50,6 @@ def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
     rendered_after = [request.blend for request in engine.requests[before:]]
     assert rendered_after.index(last) < 2, "the frame under way when the hand came to rest, and the one that answers it"
 
-    hands.release(person.canvas, at)
+    mouse.release(person.canvas, at)
     assert not person.look().is_draft
     assert painted[-1].request.blend == last

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from explorer_app.messages import Level
 from explorer_app.session.edits import set_truncation
 from gpu_backend import Model, Renderer, Truncation
-from tests.helpers import hands
+from tests.helpers import mouse
 from tests.helpers.network_file import write_nvidia_pickle
 from tests.helpers.person import Person
 from tests.helpers.stylegan_xl import make_stylegan_xl
@@ -53,7 +53,7 @@ def test_a_visit_to_a_network_that_looks_classes_up(sit_down: Callable[..., Pers
     still = person.look()
     assert np.abs(still.to_rgb().astype(int) - mean_picture(model, 3)).max() <= 1
     middle = person.canvas.rect().center()
-    hands.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
+    mouse.drag(person.canvas, [middle + QPoint(x, 0) for x in range(0, 97, 3)])
     assert np.array_equal(person.look().to_rgb(), still.to_rgb())
     assert np.abs(mean_picture(model, 0).astype(int) - mean_picture(model, 3)).max() > 2
     assert person.said(Level.WARNING) == []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Condition
 
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import Compared, CompareFailed, News
+from explorer_app.rendering.render_events import Compared, CompareFailed, RenderEvent
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from gpu_backend import CancelledError, DeviceMemoryError, RenderRequest
@@ -19,7 +19,7 @@ class ComparisonTask(RenderTask):
     preview_share = 0.1
 
     def __init__(
-        self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._requests: Mailbox[RenderRequest] = Mailbox(condition)
         self._tell = tell

@@ -113,7 +113,7 @@ class OpenModelTask(RenderTask):
         """Make a renderer for the model that waits."""
         model = self._models.take()
         if model is not None:
-            self._device.keeper.open(model, lambda: self._is_wanted(model))
+            self._device.manager.open(model, lambda: self._is_wanted(model))
         return True
 
     def _is_wanted(self, model: Model) -> bool:

@@ -7,7 +7,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, cast
 
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import DirectionsAdvanced, DirectionsFailed, DirectionsFound, News
+from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 
@@ -22,7 +22,7 @@ class DirectionsTask(RenderTask):
     yields_to = URGENT | {Priority.PREVIEW}
 
     def __init__(
-        self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._finders: Mailbox[DirectionFinder] = Mailbox(condition)
         self._wanted: DirectionFinder | None = None

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from threading import Condition
 
 from explorer_app.rendering.export_job import ExportJob
-from explorer_app.rendering.news import ExportAdvanced, ExportEnded, News
 from explorer_app.rendering.pipeline import Pipeline
+from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import Priority, RenderTask
 from gpu_backend import CancelledError
@@ -44,7 +44,7 @@ class ExportTask(RenderTask):
     condition
         The render thread's.
     tell
-        Takes the news of frames and ends.
+        Receives the progress and the end of each job.
     recovers
         Lets another device take over if the error is one of the device; returns whether it did. The job then goes on
         with the next renderer where it was.
@@ -55,7 +55,7 @@ class ExportTask(RenderTask):
     preview_share = 0.1
 
     def __init__(
-        self, condition: Condition, tell: Callable[[News], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._condition = condition
         self._tell = tell

@@ -8,8 +8,8 @@ from dataclasses import replace
 from threading import Condition
 
 from explorer_app.rendering.mailbox import Mailbox
-from explorer_app.rendering.news import News, RenderFailed
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
+from explorer_app.rendering.render_events import RenderEvent, RenderFailed
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import Priority, RenderTask
 from gpu_backend import CancelledError
@@ -42,7 +42,7 @@ class PreviewTask(RenderTask):
         self,
         condition: Condition,
         show: Callable[[PreviewFrame], None],
-        tell: Callable[[News], None],
+        tell: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
     ) -> None:
         self._requests: Mailbox[PreviewRequest] = Mailbox(condition)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Condition
 
-from explorer_app.rendering.news import News, ThumbnailFailed, ThumbnailMade
+from explorer_app.rendering.render_events import RenderEvent, ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX, shrink
@@ -42,7 +42,7 @@ class ThumbnailTask(RenderTask):
     def __init__(
         self,
         condition: Condition,
-        tell: Callable[[News], None],
+        tell: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
         rest_s: float,
     ) -> None:

@@ -48,7 +48,7 @@ from PySide6.QtWidgets import (
 from explorer_app.session.history import HistoryEntry
 from explorer_app.window import fonts, icons, ink, theme
 from explorer_app.window.controls.ask_popup import AskPopup
-from explorer_app.window.layers.layer_words import channels_text
+from explorer_app.window.layers.layer_text import channels_text
 
 _Index = QModelIndex | QPersistentModelIndex
 

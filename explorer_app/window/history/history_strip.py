@@ -26,11 +26,11 @@ class HistoryStrip(QWidget):
 
     Signals
     -------
-    go_to_asked(int)
+    go_to_requested(int)
         Position in the history that the person goes to.
-    kept_asked(int)
+    kept_requested(int)
         Number of the kept entry that the person goes to.
-    star_asked(int, bool)
+    star_requested(int, bool)
         Number of an entry, and whether it is kept from now on.
     rename_requested(int, str)
         Number of a kept entry, and its new name.
@@ -42,9 +42,9 @@ class HistoryStrip(QWidget):
         ``("history", number)`` and the entry's `Session`; answered by `show_thumbnail`.
     """
 
-    go_to_asked = Signal(int)
-    kept_asked = Signal(int)
-    star_asked = Signal(int, bool)
+    go_to_requested = Signal(int)
+    kept_requested = Signal(int)
+    star_requested = Signal(int, bool)
     rename_requested = Signal(int, str)
     move_requested = Signal(int, object)
     compare_requested = Signal(object)
@@ -80,14 +80,14 @@ class HistoryStrip(QWidget):
         layout.setContentsMargins(theme.MARGIN - 1, 8, theme.MARGIN - 1, 0)
         layout.addWidget(self._pages)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.steps.chosen.connect(self.go_to_asked)
+        self.steps.chosen.connect(self.go_to_requested)
         self.kept.chosen.connect(self._go_to_kept)
         self.kept.renamed.connect(self.rename_requested)
         self.kept.moved.connect(self.move_requested)
         self.filter.textChanged.connect(self._show_kept)
         self.order.clicked.connect(self._open_menu)
         for part in (self.steps, self.kept):
-            part.starred.connect(self.star_asked)
+            part.starred.connect(self.star_requested)
             part.compare_requested.connect(self.compare_requested)
             part.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.show_page(0)
@@ -159,4 +159,4 @@ class HistoryStrip(QWidget):
         self._show_kept()
 
     def _go_to_kept(self, row: int) -> None:
-        self.kept_asked.emit(self.kept.entries.entries[row].number)
+        self.kept_requested.emit(self.kept.entries.entries[row].number)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.session.class_names import class_words, classes_like
+from explorer_app.session.class_names import class_text, classes_like
 
 Classes = tuple[tuple[int, float], ...]
 """(class, weight) pairs."""
@@ -46,11 +46,11 @@ class ClassListModel(QAbstractListModel):
         """Return a class's words, number, name or weight."""
         number = self._shown[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return "No class" if number < 0 else class_words(number, self._names)
+            return "No class" if number < 0 else class_text(number, self._names)
         if role == NAME:
             return self._names[number] if 0 <= number < len(self._names) else ""
         if role == Qt.ItemDataRole.ToolTipRole and self._names and number >= 0:
-            return class_words(number, self._names)
+            return class_text(number, self._names)
         if role == CLASS:
             return number
         if role == COLUMN:

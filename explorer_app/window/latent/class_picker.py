@@ -42,7 +42,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.class_names import class_words
+from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window import theme
@@ -85,7 +85,7 @@ def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
     """Return the words on the button: ``"Class"``, ``"Class 17"``, ``"17 jay"``, ``"3 classes"``."""
     if not classes:
         return "Class"
-    return class_words(classes[0][0], names) if len(classes) == 1 else f"{len(classes)} classes"
+    return class_text(classes[0][0], names) if len(classes) == 1 else f"{len(classes)} classes"
 
 
 class _ClassDelegate(QStyledItemDelegate):
@@ -398,7 +398,7 @@ class ClassPicker(Popup):
             super().open_at(self.pos())  # of its new size, and all of it seen
 
     def _weight_row(self, number: int, weight: float) -> SliderRow:
-        words = class_words(number, self._names)
+        words = class_text(number, self._names)
         wide = 170 if self._names else 98
         row = SliderRow(words, 0.0, 1.0, reset=1.0, beyond=10.0, label_px=wide, tip="weight of this class.")
         row.show_amount(weight)

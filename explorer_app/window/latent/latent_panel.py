@@ -58,7 +58,7 @@ class LatentPanel(QWidget):
         `SetParameter`, `Together` or `GoToSeed`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    random_asked()
+    random_requested()
         The person asks for a random seed.
     drift_changed(float)
         Speed of drifting in seeds a second; 0 stops it. `show_drift` shows it back.
@@ -79,7 +79,7 @@ class LatentPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    random_asked = Signal()
+    random_requested = Signal()
     drift_changed = Signal(float)
     thumbnail_wanted = Signal(object, object)
 
@@ -98,7 +98,7 @@ class LatentPanel(QWidget):
         self.plane_x = self._fraction("x")
         self.plane_y = self._fraction("y")
         self.snap = self._button("Snap", "Go to the nearest whole seed.", self._snap)
-        self.random = self._button("Random", "Go to a random seed (R).", self.random_asked.emit)
+        self.random = self._button("Random", "Go to a random seed (R).", self.random_requested.emit)
         self.class_button = self._button("Class ▾", "", self._pick_class)
         self.hint = HintLabel("drag to walk")
         self._labels: list[QLabel] = [self.hint]

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from explorer_app.window import fonts, theme
-from explorer_app.window.layers.layer_words import channels_text, figure_text
+from explorer_app.window.layers.layer_text import channels_text, figure_text
 from explorer_app.window.layers.spectrum_scale import picture_values
 from gpu_backend import Frame, LazyModule, ValueStatistics
 

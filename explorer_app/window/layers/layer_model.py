@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.window.layers.layer_words import layer_tip
+from explorer_app.window.layers.layer_text import layer_tip
 from gpu_backend import LayerFacts, ModelFacts
 
 _Index = QModelIndex | QPersistentModelIndex

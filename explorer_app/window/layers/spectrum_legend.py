@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.window import fonts, theme
-from explorer_app.window.layers.layer_words import decibels_text
+from explorer_app.window.layers.layer_text import decibels_text
 from explorer_app.window.layers.spectrum_view import colours
 
 _BAR_PX = 8

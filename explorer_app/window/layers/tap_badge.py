@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from explorer_app.window import fonts, theme
 from explorer_app.window.icons import icon
-from explorer_app.window.layers.layer_words import channels_text
+from explorer_app.window.layers.layer_text import channels_text
 from gpu_backend import Tap
 
 

@@ -71,7 +71,7 @@ class GridHead(QWidget):
             return True
         return super().event(event)
 
-    def group_words(self, group: RowGroup) -> str:
+    def group_text(self, group: RowGroup) -> str:
         """Return a group's label: with its range where there is room, else what of it fits."""
         groups = row_groups(self._resolutions)
         shape = GridShape(self.width(), max(len(self._resolutions), 1))
@@ -101,7 +101,7 @@ class GridHead(QWidget):
         for group in row_groups(self._resolutions):
             first, last = shape.cell(0, group.first), shape.cell(0, group.last)
             room = QRectF(first.left(), 0, last.right() - first.left(), height)
-            painter.drawText(room, left | Qt.TextFlag.TextDontClip, self.group_words(group))
+            painter.drawText(room, left | Qt.TextFlag.TextDontClip, self.group_text(group))
         for span in resolution_spans(self._resolutions):
             first, last = shape.cell(0, span.first), shape.cell(0, span.last)
             room = QRectF(first.left(), height, last.right() - first.left(), height)

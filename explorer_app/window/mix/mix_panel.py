@@ -153,7 +153,7 @@ class MixPanel(QWidget):
     def _connect(self) -> None:
         self.grid.painted.connect(self._painted)
         self.grid.gesture_cancelled.connect(self._cancelled)
-        self.grid.menu_asked.connect(self._open_menu)
+        self.grid.menu_requested.connect(self._open_menu)
         self.grid.pointed_at.connect(self._tell)
         self.grid.current_moved.connect(self._reveal)
         self.add.clicked.connect(self._ask_source)

@@ -47,7 +47,7 @@ class StrengthGrid(QWidget):
         Strengths of all sources, a tuple of tuples; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    menu_asked(int, object)
+    menu_requested(int, object)
         A right click or the menu key on a source, and where on the screen.
     pointed_at(int, int)
         Source and row under the pointer or with the focus; -1, -1 for none.
@@ -57,7 +57,7 @@ class StrengthGrid(QWidget):
 
     painted = Signal(object, bool)
     gesture_cancelled = Signal()
-    menu_asked = Signal(int, object)
+    menu_requested = Signal(int, object)
     pointed_at = Signal(int, int)
     current_moved = Signal(int)
 
@@ -248,7 +248,7 @@ class StrengthGrid(QWidget):
             where = self.mapToGlobal(self.picture_rect(source).bottomLeft().toPoint())
         if 0 <= source < len(self._names):
             self.finish()
-            self.menu_asked.emit(source, QPoint(where))
+            self.menu_requested.emit(source, QPoint(where))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Change the amount of the cell under the pointer; beside the cells the list scrolls."""

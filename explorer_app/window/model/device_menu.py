@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget, QWidgetAction
 from explorer_app.controller import DeviceState
 from explorer_app.window import theme
 from explorer_app.window.controls.wrapped_label import WrappedLabel
-from explorer_app.window.model import device_words
+from explorer_app.window.model import device_text
 
 _SENTENCE_WIDTH = 300
 
@@ -23,7 +23,7 @@ class DeviceMenu(QMenu):
     -------
     device_chosen(str), precision_chosen(str)
         "auto", "cpu" or a GPU's id; "fp16" or "fp32".
-    again_asked()
+    again_requested()
         The person wants the GPU that failed to be tried again.
 
     Parameters
@@ -34,7 +34,7 @@ class DeviceMenu(QMenu):
 
     device_chosen = Signal(str)
     precision_chosen = Signal(str)
-    again_asked = Signal()
+    again_requested = Signal()
 
     def __init__(self, state: Callable[[], DeviceState], parent: QWidget | None = None) -> None:
         super().__init__("&Device", parent)
@@ -56,13 +56,13 @@ class DeviceMenu(QMenu):
             self.addSeparator()
             self._add_sentence(state.problem)
         if state.can_try_again:
-            self.addAction("Try the GPU again", self.again_asked.emit)
+            self.addAction("Try the GPU again", self.again_requested.emit)
 
     def _add_devices(self, state: DeviceState) -> None:
         group = self._devices
-        chosen = device_words.chosen_key(state)
+        chosen = device_text.chosen_key(state)
         entries = [("auto", "Automatic", "The first GPU that can render, else the CPU.")]
-        entries += [(gpu.id, device_words.gpu_text(gpu, state), gpu.reason) for gpu in state.gpus]
+        entries += [(gpu.id, device_text.gpu_text(gpu, state), gpu.reason) for gpu in state.gpus]
         for key, words, tip in entries:
             self._add_choice(group, words, tip, key == chosen).triggered.connect(
                 lambda _=False, key=key: self.device_chosen.emit(key)
@@ -77,7 +77,7 @@ class DeviceMenu(QMenu):
         )
 
     def _add_precisions(self, state: DeviceState) -> None:
-        for key, words, tip in device_words.PRECISIONS:
+        for key, words, tip in device_text.PRECISIONS:
             action = self._add_choice(self._precisions, words, tip, key == state.choice.precision)
             action.setEnabled(bool(state.gpus))
             action.triggered.connect(lambda _=False, key=key: self.precision_chosen.emit(key))

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window import theme
-from explorer_app.window.model import model_words
+from explorer_app.window.model import model_text
 from gpu_backend import ModelFacts, printable
 
 
@@ -28,7 +28,7 @@ class ModelDetails(QDialog):
         super().__init__(parent)
         self.setWindowTitle(f"Inspect {printable(facts.name)}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._facts = model_words.all_facts(facts)
+        self._facts = model_text.all_facts(facts)
         rows = QWidget(self)
         grid = QGridLayout(rows)
         grid.setContentsMargins(0, 0, theme.px(8), 0)

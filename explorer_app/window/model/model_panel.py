@@ -13,7 +13,7 @@ from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.icons import icon
-from explorer_app.window.model import device_words, model_words
+from explorer_app.window.model import device_text, model_text
 from gpu_backend import ModelFacts, printable
 
 
@@ -22,12 +22,12 @@ class ModelPanel(QWidget):
 
     Signals
     -------
-    open_asked(), inspect_asked()
+    open_requested(), inspect_requested()
         The person wants to choose a file, or to see everything that is known of this one.
     """
 
-    open_asked = Signal()
-    inspect_asked = Signal()
+    open_requested = Signal()
+    inspect_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,12 +62,12 @@ class ModelPanel(QWidget):
         self.warnings = self._line("warn")
         self.open_button = QPushButton("Open…", self)
         self.open_button.setToolTip("Open a model file: .pkl, .pt or .safetensors (Ctrl+O).")
-        self.open_button.clicked.connect(self.open_asked)
+        self.open_button.clicked.connect(self.open_requested)
         self.recent_button = QPushButton("Recent ▾", self)
         self.recent_button.setToolTip("Open a model that was open lately (Ctrl+R).")
         self.inspect_button = QPushButton("Inspect", self)
         self.inspect_button.setToolTip("Show everything that is known of this file (Ctrl+I).")
-        self.inspect_button.clicked.connect(self.inspect_asked)
+        self.inspect_button.clicked.connect(self.inspect_requested)
 
         safe = QHBoxLayout()
         safe.setSpacing(theme.px(6))
@@ -131,11 +131,11 @@ class ModelPanel(QWidget):
             return
         self.name.setText(facts.name)
         self.name.setToolTip(plain_tip(printable(facts.path)))
-        self.about.setText(model_words.summary(facts, is_bundled))
+        self.about.setText(model_text.summary(facts, is_bundled))
         self.warnings.setText("\n".join(facts.warnings))
         self.safe.setText("Opened safely")
         self.safety.setText("No code in the file was run.")
-        self.asked.show_text(model_words.safety_summary(facts), model_words.safety_details(facts))
+        self.asked.show_text(model_text.safety_summary(facts), model_text.safety_details(facts))
         self.hash.setText(f"SHA-256 {facts.model_id}")
         self.hash.setToolTip(facts.model_id)
         self._paint_marks()
@@ -145,11 +145,11 @@ class ModelPanel(QWidget):
         for widget in (self.device, self.device_button, self.reason):
             widget.setVisible(state.device is not None)
         self.memory.setVisible(state.memory is not None)
-        self.device.setText(device_words.device_text(state))
+        self.device.setText(device_text.device_text(state))
         self.reason.setText(state.reason)
         theme.set_role(self.reason, "warn" if state.problem and state.compiling is None else "dim")
         if state.memory is not None:
-            self.memory.setText(device_words.memory_text(state.memory))
+            self.memory.setText(device_text.memory_text(state.memory))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the mark in the new theme."""

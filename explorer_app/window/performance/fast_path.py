@@ -29,12 +29,12 @@ class FastPath(QWidget):
     -------
     options_changed(object)
         The person wants other `RenderOptions`.
-    compare_asked()
+    compare_requested()
         The person wants both ways measured, and the pictures compared.
     """
 
     options_changed = Signal(object)
-    compare_asked = Signal()
+    compare_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class FastPath(QWidget):
         self.fused.setToolTip(_FUSED)
         self.compare = QPushButton("Compare", self)
         self.compare.setToolTip("Render this picture all ways: their times, and the largest difference of a pixel.")
-        self.compare.clicked.connect(self.compare_asked)
+        self.compare.clicked.connect(self.compare_requested)
         self.graph_times = _note(self)
         self.fused_times = _note(self)
         self.difference = _note(self)
@@ -124,7 +124,7 @@ class FastPath(QWidget):
         use_graph = self.graph.isChecked() if self._has_graph else self._options.use_graph
         self._options = replace(self._options, use_graph=use_graph, use_fused=self.fused.isChecked())
         self.options_changed.emit(self._options)
-        self.compare_asked.emit()
+        self.compare_requested.emit()
 
 
 def _note(parent: QWidget) -> HintLabel:

@@ -22,7 +22,7 @@ def state_of(step: StepCost) -> str:
     return "" if step.facts is None else step.facts.state
 
 
-def state_words(facts: KernelFacts) -> str:
+def state_text(facts: KernelFacts) -> str:
     """Return the state and why it is so: "fallback: its self-check failed"."""
     return f"{facts.state}: {facts.reason}" if facts.reason else facts.state
 
@@ -49,7 +49,7 @@ def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
 def reasons(steps: Sequence[StepCost]) -> str:
     """Return why kernels fell back, a line each, each kernel once."""
     lines = [
-        f"{step.kernel}: {state_words(step.facts)}"
+        f"{step.kernel}: {state_text(step.facts)}"
         for step in steps
         if step.facts is not None and step.facts.state == "fallback"
     ]

@@ -28,7 +28,7 @@ class PerformanceLink(QObject):
         controller.render_options_changed.connect(self._show_options)
         controller.comparison_changed.connect(self._show_comparison)
         panel.options_changed.connect(controller.set_render_options)
-        panel.compare_asked.connect(controller.compare)
+        panel.compare_requested.connect(controller.compare)
         panel.columns_chosen.connect(self._remember_columns)
         panel.show_columns(settings.values.choices.get(COLUMNS_CHOICE, ""))
         self._show_device()

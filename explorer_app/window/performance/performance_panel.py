@@ -45,7 +45,7 @@ class PerformancePanel(QWidget):
     -------
     options_changed(object)
         The person wants frames rendered with other `RenderOptions`.
-    compare_asked()
+    compare_requested()
         The person wants all ways of rendering measured and compared.
     measure_requested()
         The person wants all figures of the kernels.
@@ -54,7 +54,7 @@ class PerformancePanel(QWidget):
     """
 
     options_changed = Signal(object)
-    compare_asked = Signal()
+    compare_requested = Signal()
     measure_requested = Signal()
     columns_chosen = Signal(str)
 
@@ -91,7 +91,7 @@ class PerformancePanel(QWidget):
         layout.addWidget(self.empty, 3)
         layout.addWidget(self.measure, 0, Qt.AlignmentFlag.AlignRight)
         self.fast_path.options_changed.connect(self.options_changed)
-        self.fast_path.compare_asked.connect(self.compare_asked)
+        self.fast_path.compare_requested.connect(self.compare_requested)
         self.table.columns_chosen.connect(self.columns_chosen)
         self._is_on_show = True
         self._beat = QTimer(self)

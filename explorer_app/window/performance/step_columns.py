@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window.performance.kernel_state import state_words
+from explorer_app.window.performance.kernel_state import state_text
 
 if TYPE_CHECKING:
     from gpu_backend import KernelFacts, Roofline
@@ -355,5 +355,5 @@ def tooltip(step: StepCost, columns: Iterable[Column], roofline: Roofline | None
     if roofline is not None:
         lines.append(f"At best: {microseconds(roofline_us(step, roofline))} µs")
     if step.facts is not None:
-        lines.insert(0, state_words(step.facts))
+        lines.insert(0, state_text(step.facts))
     return "\n".join([f"{step.layer} · {step.kernel}", *lines])

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.icons import icon
-from explorer_app.window.performance.kernel_state import ICONS, state_of, state_words
+from explorer_app.window.performance.kernel_state import ICONS, state_of, state_text
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS, columns_for, known_keys, tooltip
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class StepModel(QAbstractTableModel):
             return tooltip(self._steps[self._rows[row]], self.columns, self._roofline)
         if role == Qt.ItemDataRole.AccessibleTextRole and column == _KERNEL:
             step = self._steps[self._rows[row]]
-            return step.kernel if step.facts is None else f"{step.kernel}, {state_words(step.facts)}"
+            return step.kernel if step.facts is None else f"{step.kernel}, {state_text(step.facts)}"
         return None
 
 

@@ -57,12 +57,12 @@ class DirectionRow(SliderRow):
     -------
     slider_set(object, bool, str)
         The `Slider` as the person wants it, whether the gesture is over, and the words for undo.
-    rows_asked()
+    rows_requested()
         The button of the rows was pressed.
     """
 
     slider_set = Signal(object, bool, str)
-    rows_asked = Signal()
+    rows_requested = Signal()
 
     def __init__(self, made_for: DirectionRange, label_px: int = _LABEL_PX) -> None:
         snap = 0.5 if made_for.high - made_for.low >= 10 else 0.1
@@ -88,7 +88,7 @@ class DirectionRow(SliderRow):
         self.star.setStyleSheet("QToolButton { padding: 0; min-height: 0; }")
         self.star.clicked.connect(self._toggle_star)
         self.rows = RowRangeButton()
-        self.rows.clicked.connect(self.rows_asked)
+        self.rows.clicked.connect(self.rows_requested)
         layout = self.layout()
         layout.insertWidget(0, self.star)  # type: ignore[union-attr]
         layout.addWidget(self.rows)  # type: ignore[union-attr]
@@ -152,13 +152,13 @@ class DirectionList(QScrollArea):
         `SetSlider`; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    rows_asked(object)
+    rows_requested(object)
         The `DirectionRow` whose rows the person wants to choose.
     """
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    rows_asked = Signal(object)
+    rows_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -244,7 +244,7 @@ class DirectionList(QScrollArea):
             row = DirectionRow(ranges[index], label_px)
             row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
             row.cancelled.connect(self.gesture_cancelled)
-            row.rows_asked.connect(lambda row=row: self.rows_asked.emit(row))
+            row.rows_requested.connect(lambda row=row: self.rows_requested.emit(row))
             if self._shown is not None:
                 session, resolutions = self._shown
                 row.show_slider(session.slider(row.shown.direction), resolutions)

@@ -77,7 +77,7 @@ class SlidersPanel(QWidget):
         self.zero.clicked.connect(lambda: self.edited.emit(ZeroSliders(), True))
         self.rows.clicked.connect(self._choose_for_all)
         self.picker.rows_chosen.connect(self._rows_chosen)
-        self.directions.rows_asked.connect(self._choose_for)
+        self.directions.rows_requested.connect(self._choose_for)
         self.directions.more.clicked.connect(lambda _on: self.find_requested.emit())
         self.moved.toggled.connect(self.axes.axes.show_only_moved)
         self.goto.textEdited.connect(self._go_to)

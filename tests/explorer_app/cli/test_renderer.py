@@ -18,7 +18,7 @@ from explorer_app.session.session import ModelReference
 from gpu_backend import DeviceError, DeviceLostError
 from tests.helpers.command import Command
 from tests.helpers.fake_renderer import GPU, Engine
-from tests.helpers.render_desk import MODEL, request
+from tests.helpers.render_harness import MODEL, request
 
 
 class Terminal(io.StringIO):

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.harness import Harness
 
 from explorer_app.messages import MessageLog
-from tests.helpers.desk import Desk
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +21,15 @@ def messages() -> MessageLog:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, qtbot: Any, messages: MessageLog) -> Iterator[Desk]:
+def harness(tmp_path: Path, qtbot: Any, messages: MessageLog) -> Iterator[Harness]:
     """A controller over fakes, not started; three models lie in its folder: cats (bundled), dogs, birds."""
-    desk = Desk(tmp_path, qtbot, messages)
-    yield desk
-    desk.close()
+    harness = Harness(tmp_path, qtbot, messages)
+    yield harness
+    harness.close()
 
 
 @pytest.fixture
-def open_desk(desk: Desk) -> Desk:
+def open_harness(harness: Harness) -> Harness:
     """The same, started, with the picture of the bundled model on the screen."""
-    desk.start()
-    return desk
+    harness.start()
+    return harness

@@ -8,51 +8,51 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.harness import Harness
 
 from explorer_app.messages import Level, MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.storage import load_session, load_session_file
-from tests.helpers.desk import Desk
 
 
 @pytest.fixture
-def two(open_desk: Desk, qtbot: Any, messages: MessageLog) -> Iterator[tuple[Desk, Desk]]:
+def two(open_harness: Harness, qtbot: Any, messages: MessageLog) -> Iterator[tuple[Harness, Harness]]:
     """Two windows over the same files."""
-    second = Desk(open_desk.folder, qtbot, messages)
-    second.library = open_desk.library
+    second = Harness(open_harness.folder, qtbot, messages)
+    second.library = open_harness.library
     second.start()
-    yield open_desk, second
+    yield open_harness, second
     second.close()
 
 
-def save(desk: Desk) -> None:
+def save(harness: Harness) -> None:
     """Save at once, as the timer does after a second."""
-    desk.controller._autosave.flush()
+    harness.controller._autosave.flush()
 
 
-def star(desk: Desk, seed: int) -> None:
+def star(harness: Harness, seed: int) -> None:
     """Go to a seed and keep it."""
-    desk.controller.edit(GoToSeed(seed))
-    current = desk.controller.history.current
+    harness.controller.edit(GoToSeed(seed))
+    current = harness.controller.history.current
     assert current is not None
-    desk.controller.set_starred(current.number, True)
-    save(desk)
+    harness.controller.set_starred(current.number, True)
+    save(harness)
 
 
-def kept_seeds(desk: Desk) -> set[float]:
-    return {entry.session.position.x for entry in desk.controller.history.kept}
+def kept_seeds(harness: Harness) -> set[float]:
+    return {entry.session.position.x for entry in harness.controller.history.kept}
 
 
-def saved_seeds(desk: Desk) -> set[float]:
-    path = desk.state / "kept.loom"
+def saved_seeds(harness: Harness) -> set[float]:
+    path = harness.state / "kept.loom"
     return {item.session.position.x for item in load_session_file(path).kept} if path.exists() else set()
 
 
-def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_desk: Desk):
+def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness: Harness):
     for seed in (3, 5, 7):
-        open_desk.controller.edit(GoToSeed(seed))
-    open_desk.controller.undo()
-    again = open_desk.reopened()
+        open_harness.controller.edit(GoToSeed(seed))
+    open_harness.controller.undo()
+    again = open_harness.reopened()
     again.start()
     again.until(lambda: len(again.labels) == 4)
     assert (again.x, again.controller.history.position) == (5.0, 2)
@@ -64,9 +64,9 @@ def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_desk: De
     again.close()
 
 
-def test_steps_made_before_the_old_history_is_read_come_after_it(open_desk: Desk):
-    open_desk.controller.edit(GoToSeed(3))
-    again = open_desk.reopened()
+def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: Harness):
+    open_harness.controller.edit(GoToSeed(3))
+    again = open_harness.reopened()
     again.controller.start()
     again.controller.edit(GoToSeed(9))
     again.until(lambda: len(again.labels) == 3)
@@ -74,19 +74,19 @@ def test_steps_made_before_the_old_history_is_read_come_after_it(open_desk: Desk
     again.close()
 
 
-def test_a_session_that_never_rests_is_saved_all_the_same(open_desk: Desk):
-    desk, path = open_desk, open_desk.state / "session.loom"
-    desk.controller._autosave._timer.setInterval(20)
+def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness):
+    harness, path = open_harness, open_harness.state / "session.loom"
+    harness.controller._autosave._timer.setInterval(20)
 
     def is_saved() -> bool:
-        desk.walk(desk.x + 0.01, release=False)
+        harness.walk(harness.x + 0.01, release=False)
         return path.exists() and load_session(path).position.x > 0
 
-    desk.until(is_saved)
-    assert desk.controller.history.entries[-1].label == "Start"
+    harness.until(is_saved)
+    assert harness.controller.history.entries[-1].label == "Start"
 
 
-def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Desk, Desk]):
+def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Harness, Harness]):
     first, second = two
     first.controller.edit(GoToSeed(3))
     second.controller.edit(GoToSeed(5))
@@ -96,7 +96,7 @@ def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[De
     assert load_session(first.state / "windows" / "2" / "session.loom").position.x == 5.0
 
 
-def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[Desk, Desk]):
+def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[Harness, Harness]):
     first, second = two
     for seed in (1, 2, 3):
         star(first, seed)
@@ -109,7 +109,7 @@ def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[D
     second.until(lambda: kept_seeds(second) == everything | {4.0, 14.0})
 
 
-def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Desk, Desk]):
+def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Harness, Harness]):
     first, second = two
     star(first, 1)
     first.until(lambda: saved_seeds(first) == {1.0})
@@ -123,51 +123,51 @@ def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two
     assert saved_seeds(second) == {2.0, 3.0}
 
 
-def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(desk: Desk):
-    desk.state.write_text("in the way")
-    desk.start()
-    assert "cannot be kept" in desk.said(Level.WARNING)[0]
-    desk.walk(1.0)
-    desk.rest()
+def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: Harness):
+    harness.state.write_text("in the way")
+    harness.start()
+    assert "cannot be kept" in harness.said(Level.WARNING)[0]
+    harness.walk(1.0)
+    harness.rest()
 
 
-def test_a_session_keeps_no_path_of_this_machine(open_desk: Desk):
-    desk = open_desk
-    star(desk, 3)
-    desk.controller.save_session(desk.folder / "evening.loom")
-    desk.controller.save_picture(desk.folder / "evening.png")
-    desk.until(lambda: "Saved evening.png." in desk.said() and "Saved evening.loom." in desk.said())
-    desk.controller.close()
-    assert str(desk.folder).encode() not in (desk.folder / "evening.png").read_bytes()
-    for path in (desk.folder / "evening.loom", *desk.state.glob("*.loom")):
+def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness):
+    harness = open_harness
+    star(harness, 3)
+    harness.controller.save_session(harness.folder / "evening.loom")
+    harness.controller.save_picture(harness.folder / "evening.png")
+    harness.until(lambda: "Saved evening.png." in harness.said() and "Saved evening.loom." in harness.said())
+    harness.controller.close()
+    assert str(harness.folder).encode() not in (harness.folder / "evening.png").read_bytes()
+    for path in (harness.folder / "evening.loom", *harness.state.glob("*.loom")):
         with zipfile.ZipFile(path) as archive:
-            assert str(desk.folder).encode() not in archive.read("session.json"), path
+            assert str(harness.folder).encode() not in archive.read("session.json"), path
 
 
-def test_a_project_brings_its_history_along(open_desk: Desk):
-    desk = open_desk
+def test_a_project_brings_its_history_along(open_harness: Harness):
+    harness = open_harness
     for seed in (3, 5):
-        desk.controller.edit(GoToSeed(seed))
-    desk.controller.save_session(desk.folder / "evening.loom")
-    desk.until(lambda: "Saved evening.loom." in desk.said())
-    elsewhere = Path(desk.folder / "evening.loom")
-    desk.controller.edit(GoToSeed(9))
-    desk.controller.open_session(elsewhere)
-    desk.until(lambda: desk.x == 5.0)
-    xs = [entry.session.position.x for entry in desk.controller.history.entries]
+        harness.controller.edit(GoToSeed(seed))
+    harness.controller.save_session(harness.folder / "evening.loom")
+    harness.until(lambda: "Saved evening.loom." in harness.said())
+    elsewhere = Path(harness.folder / "evening.loom")
+    harness.controller.edit(GoToSeed(9))
+    harness.controller.open_session(elsewhere)
+    harness.until(lambda: harness.x == 5.0)
+    xs = [entry.session.position.x for entry in harness.controller.history.entries]
     assert xs == [0.0, 3.0, 5.0, 9.0, 0.0, 3.0, 5.0]
-    desk.controller.undo()
-    assert desk.x == 3.0
+    harness.controller.undo()
+    assert harness.x == 3.0
 
 
-def test_names_and_order_of_what_was_kept_come_back(open_desk: Desk):
-    desk = open_desk
+def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness):
+    harness = open_harness
     for seed in (4, 5, 6):
-        star(desk, seed)
-    first, _, last = (entry.number for entry in desk.controller.history.kept)
-    desk.controller.rename_kept(first, "  Dawn ")
-    desk.controller.move_kept(last, first)
-    again = desk.reopened()
+        star(harness, seed)
+    first, _, last = (entry.number for entry in harness.controller.history.kept)
+    harness.controller.rename_kept(first, "  Dawn ")
+    harness.controller.move_kept(last, first)
+    again = harness.reopened()
     again.start()
     again.until(lambda: again.controller.history.kept)
     kept = again.controller.history.kept

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.harness import Harness
 
 from explorer_app.controller import Compiling, preferred_choice
 from explorer_app.exporting.keyframes import Keyframe
@@ -18,72 +19,71 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
 from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, RenderOptions, RequestError
-from tests.helpers.desk import Desk
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice
 
 LOST = DeviceLostError("The GPU stopped answering.", "CUDA_ERROR_UNKNOWN")
 
 
 @pytest.fixture
-def desk(desk: Desk) -> Desk:
+def harness(harness: Harness) -> Harness:
     """The same, on a machine with two GPUs."""
-    desk.engine.gpus = (GPU, OTHER_GPU)
-    return desk
+    harness.engine.gpus = (GPU, OTHER_GPU)
+    return harness
 
 
-def warning(desk: Desk) -> Message:
+def warning(harness: Harness) -> Message:
     """The newest warning."""
-    return [message for message in desk.messages.messages if message.level == Level.WARNING][-1]
+    return [message for message in harness.messages.messages if message.level == Level.WARNING][-1]
 
 
-def on(desk: Desk, device: str) -> bool:
-    return desk.controller.device is not None and desk.controller.device.id == device
+def on(harness: Harness, device: str) -> bool:
+    return harness.controller.device is not None and harness.controller.device.id == device
 
 
-def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_desk: Desk):
-    state = open_desk.controller.devices
+def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_harness: Harness):
+    state = open_harness.controller.devices
     assert state.device == GPU
     assert state.is_on_gpu
     assert (state.gpus, state.compiling, state.problem) == ((GPU, OTHER_GPU), None, "")
     assert state.memory is not None
     assert state.memory.total == 572_000_000
     assert state.reason == GPU.reason
-    assert open_desk.said() == []
+    assert open_harness.said() == []
 
 
-def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(desk: Desk):
-    desk.engine.missing = 14
-    desk.engine.compile_gate.shut()
-    desk.start()
-    desk.until(lambda: desk.controller.devices.compiling)
-    state = desk.controller.devices
+def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harness: Harness):
+    harness.engine.missing = 14
+    harness.engine.compile_gate.shut()
+    harness.start()
+    harness.until(lambda: harness.controller.devices.compiling)
+    state = harness.controller.devices
     assert state.compiling == Compiling(0, 14)
     assert state.reason == "Until 14 kernels are compiled for Loom 9000, the CPU renders."
-    desk.engine.compile_gate.open()
-    desk.until(lambda: len(desk.frames) == 2)
-    assert on(desk, "cuda:0")
-    assert desk.controller.devices.compiling is None
-    assert desk.frames[0].request == desk.frames[1].request
-    assert desk.labels == ["Start"], "nothing that a person did"
-    assert desk.said() == []
+    harness.engine.compile_gate.open()
+    harness.until(lambda: len(harness.frames) == 2)
+    assert on(harness, "cuda:0")
+    assert harness.controller.devices.compiling is None
+    assert harness.frames[0].request == harness.frames[1].request
+    assert harness.labels == ["Start"], "nothing that a person did"
+    assert harness.said() == []
 
 
-def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_picture(open_desk: Desk):
-    desk = open_desk
-    desk.walk(5.0)
-    desk.rest()
-    picture, labels = desk.frames[-1].request, desk.labels
-    desk.controller.choose_device("cuda:1")
-    desk.until(lambda: on(desk, "cuda:1"))
-    desk.controller.choose_precision("fp32")
-    desk.until(lambda: desk.controller.device.precision == "fp32")
-    count = len(desk.frames)
-    desk.controller.choose_device("cpu")
-    desk.until(lambda: on(desk, "cpu") and len(desk.frames) > count)
-    assert desk.frames[-1].request == picture
-    assert desk.labels == labels
-    assert desk.said() == []
-    again = desk.reopened()
+def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_picture(open_harness: Harness):
+    harness = open_harness
+    harness.walk(5.0)
+    harness.rest()
+    picture, labels = harness.frames[-1].request, harness.labels
+    harness.controller.choose_device("cuda:1")
+    harness.until(lambda: on(harness, "cuda:1"))
+    harness.controller.choose_precision("fp32")
+    harness.until(lambda: harness.controller.device.precision == "fp32")
+    count = len(harness.frames)
+    harness.controller.choose_device("cpu")
+    harness.until(lambda: on(harness, "cpu") and len(harness.frames) > count)
+    assert harness.frames[-1].request == picture
+    assert harness.labels == labels
+    assert harness.said() == []
+    again = harness.reopened()
     assert preferred_choice(again.settings) == DeviceChoice("cpu", "fp32")
     assert preferred_choice(again.settings, "cuda", "fp16") == DeviceChoice("cuda", "fp16")
     again.engine.gpus = (GPU,)
@@ -97,81 +97,83 @@ def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_pic
     [LOST, DeviceMemoryError("The GPU has no room for this picture.")],
     ids=["lost", "out of memory"],
 )
-def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_once(open_desk: Desk, error: DeviceError):
-    desk = open_desk
-    desk.engine.gpu_failing = error
-    desk.walk(7.0)
-    desk.rest()
-    assert on(desk, "cpu")
-    assert desk.x == 7.0
-    assert warning(desk).sentence == f"{error.sentence[:-1]} – the CPU goes on, and the session is saved."
-    assert len(desk.said(Level.WARNING)) == 1
-    assert desk.controller.devices.problem == error.sentence
-    desk.until((desk.state / "session.loom").exists)
-    assert load_session(desk.state / "session.loom").position == Position(7.0, 0.0)
+def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_once(
+    open_harness: Harness, error: DeviceError
+):
+    harness = open_harness
+    harness.engine.gpu_failing = error
+    harness.walk(7.0)
+    harness.rest()
+    assert on(harness, "cpu")
+    assert harness.x == 7.0
+    assert warning(harness).sentence == f"{error.sentence[:-1]} – the CPU goes on, and the session is saved."
+    assert len(harness.said(Level.WARNING)) == 1
+    assert harness.controller.devices.problem == error.sentence
+    harness.until((harness.state / "session.loom").exists)
+    assert load_session(harness.state / "session.loom").position == Position(7.0, 0.0)
 
 
-def test_advice_that_is_followed_already_is_left_to_the_details(open_desk: Desk):
-    desk = open_desk
+def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Harness):
+    harness = open_harness
     sentence = "The GPU stopped working; save the session and start the program again, or go on with the CPU."
-    desk.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
-    desk.walk(7.0)
-    desk.until(lambda: on(desk, "cpu"))
-    assert warning(desk).sentence == "The GPU stopped working – the CPU goes on, and the session is saved."
-    assert warning(desk).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
+    harness.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
+    harness.walk(7.0)
+    harness.until(lambda: on(harness, "cpu"))
+    assert warning(harness).sentence == "The GPU stopped working – the CPU goes on, and the session is saved."
+    assert warning(harness).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
 
 
-def test_a_lost_gpu_is_tried_again_from_its_message(open_desk: Desk):
-    desk = open_desk
-    desk.engine.gpu_failing = LOST
-    desk.walk(7.0)
-    desk.until(lambda: on(desk, "cpu"))
-    action = warning(desk).action
+def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness):
+    harness = open_harness
+    harness.engine.gpu_failing = LOST
+    harness.walk(7.0)
+    harness.until(lambda: on(harness, "cpu"))
+    action = warning(harness).action
     assert action is not None
     assert action.words == "Try the GPU again"
-    assert desk.controller.devices.can_try_again
+    assert harness.controller.devices.can_try_again
     assert action.is_needed()
     action.call()
     assert not action.is_needed(), "it is being tried"
-    desk.until(lambda: len(desk.said(Level.WARNING)) == 2)
-    assert on(desk, "cpu"), "it is still lost"
-    desk.engine.gpu_failing = None
-    desk.controller.try_device_again()
-    desk.until(lambda: on(desk, "cuda:0"))
-    desk.rest()
-    assert desk.controller.devices.problem == ""
-    assert not desk.controller.devices.can_try_again
+    harness.until(lambda: len(harness.said(Level.WARNING)) == 2)
+    assert on(harness, "cpu"), "it is still lost"
+    harness.engine.gpu_failing = None
+    harness.controller.try_device_again()
+    harness.until(lambda: on(harness, "cuda:0"))
+    harness.rest()
+    assert harness.controller.devices.problem == ""
+    assert not harness.controller.devices.can_try_again
     assert not action.is_needed()
 
 
-def test_an_old_driver_is_told_once_and_the_processor_renders(desk: Desk):
+def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness):
     error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
-    desk.settings.change(device="cuda:0")
-    desk.engine.gpu_missing = error
-    desk.start()
-    desk.until(desk.said)
-    assert desk.said() == ["CUDA 13 needs driver 580 or newer, but this is 535 – the CPU goes on."]
-    assert desk.controller.devices.reason == error.sentence
+    harness.settings.change(device="cuda:0")
+    harness.engine.gpu_missing = error
+    harness.start()
+    harness.until(harness.said)
+    assert harness.said() == ["CUDA 13 needs driver 580 or newer, but this is 535 – the CPU goes on."]
+    assert harness.controller.devices.reason == error.sentence
 
 
-def test_without_a_gpu_nothing_is_said_but_why(desk: Desk):
-    desk.engine.gpus = ()
-    desk.start()
-    state = desk.controller.devices
-    desk.until(lambda: desk.controller.devices.devices)
-    assert desk.said() == []
+def test_without_a_gpu_nothing_is_said_but_why(harness: Harness):
+    harness.engine.gpus = ()
+    harness.start()
+    state = harness.controller.devices
+    harness.until(lambda: harness.controller.devices.devices)
+    assert harness.said() == []
     assert state.gpus == ()
-    assert desk.controller.devices.why_no_gpu == "For a test."
+    assert harness.controller.devices.why_no_gpu == "For a test."
 
 
-def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(desk: Desk):
-    desk.engine.gpus = ()
-    desk.engine.processor = FakeDevice(reason="CPU: CUDA 13 needs driver 580 or newer.", driver="535.54")
-    desk.start()
-    desk.until(desk.said)
-    assert desk.said() == ["CUDA 13 needs driver 580 or newer – the CPU renders meanwhile."]
-    again = desk.reopened()
-    again.engine.processor = desk.engine.processor
+def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: Harness):
+    harness.engine.gpus = ()
+    harness.engine.processor = FakeDevice(reason="CPU: CUDA 13 needs driver 580 or newer.", driver="535.54")
+    harness.start()
+    harness.until(harness.said)
+    assert harness.said() == ["CUDA 13 needs driver 580 or newer – the CPU renders meanwhile."]
+    again = harness.reopened()
+    again.engine.processor = harness.engine.processor
     again.start()
     again.until(lambda: again.controller.devices.devices)
     assert len(again.said()) == 1
@@ -179,133 +181,135 @@ def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(desk: Des
     again.close()
 
 
-def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_desk: Desk):
-    desk = open_desk
-    desk.engine.gpu_missing = DeviceError("There is no cuda:7.")
-    desk.controller.choose_device("cuda:7")
-    desk.until(desk.said)
-    assert desk.said() == ["There is no cuda:7 – Loom 9000 goes on."]
-    assert on(desk, "cuda:0")
+def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Harness):
+    harness = open_harness
+    harness.engine.gpu_missing = DeviceError("There is no cuda:7.")
+    harness.controller.choose_device("cuda:7")
+    harness.until(harness.said)
+    assert harness.said() == ["There is no cuda:7 – Loom 9000 goes on."]
+    assert on(harness, "cuda:0")
 
 
-def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(desk: Desk):
-    desk.library.options["cats"] = {"resolution": 1024}
-    desk.engine.missing = 1
-    desk.engine.compile_gate.shut()
-    desk.engine.full_ms = 400.0
-    desk.start()
-    desk.walk(1.0, 2.0, release=False)
-    desk.until(lambda: desk.frames[-1].is_draft)
-    desk.engine.full_ms = 1.5
-    desk.engine.compile_gate.open()
-    desk.until(lambda: on(desk, "cuda:0"))
-    desk.rest()
-    count = len(desk.frames)
-    desk.walk(3.0, 4.0, release=False)
-    desk.until(lambda: desk.frames[-1].request.blend == resolve(desk.controller.session).blend)
-    assert not any(frame.is_draft for frame in desk.frames[count:])
+def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness):
+    harness.library.options["cats"] = {"resolution": 1024}
+    harness.engine.missing = 1
+    harness.engine.compile_gate.shut()
+    harness.engine.full_ms = 400.0
+    harness.start()
+    harness.walk(1.0, 2.0, release=False)
+    harness.until(lambda: harness.frames[-1].is_draft)
+    harness.engine.full_ms = 1.5
+    harness.engine.compile_gate.open()
+    harness.until(lambda: on(harness, "cuda:0"))
+    harness.rest()
+    count = len(harness.frames)
+    harness.walk(3.0, 4.0, release=False)
+    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.session).blend)
+    assert not any(frame.is_draft for frame in harness.frames[count:])
 
 
-def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(desk: Desk):
-    desk.library.options["cats"] = {"resolution": 1024}
-    desk.start()
-    desk.controller._preview.statistics.clear()
-    desk.walk(1.0, release=False)
-    desk.until(lambda: desk.frames[-1].request.blend != desk.frames[0].request.blend)
-    assert not any(frame.is_draft for frame in desk.frames)
+def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: Harness):
+    harness.library.options["cats"] = {"resolution": 1024}
+    harness.start()
+    harness.controller._preview.statistics.clear()
+    harness.walk(1.0, release=False)
+    harness.until(lambda: harness.frames[-1].request.blend != harness.frames[0].request.blend)
+    assert not any(frame.is_draft for frame in harness.frames)
 
 
-def test_figures_of_another_device_begin_anew(open_desk: Desk):
-    desk = open_desk
+def test_figures_of_another_device_begin_anew(open_harness: Harness):
+    harness = open_harness
     for x in (1.0, 2.0, 3.0):
-        desk.walk(x)
-        desk.rest()
-    before = len(desk.controller.statistics.frame_times_ms)
-    desk.controller.choose_device("cpu")
-    count = len(desk.frames)
-    desk.until(lambda: on(desk, "cpu") and len(desk.frames) > count)
+        harness.walk(x)
+        harness.rest()
+    before = len(harness.controller.statistics.frame_times_ms)
+    harness.controller.choose_device("cpu")
+    count = len(harness.frames)
+    harness.until(lambda: on(harness, "cpu") and len(harness.frames) > count)
     assert before >= 4
-    assert len(desk.controller.statistics.frame_times_ms) == 1
+    assert len(harness.controller.statistics.frame_times_ms) == 1
 
 
-def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_again(open_desk: Desk):
-    desk = open_desk
+def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_again(open_harness: Harness):
+    harness = open_harness
     told: list[RenderOptions] = []
-    desk.controller.render_options_changed.connect(lambda: told.append(desk.controller.render_options))
-    assert desk.controller.render_options == RenderOptions()
+    harness.controller.render_options_changed.connect(lambda: told.append(harness.controller.render_options))
+    assert harness.controller.render_options == RenderOptions()
     options = RenderOptions(use_fused=False)
-    desk.controller.set_render_options(options)
-    desk.until(lambda: len(desk.frames) == 2)
-    assert desk.engine.made[-1].options == options
-    assert desk.frames[0].request == desk.frames[1].request
-    desk.controller.set_render_options(options)
+    harness.controller.set_render_options(options)
+    harness.until(lambda: len(harness.frames) == 2)
+    assert harness.engine.made[-1].options == options
+    assert harness.frames[0].request == harness.frames[1].request
+    harness.controller.set_render_options(options)
     assert told == [options]
 
 
-def test_comparing_asks_once_and_brings_what_was_found(open_desk: Desk):
-    desk = open_desk
-    desk.controller.compare()
-    desk.controller.compare()
-    assert desk.controller.is_comparing
-    desk.until(lambda: not desk.controller.is_comparing)
-    assert str(desk.controller.comparison).startswith("comparison of sha of cats.pkl")
-    desk.controller.choose_device("cpu")
-    desk.until(lambda: on(desk, "cpu"))
-    assert desk.controller.comparison is None, "that was another device"
+def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness):
+    harness = open_harness
+    harness.controller.compare()
+    harness.controller.compare()
+    assert harness.controller.is_comparing
+    harness.until(lambda: not harness.controller.is_comparing)
+    assert str(harness.controller.comparison).startswith("comparison of sha of cats.pkl")
+    harness.controller.choose_device("cpu")
+    harness.until(lambda: on(harness, "cpu"))
+    assert harness.controller.comparison is None, "that was another device"
 
 
-def test_a_comparison_that_fails_is_told(open_desk: Desk):
-    desk = open_desk
-    desk.engine.failing = RequestError("No.")
-    desk.controller.compare()
-    desk.until(desk.said)
-    assert desk.said() == ["No."]
-    assert (desk.controller.is_comparing, desk.controller.comparison) == (False, None)
+def test_a_comparison_that_fails_is_told(open_harness: Harness):
+    harness = open_harness
+    harness.engine.failing = RequestError("No.")
+    harness.controller.compare()
+    harness.until(harness.said)
+    assert harness.said() == ["No."]
+    assert (harness.controller.is_comparing, harness.controller.comparison) == (False, None)
 
 
-def test_comparing_without_a_model_does_nothing(desk: Desk):
-    desk.controller.compare()
-    assert not desk.controller.is_comparing
+def test_comparing_without_a_model_does_nothing(harness: Harness):
+    harness.controller.compare()
+    assert not harness.controller.is_comparing
 
 
 @pytest.mark.parametrize("moment", ["compiling", "taking over", "comparing"])
-def test_closing_at_any_moment_ends_everything(desk: Desk, moment: str, monkeypatch: Any):
-    desk.engine.missing = 3
-    desk.engine.compile_gate.shut()
-    desk.start()
-    desk.until(lambda: desk.controller.devices.compiling)
+def test_closing_at_any_moment_ends_everything(harness: Harness, moment: str, monkeypatch: Any):
+    harness.engine.missing = 3
+    harness.engine.compile_gate.shut()
+    harness.start()
+    harness.until(lambda: harness.controller.devices.compiling)
     if moment == "taking over":
-        desk.engine.compile_gate.open()
+        harness.engine.compile_gate.open()
     elif moment == "comparing":
-        desk.controller.compare()
-    desk.controller.close()
-    desk.controller.close()
+        harness.controller.compare()
+    harness.controller.close()
+    harness.controller.close()
     assert not {"compiling kernels", "rendering"} & {thread.name for thread in threading.enumerate()}
 
 
-def test_an_export_goes_on_with_the_processor(open_desk: Desk, tmp_path: Path):
-    desk = open_desk
-    key = Keyframe.of(resolve(desk.controller.session))
-    desk.engine.gate.shut()
-    desk.controller.start_export(
-        SequenceSettings((key, key), tmp_path / "out", "walk", desk.controller.session.model, "w-linear", 10, z_dim=8)
+def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: Path):
+    harness = open_harness
+    key = Keyframe.of(resolve(harness.controller.session))
+    harness.engine.gate.shut()
+    harness.controller.start_export(
+        SequenceSettings(
+            (key, key), tmp_path / "out", "walk", harness.controller.session.model, "w-linear", 10, z_dim=8
+        )
     )
-    desk.engine.gate.wait_for_knock()
-    desk.engine.gpu_failing = LOST
-    desk.engine.gate.open()
-    desk.until(lambda: desk.controller.export is None)
-    assert on(desk, "cpu")
+    harness.engine.gate.wait_for_knock()
+    harness.engine.gpu_failing = LOST
+    harness.engine.gate.open()
+    harness.until(lambda: harness.controller.export is None)
+    assert on(harness, "cpu")
     assert len(list((tmp_path / "out").glob("*.png"))) == 11
-    assert desk.said()[-1].startswith("Exported 11 frames")
+    assert harness.said()[-1].startswith("Exported 11 frames")
 
 
-def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(open_desk: Desk, monkeypatch: Any):
-    desk = open_desk
+def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(open_harness: Harness, monkeypatch: Any):
+    harness = open_harness
     monkeypatch.setattr(render_thread, "_END_S", 0.2)
-    desk.walk(9.0)
-    desk.rest()
-    desk.engine.gate.shut()
-    desk.walk(10.0)
-    desk.engine.gate.wait_for_knock()
-    desk.controller.close()
-    assert load_session(desk.state / "session.loom").position == Position(10.0, 0.0)
+    harness.walk(9.0)
+    harness.rest()
+    harness.engine.gate.shut()
+    harness.walk(10.0)
+    harness.engine.gate.wait_for_knock()
+    harness.controller.close()
+    assert load_session(harness.state / "session.loom").position == Position(10.0, 0.0)

@@ -5,56 +5,56 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.helpers.harness import Harness
 
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.session import Session
 from gpu_backend import DirectionSearch, ModelFileError, RowRange, read_directions
-from tests.helpers.desk import Desk
 from tests.helpers.fake_renderer import fake_model
 
 SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)
 
 
-def found(desk: Desk) -> bool:
-    return desk.controller.directions_state.added is not None
+def found(harness: Harness) -> bool:
+    return harness.controller.directions_state.added is not None
 
 
-def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_desk: Desk):
-    open_desk.open("dogs")
-    controller, path = open_desk.controller, open_desk.folder / "dogs.directions.safetensors"
-    reads = len(open_desk.library.read)
+def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness):
+    open_harness.open("dogs")
+    controller, path = open_harness.controller, open_harness.folder / "dogs.directions.safetensors"
+    reads = len(open_harness.library.read)
     controller.find_directions(SEFA)
-    open_desk.until(lambda: found(open_desk))
+    open_harness.until(lambda: found(open_harness))
     facts = controller.facts
     assert facts is not None
     kept = read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
     assert kept.names == ("mine/0", "mine/1", "mine/2")
     assert controller.directions_state.share is None
-    assert "3 directions are found" in open_desk.said(Level.INFO)[-1]
-    open_desk.until(lambda: len(open_desk.library.read) == reads + 1)
-    open_desk.until(lambda: controller.loading is None)
+    assert "3 directions are found" in open_harness.said(Level.INFO)[-1]
+    open_harness.until(lambda: len(open_harness.library.read) == reads + 1)
+    open_harness.until(lambda: controller.loading is None)
     controller.take_directions_back()
-    open_desk.until(lambda: not path.exists())
-    open_desk.until(lambda: len(open_desk.library.read) == reads + 2)
-    assert not found(open_desk)
+    open_harness.until(lambda: not path.exists())
+    open_harness.until(lambda: len(open_harness.library.read) == reads + 2)
+    assert not found(open_harness)
 
 
-def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_desk: Desk):
-    controller = open_desk.controller
+def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harness: Harness):
+    controller = open_harness.controller
     assert controller.is_bundled
     controller.find_directions(SEFA)
-    open_desk.until(lambda: found(open_desk))
-    assert [path.suffix for path in open_desk.folder.glob("cats*")] == [".pkl"]
-    files = DirectionFiles(open_desk.state / "directions", open_desk.bundled)
-    model = files.with_own(fake_model(open_desk.path("cats")))
+    open_harness.until(lambda: found(open_harness))
+    assert [path.suffix for path in open_harness.folder.glob("cats*")] == [".pkl"]
+    files = DirectionFiles(open_harness.state / "directions", open_harness.bundled)
+    model = files.with_own(fake_model(open_harness.path("cats")))
     assert model.facts.named_directions == ("mine/0", "mine/1", "mine/2")
 
 
-def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_desk: Desk):
-    controller = open_desk.controller
+def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_harness: Harness):
+    controller = open_harness.controller
     controller.find_directions(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
-    assert "both sides" in open_desk.said(Level.ERROR)[-1]
+    assert "both sides" in open_harness.said(Level.ERROR)[-1]
     assert controller.directions_state.share is None
     controller.find_directions(SEFA)
     assert controller.directions_state.share == 0.0
@@ -62,11 +62,11 @@ def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open
     assert controller.directions_state.share is None
 
 
-def test_a_search_that_does_not_fit_the_model_is_told(open_desk: Desk):
-    open_desk.controller.find_directions(DirectionSearch("sefa", "mine", RowRange(0, 99)))
-    open_desk.until(lambda: open_desk.said(Level.ERROR))
-    assert "Rows of this model" in open_desk.said(Level.ERROR)[-1]
-    assert open_desk.controller.directions_state.share is None
+def test_a_search_that_does_not_fit_the_model_is_told(open_harness: Harness):
+    open_harness.controller.find_directions(DirectionSearch("sefa", "mine", RowRange(0, 99)))
+    open_harness.until(lambda: open_harness.said(Level.ERROR))
+    assert "Rows of this model" in open_harness.said(Level.ERROR)[-1]
+    assert open_harness.controller.directions_state.share is None
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.helpers.harness import Harness
 
 from explorer_app.controller.draft_colours import DraftColours
 from explorer_app.controller.preview import Preview
 from gpu_backend import Frame, FrameTimings, RenderRequest, Tap
-from tests.helpers.desk import Desk
 
 REQUEST = RenderRequest("a model")
 OTHER = replace(REQUEST, model_id="another model")
@@ -145,38 +145,42 @@ def learned_from(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
     return frames
 
 
-def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(desk: Desk, learned_from: list[Frame]):
-    desk.bundled_seed = 100
-    desk.engine.paleness = 30
-    desk.engine.full_ms = 50.0
-    desk.start()
-    full = desk.frames[-1]
-    desk.until(lambda: learned_from and learned_from[-1].request == replace(full.request, resolution=64))
-    assert desk.frames[-1] is full, "what colours are learned from is not shown"
+def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(
+    harness: Harness, learned_from: list[Frame]
+):
+    harness.bundled_seed = 100
+    harness.engine.paleness = 30
+    harness.engine.full_ms = 50.0
+    harness.start()
+    full = harness.frames[-1]
+    harness.until(lambda: learned_from and learned_from[-1].request == replace(full.request, resolution=64))
+    assert harness.frames[-1] is full, "what colours are learned from is not shown"
     assert (full.pixels[0, 0, 0], learned_from[-1].pixels[0, 0, 0]) == (100, 70)
-    desk.walk(desk.x + 0.01, release=False)
-    desk.until(lambda: desk.frames[-1].is_draft)
-    assert 27 <= desk.frames[-1].pixels[0, 0, 0] <= 33, "it came with nothing of blue"
-    desk.rest()
-    assert desk.frames[-1].pixels[0, 0, 0] == 0
+    harness.walk(harness.x + 0.01, release=False)
+    harness.until(lambda: harness.frames[-1].is_draft)
+    assert 27 <= harness.frames[-1].pixels[0, 0, 0] <= 33, "it came with nothing of blue"
+    harness.rest()
+    assert harness.frames[-1].pixels[0, 0, 0] == 0
 
 
-def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(desk: Desk, learned_from: list[Frame]):
-    desk.start()
-    desk.walk(0.5)
-    desk.rest()
-    desk.engine.full_ms = 50.0
+def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(
+    harness: Harness, learned_from: list[Frame]
+):
+    harness.start()
+    harness.walk(0.5)
+    harness.rest()
+    harness.engine.full_ms = 50.0
     for _ in range(5):
-        desk.walk(desk.x + 0.5)
-        desk.rest()
-    desk.until(lambda: learned_from)
-    assert all(draft.request.blend != desk.frames[0].request.blend for draft in learned_from)
+        harness.walk(harness.x + 0.5)
+        harness.rest()
+    harness.until(lambda: learned_from)
+    assert all(draft.request.blend != harness.frames[0].request.blend for draft in learned_from)
     count = len(learned_from)
-    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
-    desk.controller.set_measuring(True)
-    desk.until(lambda: desk.controller.statistics.steps)
-    desk.walk(desk.x + 0.5)
-    desk.rest()
-    desk.until(lambda: learned_from[-1].request.blend == desk.frames[-1].request.blend)
+    harness.until(lambda: learned_from[-1].request.blend == harness.frames[-1].request.blend)
+    harness.controller.set_measuring(True)
+    harness.until(lambda: harness.controller.statistics.steps)
+    harness.walk(harness.x + 0.5)
+    harness.rest()
+    harness.until(lambda: learned_from[-1].request.blend == harness.frames[-1].request.blend)
     pictures = [draft.request.blend for draft in learned_from]
     assert len(set(pictures)) == len(pictures) > count

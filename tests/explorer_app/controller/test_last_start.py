@@ -10,27 +10,27 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor, QImage
+from tests.helpers.harness import Harness
 
 from explorer_app.controller.known_model import KnownModel, known_from_json, known_to_json
 from explorer_app.controller.last_start import MODEL_NAME, PICTURE_NAME
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Position
 from gpu_backend import LayerFacts
-from tests.helpers.desk import Desk
 from tests.helpers.fake_renderer import Library
 
 
-def known_of(desk: Desk) -> KnownModel:
-    return known_from_json((desk.state / MODEL_NAME).read_bytes())
+def known_of(harness: Harness) -> KnownModel:
+    return known_from_json((harness.state / MODEL_NAME).read_bytes())
 
 
 @pytest.fixture
-def second(desk: Desk) -> Iterator[Desk]:
+def second(harness: Harness) -> Iterator[Harness]:
     """The second start, after a first one that ended on seed 7; nothing is opened yet."""
-    desk.start()
-    desk.controller.edit(GoToSeed(7))
-    desk.rest()
-    again = desk.reopened()
+    harness.start()
+    harness.controller.edit(GoToSeed(7))
+    harness.rest()
+    again = harness.reopened()
     again.library = Library()
     again.engine.gate.shut()
     again.library.gate.shut()
@@ -38,7 +38,7 @@ def second(desk: Desk) -> Iterator[Desk]:
     again.close()
 
 
-def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer_made(second: Desk) -> None:
+def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer_made(second: Harness) -> None:
     second.controller.bring_back()
     assert second.controller.facts is not None
     assert second.controller.facts.name == "cats"
@@ -52,7 +52,7 @@ def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer
     assert second.engine.made == []
 
 
-def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(second: Desk) -> None:
+def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(second: Harness) -> None:
     second.controller.bring_back()
     second.controller.edit(GoToSeed(9))
     second.engine.gate.open()
@@ -63,7 +63,7 @@ def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(
     assert second.controller.stored_picture is None
 
 
-def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second: Desk) -> None:
+def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second: Harness) -> None:
     second.engine.gate.open()
     second.library.gate.open()
     second.start()
@@ -73,16 +73,16 @@ def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second:
     assert second.heard.count("model") == 1
 
 
-def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bundled_model(desk: Desk) -> None:
-    desk.start()
-    desk.close()
-    known = replace(known_of(desk), mtime_ns=0)
-    desk.path("cats").with_suffix(".start.json").write_bytes(known_to_json(known))
+def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bundled_model(harness: Harness) -> None:
+    harness.start()
+    harness.close()
+    known = replace(known_of(harness), mtime_ns=0)
+    harness.path("cats").with_suffix(".start.json").write_bytes(known_to_json(known))
     image = QImage(16, 16, QImage.Format.Format_RGB32)
     image.fill(QColor("red"))
-    image.save(str(desk.path("cats").with_suffix(".start.jpg")))
-    first = Desk(desk.folder, desk._qtbot, desk.messages)
-    first.state = desk.folder / "nothing yet"
+    image.save(str(harness.path("cats").with_suffix(".start.jpg")))
+    first = Harness(harness.folder, harness._qtbot, harness.messages)
+    first.state = harness.folder / "nothing yet"
     first.bundled_seed = 38
     first.controller.bring_back()
     first.close()
@@ -92,7 +92,7 @@ def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bu
     assert first.controller.session.position == Position(38.0, 0.0)
 
 
-def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second: Desk) -> None:
+def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second: Harness) -> None:
     path = second.path("cats")
     path.write_bytes(path.read_bytes() + b" ")
     second.controller.bring_back()
@@ -100,7 +100,7 @@ def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second:
     assert second.controller.stored_picture is None
 
 
-def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(second: Desk) -> None:
+def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(second: Harness) -> None:
     stat = second.path("cats").stat()
     second.path("cats").write_bytes(b"broken")
     known = replace(known_of(second), mtime_ns=0)
@@ -116,14 +116,14 @@ def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(s
     assert "cats.pkl is broken." in second.said()[-1]
 
 
-def test_another_file_on_the_command_line_gets_neither_facts_nor_picture_of_the_last_one(second: Desk) -> None:
+def test_another_file_on_the_command_line_gets_neither_facts_nor_picture_of_the_last_one(second: Harness) -> None:
     second.controller.bring_back(second.path("dogs"))
     assert second.controller.facts is None
     assert second.controller.stored_picture is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b"{}", b'{"version": 1}', b"\xff", b'{"version": 99}', b"[" * 100_000])
-def test_a_damaged_file_costs_nothing_but_a_moment(second: Desk, damage: bytes) -> None:
+def test_a_damaged_file_costs_nothing_but_a_moment(second: Harness, damage: bytes) -> None:
     (second.state / MODEL_NAME).write_bytes(damage)
     (second.state / PICTURE_NAME).write_bytes(b"no picture")
     before = second.said()
@@ -132,10 +132,10 @@ def test_a_damaged_file_costs_nothing_but_a_moment(second: Desk, damage: bytes) 
     assert second.said() == before
 
 
-def test_what_is_known_comes_back_as_it_was_and_nothing_else_is_read(desk: Desk, tmp_path: Path) -> None:
-    desk.start()
-    desk.close()
-    known = known_of(desk)
+def test_what_is_known_comes_back_as_it_was_and_nothing_else_is_read(harness: Harness, tmp_path: Path) -> None:
+    harness.start()
+    harness.close()
+    known = known_of(harness)
     known = replace(known, facts=replace(known.facts, layers=(LayerFacts("b4.conv1", 8, 4),), conv_clamp=256.0))
     assert known_from_json(known_to_json(known)) == known
     document = json.loads(known_to_json(known))

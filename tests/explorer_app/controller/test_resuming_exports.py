@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.helpers.harness import Harness
 
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
@@ -17,63 +18,62 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
-from tests.helpers.desk import Desk
 
 
-def sequence(desk: Desk, folder: str = "out", frames: int = 6) -> SequenceSettings:
+def sequence(harness: Harness, folder: str = "out", frames: int = 6) -> SequenceSettings:
     """A way from the picture as it is to another seed."""
-    session = desk.controller.session
+    session = harness.controller.session
     keys = tuple(Keyframe.of(resolve(item)) for item in (session, GoToSeed(77).apply(session)))
-    return SequenceSettings(keys, desk.folder / folder, "walk", session.model, "w-linear", frames - 1, z_dim=8)
+    return SequenceSettings(keys, harness.folder / folder, "walk", session.model, "w-linear", frames - 1, z_dim=8)
 
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def stop_after(desk: Desk, settings: SequenceSettings, frames: int, stop: Callable[[], None]) -> None:
+def stop_after(harness: Harness, settings: SequenceSettings, frames: int, stop: Callable[[], None]) -> None:
     """Begin an export and stop it when it has rendered some frames."""
-    desk.engine.gate.shut()
-    desk.controller.start_export(settings)
-    desk.engine.gate.wait_for_knock()
-    desk.engine.gate.let_through(frames)
-    desk.until((settings.folder / f"walk_{frames - 1:05d}.png").exists)
+    harness.engine.gate.shut()
+    harness.controller.start_export(settings)
+    harness.engine.gate.wait_for_knock()
+    harness.engine.gate.let_through(frames)
+    harness.until((settings.folder / f"walk_{frames - 1:05d}.png").exists)
     stop()
-    desk.engine.gate.open()
+    harness.engine.gate.open()
 
 
-def offers(desk: Desk) -> list[Message]:
-    return [message for message in desk.messages.messages if message.action and "Resume" in message.action.words]
+def offers(harness: Harness) -> list[Message]:
+    return [message for message in harness.messages.messages if message.action and "Resume" in message.action.words]
 
 
 @pytest.fixture
-def undisturbed(open_desk: Desk) -> dict[str, bytes]:
-    settings = sequence(open_desk, "undisturbed")
-    open_desk.controller.start_export(settings)
-    open_desk.until(lambda: open_desk.controller.export is None)
+def undisturbed(open_harness: Harness) -> dict[str, bytes]:
+    settings = sequence(open_harness, "undisturbed")
+    open_harness.controller.start_export(settings)
+    open_harness.until(lambda: open_harness.controller.export is None)
     return content(settings.folder)
 
 
 def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
-    open_desk: Desk, undisturbed: dict[str, bytes]
+    open_harness: Harness, undisturbed: dict[str, bytes]
 ):
-    desk = open_desk
-    settings = sequence(desk)
-    stop_after(desk, settings, 2, desk.controller.cancel_export)
-    desk.until(lambda: desk.controller.export is None)
-    desk.controller.edit(GoToSeed(5))
-    desk.rest()
-    desk.controller.open_file(settings.manifest_path)
-    desk.until(lambda: content(settings.folder) == undisturbed)
-    assert desk.said(Level.WARNING) == []
+    harness = open_harness
+    settings = sequence(harness)
+    stop_after(harness, settings, 2, harness.controller.cancel_export)
+    harness.until(lambda: harness.controller.export is None)
+    harness.controller.edit(GoToSeed(5))
+    harness.rest()
+    harness.controller.open_file(settings.manifest_path)
+    harness.until(lambda: content(settings.folder) == undisturbed)
+    assert harness.said(Level.WARNING) == []
 
 
 def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
-    open_desk: Desk, undisturbed: dict[str, bytes]
+    open_harness: Harness, undisturbed: dict[str, bytes]
 ):
-    settings = sequence(open_desk)
-    stop_after(open_desk, settings, 2, lambda: None)
-    again = open_desk.reopened()
+    settings = sequence(open_harness)
+    stop_after(open_harness, settings, 2, lambda: None)
+    again = open_harness.reopened()
     assert read_manifest(settings.manifest_path).state == "unfinished"
     again.start()
     again.until(lambda: offers(again))
@@ -93,83 +93,83 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
 
 
 @pytest.mark.parametrize("end", ["complete", "cancelled", "deleted", "damaged"])
-def test_nothing_is_offered_of_an_export_that_was_ended(open_desk: Desk, end: str):
-    desk = open_desk
-    settings = sequence(desk)
+def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, end: str):
+    harness = open_harness
+    settings = sequence(harness)
     if end == "cancelled":
-        stop_after(desk, settings, 2, desk.controller.cancel_export)
+        stop_after(harness, settings, 2, harness.controller.cancel_export)
     else:
-        desk.controller.start_export(settings)
-    desk.until(lambda: desk.controller.export is None)
+        harness.controller.start_export(settings)
+    harness.until(lambda: harness.controller.export is None)
     if end in ("deleted", "damaged"):  # the note is there, but what it names is not
-        (desk.state / "export.json").write_text(json.dumps({"manifest": str(settings.manifest_path)}))
+        (harness.state / "export.json").write_text(json.dumps({"manifest": str(settings.manifest_path)}))
         shutil.rmtree(settings.folder)
     if end == "damaged":
         settings.folder.mkdir()
         settings.manifest_path.write_text("{}")
-    again = desk.reopened()
+    again = harness.reopened()
     again.start()
     again.close()
     assert offers(again) == []
     assert again.said(Level.WARNING) == []
-    assert not (desk.state / "export.json").exists()
+    assert not (harness.state / "export.json").exists()
 
 
-def test_an_export_of_another_model_opens_that_model(open_desk: Desk, undisturbed: dict[str, bytes]):
-    desk = open_desk
-    settings = sequence(desk)
-    stop_after(desk, settings, 2, desk.controller.cancel_export)
-    desk.until(lambda: desk.controller.export is None)
-    desk.open("dogs")
-    desk.controller.resume_export(settings.manifest_path)
-    desk.until(lambda: content(settings.folder) == undisturbed)
-    assert desk.controller.facts is not None
-    assert desk.controller.facts.name == "cats"
+def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undisturbed: dict[str, bytes]):
+    harness = open_harness
+    settings = sequence(harness)
+    stop_after(harness, settings, 2, harness.controller.cancel_export)
+    harness.until(lambda: harness.controller.export is None)
+    harness.open("dogs")
+    harness.controller.resume_export(settings.manifest_path)
+    harness.until(lambda: content(settings.folder) == undisturbed)
+    assert harness.controller.facts is not None
+    assert harness.controller.facts.name == "cats"
 
 
-def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_desk: Desk):
-    desk = open_desk
-    settings = sequence(desk)
+def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness):
+    harness = open_harness
+    settings = sequence(harness)
     settings = replace(settings, model=replace(settings.model, path="", name="zebras", model_id="f" * 64))
     settings.folder.mkdir()
     settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
-    desk.controller.resume_export(settings.manifest_path)
-    desk.until(lambda: desk.said(Level.WARNING))
-    assert "was made with zebras, which is not at hand; open that model" in desk.said(Level.WARNING)[0]
-    assert desk.controller.export is None
+    harness.controller.resume_export(settings.manifest_path)
+    harness.until(lambda: harness.said(Level.WARNING))
+    assert "was made with zebras, which is not at hand; open that model" in harness.said(Level.WARNING)[0]
+    assert harness.controller.export is None
 
 
-def test_a_manifest_can_be_what_the_program_starts_with(open_desk: Desk, undisturbed: dict[str, bytes]):
-    settings = sequence(open_desk)
-    stop_after(open_desk, settings, 2, open_desk.controller.cancel_export)
-    open_desk.until(lambda: open_desk.controller.export is None)
-    again = open_desk.reopened()
+def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, undisturbed: dict[str, bytes]):
+    settings = sequence(open_harness)
+    stop_after(open_harness, settings, 2, open_harness.controller.cancel_export)
+    open_harness.until(lambda: open_harness.controller.export is None)
+    again = open_harness.reopened()
     again.controller.start(document=settings.manifest_path)
     again.until(lambda: settings.folder.exists() and content(settings.folder) == undisturbed)
     again.close()
 
 
-def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_desk: Desk):
-    desk = open_desk
-    settings = sequence(desk, frames=40)
-    desk.heard.clear()
-    desk.controller.start_export(settings)
+def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_harness: Harness):
+    harness = open_harness
+    settings = sequence(harness, frames=40)
+    harness.heard.clear()
+    harness.controller.start_export(settings)
     for _ in range(4000):  # without a look at events, as a window that is held up
         if (settings.folder / "walk_00039.png").exists():
             break
         threading.Event().wait(0.005)
-    desk.until(lambda: desk.controller.export is None)
-    assert desk.heard.count("export") <= 6
+    harness.until(lambda: harness.controller.export is None)
+    assert harness.heard.count("export") <= 6
 
 
-def test_a_second_export_waits_for_the_first(open_desk: Desk):
-    desk = open_desk
-    settings = sequence(desk)
-    desk.engine.gate.shut()
-    desk.controller.start_export(settings)
-    desk.until(settings.manifest_path.exists)
-    desk.controller.resume_export(settings.manifest_path)
-    desk.until(lambda: desk.said(Level.WARNING))
-    assert "An export is running" in desk.said(Level.WARNING)[0]
-    desk.engine.gate.open()
-    desk.until(lambda: desk.controller.export is None)
+def test_a_second_export_waits_for_the_first(open_harness: Harness):
+    harness = open_harness
+    settings = sequence(harness)
+    harness.engine.gate.shut()
+    harness.controller.start_export(settings)
+    harness.until(settings.manifest_path.exists)
+    harness.controller.resume_export(settings.manifest_path)
+    harness.until(lambda: harness.said(Level.WARNING))
+    assert "An export is running" in harness.said(Level.WARNING)[0]
+    harness.engine.gate.open()
+    harness.until(lambda: harness.controller.export is None)

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from tests.helpers.harness import Harness
+
 from explorer_app.session.edits import PLACE, GoToSeed, SetParameter
 from explorer_app.session.session import Position
-from tests.helpers.desk import Desk
 
 
-def test_a_whole_picture_is_made_as_large_as_the_model_makes_it(open_desk: Desk):
-    open_desk.controller.edit(GoToSeed(3))
-    other = GoToSeed(7).apply(open_desk.controller.session)
-    assert open_desk.controller.whole_picture(other) is None
-    open_desk.until(lambda: open_desk.controller.whole_picture(other) is not None)
-    frame = open_desk.controller.whole_picture(other)
-    assert open_desk.controller.facts is not None
-    assert (frame.width, frame.is_draft) == (open_desk.controller.facts.resolution, False)
+def test_a_whole_picture_is_made_as_large_as_the_model_makes_it(open_harness: Harness):
+    open_harness.controller.edit(GoToSeed(3))
+    other = GoToSeed(7).apply(open_harness.controller.session)
+    assert open_harness.controller.whole_picture(other) is None
+    open_harness.until(lambda: open_harness.controller.whole_picture(other) is not None)
+    frame = open_harness.controller.whole_picture(other)
+    assert open_harness.controller.facts is not None
+    assert (frame.width, frame.is_draft) == (open_harness.controller.facts.resolution, False)
 
 
-def test_a_picture_that_rested_on_the_screen_is_there_at_once(open_desk: Desk):
-    open_desk.controller.edit(GoToSeed(3))
-    open_desk.rest()
-    open_desk.controller._whole_pictures._keep_shown()
-    open_desk.controller.edit(GoToSeed(4))
-    name, before = open_desk.controller.session_before
+def test_a_picture_that_rested_on_the_screen_is_there_at_once(open_harness: Harness):
+    open_harness.controller.edit(GoToSeed(3))
+    open_harness.rest()
+    open_harness.controller._whole_pictures._keep_shown()
+    open_harness.controller.edit(GoToSeed(4))
+    name, before = open_harness.controller.session_before
     assert name == "Before “Go to seed”"
-    assert open_desk.controller.whole_picture(before) is not None
+    assert open_harness.controller.whole_picture(before) is not None
 
 
-def test_before_means_before_the_gesture_while_one_is_under_way(open_desk: Desk):
-    controller = open_desk.controller
+def test_before_means_before_the_gesture_while_one_is_under_way(open_harness: Harness):
+    controller = open_harness.controller
     controller.edit(GoToSeed(3))
     controller.edit(SetParameter(PLACE, Position(3.5, 0.0)), False)
     name, before = controller.session_before

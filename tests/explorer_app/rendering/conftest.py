@@ -8,7 +8,7 @@ import pytest
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.render_thread import RenderThread
 from tests.helpers.fake_renderer import Engine
-from tests.helpers.render_desk import Desk
+from tests.helpers.render_harness import Harness
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +30,18 @@ def thread(engine: Engine, qapp: Any) -> Iterator[RenderThread]:
 
 
 @pytest.fixture
-def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Desk]]:
+def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Harness]]:
     """Start a rendering thread with a wish for a device, and open a model on it."""
     threads: list[RenderThread] = []
 
-    def start(choice: DeviceChoice | None = None, *, opens: bool = True) -> Desk:
+    def start(choice: DeviceChoice | None = None, *, opens: bool = True) -> Harness:
         thread = RenderThread(engine, choice, thumbnail_rest_s=0.0)
         threads.append(thread)
-        desk = Desk(thread, qtbot)
+        harness = Harness(thread, qtbot)
         thread.start()
         if opens:
-            desk.open()
-        return desk
+            harness.open()
+        return harness
 
     yield start
     engine.gate.open()
@@ -52,8 +52,8 @@ def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Desk]
 
 
 @pytest.fixture
-def desk(thread: RenderThread, qtbot: Any) -> Desk:
-    desk = Desk(thread, qtbot)
+def harness(thread: RenderThread, qtbot: Any) -> Harness:
+    harness = Harness(thread, qtbot)
     thread.start()
-    desk.open()
-    return desk
+    harness.open()
+    return harness

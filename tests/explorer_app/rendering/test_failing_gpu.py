@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explorer_app.rendering.device_choice import DeviceChoice
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     CompareFailed,
     DeviceChanged,
     DeviceFailed,
@@ -18,7 +18,7 @@ from explorer_app.rendering.news import (
 )
 from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, RequestError
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
-from tests.helpers.render_desk import OTHER, Desk, request, seed_of
+from tests.helpers.render_harness import OTHER, Harness, request, seed_of
 
 LOST = DeviceLostError("The GPU stopped answering.")
 SHORT = DeviceMemoryError("The GPU has no room for this plan.")
@@ -30,78 +30,80 @@ def engine() -> Engine:
 
 
 @pytest.mark.parametrize("error", [LOST, SHORT], ids=["lost", "out of memory"])
-def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Desk], engine: Engine, error: Exception):
-    desk = start()
-    desk.show(1)
+def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Harness], engine: Engine, error: Exception):
+    harness = start()
+    harness.show(1)
     engine.gpu_failing = error
-    desk.show(2)
-    assert desk.devices == ["cuda:0", "cpu"]
-    (failed,) = desk.of(DeviceFailed)
+    harness.show(2)
+    assert harness.devices == ["cuda:0", "cpu"]
+    (failed,) = harness.of(DeviceFailed)
     assert (failed.error, failed.was_rendering) == (error, True)
-    assert not desk.of(RenderFailed)
+    assert not harness.of(RenderFailed)
     assert engine.made[0].closed == 1
-    order = [type(news) for news in desk.news]
+    order = [type(event) for event in harness.event]
     assert order.index(DeviceFailed) < order.index(DeviceChanged), "why comes before what"
 
 
-def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Harness], engine: Engine):
+    harness = start()
     engine.failing = RequestError("No such row.")
-    desk.ask(1)
-    desk.until(lambda: desk.of(RenderFailed))
-    assert desk.devices == ["cuda:0"]
+    harness.ask(1)
+    harness.until(lambda: harness.of(RenderFailed))
+    assert harness.devices == ["cuda:0"]
 
 
-def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(
+    start: Callable[..., Harness], engine: Engine
+):
+    harness = start()
     engine.gpu_failing = LOST
-    desk.show(1)
-    desk.open(OTHER)
+    harness.show(1)
+    harness.open(OTHER)
     assert [device for device, _ in engine.made_on] == ["cuda:0", "cpu", "cpu"]
     engine.gpu_failing = None
-    desk.thread.use(DeviceChoice())
-    desk.until(lambda: desk.devices[-1] == "cuda:0")
-    desk.ask(2, OTHER)
-    desk.until(lambda: seed_of(desk.frames[-1].request) == 2)
-    assert len(desk.of(DeviceFailed)) == 1
+    harness.thread.use(DeviceChoice())
+    harness.until(lambda: harness.devices[-1] == "cuda:0")
+    harness.ask(2, OTHER)
+    harness.until(lambda: seed_of(harness.frames[-1].request) == 2)
+    assert len(harness.of(DeviceFailed)) == 1
 
 
-def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(start: Callable[..., Harness], engine: Engine):
+    harness = start()
     engine.gpu_failing = SHORT
-    desk.show(1)
+    harness.show(1)
     engine.gpu_failing = None
-    desk.open(OTHER)
-    assert desk.devices[-1] == "cuda:0"
+    harness.open(OTHER)
+    assert harness.devices[-1] == "cuda:0"
 
 
 @pytest.mark.parametrize("reason", ["gpu_missing", "gpu_refusing"])
 def test_a_gpu_that_cannot_begin_leaves_the_model_to_the_processor(
-    start: Callable[..., Desk], engine: Engine, reason: str
+    start: Callable[..., Harness], engine: Engine, reason: str
 ):
     error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
     setattr(engine, reason, error)
-    desk = start(DeviceChoice("cuda"))
-    desk.show(1)
-    desk.until(lambda: desk.of(DeviceFailed))
-    assert [(news.error, news.was_rendering) for news in desk.of(DeviceFailed)] == [(error, False)]
-    assert desk.devices == ["cpu"]
-    assert not desk.of(ModelRefused)
+    harness = start(DeviceChoice("cuda"))
+    harness.show(1)
+    harness.until(lambda: harness.of(DeviceFailed))
+    assert [(event.error, event.was_rendering) for event in harness.of(DeviceFailed)] == [(error, False)]
+    assert harness.devices == ["cpu"]
+    assert not harness.of(ModelRefused)
 
 
-def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(start: Callable[..., Harness], engine: Engine):
+    harness = start()
     engine.gpu_missing = DeviceError("There is no cuda:7.")
-    desk.thread.use(DeviceChoice("cuda:7"))
-    desk.until(lambda: desk.of(DeviceFailed))
-    desk.show(1)
-    assert desk.devices == ["cuda:0"]
+    harness.thread.use(DeviceChoice("cuda:7"))
+    harness.until(lambda: harness.of(DeviceFailed))
+    harness.show(1)
+    assert harness.devices == ["cuda:0"]
 
 
 def test_where_memory_is_short_the_former_model_makes_room_for_the_next(
-    start: Callable[..., Desk], engine: Engine, monkeypatch: Any
+    start: Callable[..., Harness], engine: Engine, monkeypatch: Any
 ):
-    desk = start()
+    harness = start()
     make = engine.make_renderer
 
     def with_little_memory(*arguments: Any) -> Any:
@@ -110,9 +112,9 @@ def test_where_memory_is_short_the_former_model_makes_room_for_the_next(
         return make(*arguments)
 
     monkeypatch.setattr(engine, "make_renderer", with_little_memory)
-    desk.open(OTHER)
-    assert desk.devices == ["cuda:0", "cuda:0"]
-    assert not desk.of(DeviceFailed)
+    harness.open(OTHER)
+    assert harness.devices == ["cuda:0", "cuda:0"]
+    assert not harness.of(DeviceFailed)
 
 
 @pytest.fixture
@@ -134,43 +136,43 @@ def with_room_for_one(engine: Engine, monkeypatch: Any) -> Callable[[Exception |
 
 
 def test_a_former_model_that_made_room_for_nothing_comes_back(
-    start: Callable[..., Desk], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
+    start: Callable[..., Harness], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
 ):
-    desk = start()
+    harness = start()
     with_room_for_one(None)
-    desk.thread.open(OTHER)
-    desk.until(lambda: desk.of(ModelRefused))
-    desk.show(1)
+    harness.thread.open(OTHER)
+    harness.until(lambda: harness.of(ModelRefused))
+    harness.show(1)
     assert engine.made_on == [("cuda:0", "fp16"), ("cuda:0", "fp16")]
-    assert not desk.of(DeviceFailed)
+    assert not harness.of(DeviceFailed)
 
 
 def test_a_former_model_that_made_room_and_finds_none_is_rendered_by_the_processor(
-    start: Callable[..., Desk], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
+    start: Callable[..., Harness], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
 ):
-    desk = start()
+    harness = start()
     with_room_for_one(SHORT)
-    desk.thread.open(OTHER)
-    desk.until(lambda: desk.of(ModelRefused))
-    desk.show(1)
+    harness.thread.open(OTHER)
+    harness.until(lambda: harness.of(ModelRefused))
+    harness.show(1)
     assert engine.made_on[-1] == ("cpu", "fp32")
-    assert [news.device.id for news in desk.of(DeviceChanged)] == ["cpu"], "the window is to know what renders"
-    assert [news.error for news in desk.of(DeviceFailed)] == [SHORT]
+    assert [event.device.id for event in harness.of(DeviceChanged)] == ["cpu"], "the window is to know what renders"
+    assert [event.error for event in harness.of(DeviceFailed)] == [SHORT]
 
 
-def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(start: Callable[..., Harness], engine: Engine):
+    harness = start()
     engine.failing = SHORT
-    desk.thread.compare(request(1))
-    desk.until(lambda: desk.of(CompareFailed))
+    harness.thread.compare(request(1))
+    harness.until(lambda: harness.of(CompareFailed))
     engine.failing = None
-    desk.show(1)
-    assert desk.devices == ["cuda:0"]
+    harness.show(1)
+    assert harness.devices == ["cuda:0"]
 
 
-def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(start: Callable[..., Desk], engine: Engine):
-    desk = start()
+def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(start: Callable[..., Harness], engine: Engine):
+    harness = start()
     engine.gpu_failing = LOST
-    desk.thread.ask_thumbnail("key", lambda: request(50))
-    desk.until(lambda: desk.of(ThumbnailMade))
-    assert desk.devices == ["cuda:0", "cpu"]
+    harness.thread.ask_thumbnail("key", lambda: request(50))
+    harness.until(lambda: harness.of(ThumbnailMade))
+    assert harness.devices == ["cuda:0", "cpu"]

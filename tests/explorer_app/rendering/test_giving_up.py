@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from explorer_app.rendering.lifecycle import Lifecycle
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     ExportEnded,
     ModelRefused,
     RenderFailed,
@@ -16,27 +16,27 @@ from explorer_app.rendering.news import (
 )
 from gpu_backend import DeviceError, RenderRequest
 from tests.helpers.fake_renderer import Engine
-from tests.helpers.render_desk import OTHER, Desk, Job, request, seed_of
+from tests.helpers.render_harness import OTHER, Harness, Job, request, seed_of
 
 
-def test_a_cancelled_export_gives_up_the_frame_under_way(desk: Desk, engine: Engine):
+def test_a_cancelled_export_gives_up_the_frame_under_way(harness: Harness, engine: Engine):
     engine.gate.shut()
     job = Job(1, 2, 3)
-    desk.thread.export(job)
+    harness.thread.export(job)
     engine.gate.wait_for_knock()
-    desk.thread.cancel_export(job)
+    harness.thread.cancel_export(job)
     engine.gate.open()
-    desk.until(lambda: desk.of(ExportEnded))
+    harness.until(lambda: harness.of(ExportEnded))
     assert job.got == []
     assert job.stopped == [True]
-    assert desk.of(ExportEnded)[0].is_cancelled
-    assert desk.of(ExportEnded)[0].error is None
+    assert harness.of(ExportEnded)[0].is_cancelled
+    assert harness.of(ExportEnded)[0].error is None
 
 
-def under_way(desk: Desk, engine: Engine, seed: int, *, at_rest: bool) -> None:
+def under_way(harness: Harness, engine: Engine, seed: int, *, at_rest: bool) -> None:
     """Have a preview stand at the gate, which is shut behind it."""
     engine.gate.shut()
-    desk.thread.ask(request(seed), 0.0, at_rest=at_rest)
+    harness.thread.ask(request(seed), 0.0, at_rest=at_rest)
     engine.gate.wait_for_knock()
 
 
@@ -45,128 +45,128 @@ def seeds(requests: list[RenderRequest]) -> list[int]:
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(desk: Desk, engine: Engine, at_rest: bool):
-    under_way(desk, engine, 1, at_rest=True)
-    desk.thread.ask(request(2), 0.0, at_rest=at_rest)
+def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool):
+    under_way(harness, engine, 1, at_rest=True)
+    harness.thread.ask(request(2), 0.0, at_rest=at_rest)
     engine.gate.open()
-    desk.until(lambda: desk.frames)
+    harness.until(lambda: harness.frames)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [2])
-    assert seed_of(desk.frames[0].request) == 2
-    assert not desk.of(RenderFailed)
-    assert desk.thread.frames_dropped == 0
+    assert seed_of(harness.frames[0].request) == 2
+    assert not harness.of(RenderFailed)
+    assert harness.thread.frames_dropped == 0
 
 
-def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_something(desk: Desk, engine: Engine):
-    under_way(desk, engine, 1, at_rest=False)
-    desk.ask(2)
+def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_something(harness: Harness, engine: Engine):
+    under_way(harness, engine, 1, at_rest=False)
+    harness.ask(2)
     engine.gate.open()
-    desk.until(lambda: seeds(engine.requests) == [1, 2])
+    harness.until(lambda: seeds(engine.requests) == [1, 2])
     assert not engine.given_up
 
 
-def test_a_picture_is_not_given_up_for_itself(desk: Desk, engine: Engine):
-    under_way(desk, engine, 1, at_rest=True)
-    desk.thread.ask(request(1), 0.0, at_rest=True)
+def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine):
+    under_way(harness, engine, 1, at_rest=True)
+    harness.thread.ask(request(1), 0.0, at_rest=True)
     engine.gate.open()
-    desk.until(lambda: desk.frames)
+    harness.until(lambda: harness.frames)
     assert not engine.given_up
 
 
 def test_of_pictures_at_rest_every_second_one_is_finished_so_that_a_held_key_shows_something(
-    desk: Desk, engine: Engine
+    harness: Harness, engine: Engine
 ):
-    under_way(desk, engine, 1, at_rest=True)
+    under_way(harness, engine, 1, at_rest=True)
     for seed in (2, 3, 4):
-        desk.thread.ask(request(seed), 0.0, at_rest=True)
+        harness.thread.ask(request(seed), 0.0, at_rest=True)
         engine.gate.let_through()
-        desk.until(lambda seed=seed: seed - 1 in seeds(engine.given_up + engine.requests))
+        harness.until(lambda seed=seed: seed - 1 in seeds(engine.given_up + engine.requests))
         engine.gate.wait_for_knock()
     engine.gate.open()
-    desk.until(lambda: desk.frames and seed_of(desk.frames[-1].request) == 4)
+    harness.until(lambda: harness.frames and seed_of(harness.frames[-1].request) == 4)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1, 3], [2, 4])
 
 
-def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(desk: Desk, engine: Engine):
-    under_way(desk, engine, 1, at_rest=True)
-    desk.thread.export(Job(100))
-    desk.ask(2)
+def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine):
+    under_way(harness, engine, 1, at_rest=True)
+    harness.thread.export(Job(100))
+    harness.ask(2)
     engine.gate.open()
-    desk.until(lambda: desk.of(ExportEnded))
+    harness.until(lambda: harness.of(ExportEnded))
     assert seeds(engine.requests) == [2, 100]
 
 
-def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(desk: Desk, engine: Engine):
+def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine):
     engine.gate.shut()
-    desk.thread.ask_thumbnail("key", lambda: request(50))
+    harness.thread.ask_thumbnail("key", lambda: request(50))
     engine.gate.wait_for_knock()
-    desk.ask(1)
+    harness.ask(1)
     engine.gate.open()
-    desk.until(lambda: desk.of(ThumbnailMade))
+    harness.until(lambda: harness.of(ThumbnailMade))
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([50], [1, 50])
-    assert not desk.of(ThumbnailFailed)
+    assert not harness.of(ThumbnailFailed)
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
 def test_a_preview_gives_way_to_a_model_and_is_made_after_all_if_that_is_refused(
-    desk: Desk, engine: Engine, at_rest: bool
+    harness: Harness, engine: Engine, at_rest: bool
 ):
-    under_way(desk, engine, 1, at_rest=at_rest)
+    under_way(harness, engine, 1, at_rest=at_rest)
     engine.refusing = DeviceError("Too large.")
-    desk.thread.open(OTHER)
+    harness.thread.open(OTHER)
     engine.gate.open()
-    desk.until(lambda: desk.frames)
-    assert desk.of(ModelRefused)
+    harness.until(lambda: harness.frames)
+    assert harness.of(ModelRefused)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [1])
 
 
-def test_an_export_frame_is_not_given_up_for_a_preview(desk: Desk, engine: Engine):
+def test_an_export_frame_is_not_given_up_for_a_preview(harness: Harness, engine: Engine):
     engine.gate.shut()
-    desk.thread.export(Job(100))
+    harness.thread.export(Job(100))
     engine.gate.wait_for_knock()
-    desk.ask(1)
+    harness.ask(1)
     engine.gate.open()
-    desk.until(lambda: desk.frames)
+    harness.until(lambda: harness.frames)
     assert seeds(engine.requests) == [100, 1]
 
 
-def begin_to_close(desk: Desk, engine: Engine) -> None:
+def begin_to_close(harness: Harness, engine: Engine) -> None:
     """Close while something stands at the gate, which opens once the thread knows that it is to end."""
 
     def open_gate() -> None:
-        while desk.thread.state is Lifecycle.RUNNING:
+        while harness.thread.state is Lifecycle.RUNNING:
             threading.Event().wait(0.001)
         engine.gate.open()
 
     opener = threading.Thread(target=open_gate)
     opener.start()
-    desk.thread.close()
+    harness.thread.close()
     opener.join()
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_closing_gives_up_the_picture_under_way(desk: Desk, engine: Engine, at_rest: bool):
-    under_way(desk, engine, 1, at_rest=at_rest)
-    begin_to_close(desk, engine)
+def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine, at_rest: bool):
+    under_way(harness, engine, 1, at_rest=at_rest)
+    begin_to_close(harness, engine)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [])
-    desk.news += desk.thread.take_news()
-    assert not desk.of(RenderFailed)
+    harness.event += harness.thread.take_events()
+    assert not harness.of(RenderFailed)
 
 
-def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(desk: Desk, engine: Engine):
+def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(harness: Harness, engine: Engine):
     engine.gate.shut()
     sequence, saved = Job(100, 101), Job(7)
-    desk.thread.export(sequence)
+    harness.thread.export(sequence)
     engine.gate.wait_for_knock()
-    desk.thread.export(saved, urgent=True)
-    begin_to_close(desk, engine)
+    harness.thread.export(saved, urgent=True)
+    begin_to_close(harness, engine)
     assert (sequence.got, sequence.stopped) == ([], [False])
     assert (saved.got, saved.stopped) == ([7], [])
 
 
-def test_closing_finishes_a_saved_picture_that_is_under_way(desk: Desk, engine: Engine):
+def test_closing_finishes_a_saved_picture_that_is_under_way(harness: Harness, engine: Engine):
     engine.gate.shut()
     saved = Job(7)
-    desk.thread.export(saved, urgent=True)
+    harness.thread.export(saved, urgent=True)
     engine.gate.wait_for_knock()
-    begin_to_close(desk, engine)
+    begin_to_close(harness, engine)
     assert (saved.got, saved.stopped) == ([7], [])

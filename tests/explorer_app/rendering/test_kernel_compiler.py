@@ -10,10 +10,10 @@ import pytest
 
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.kernel_compiler import KernelCompiler
-from explorer_app.rendering.news import KernelsCompiling, News
+from explorer_app.rendering.render_events import KernelsCompiling, RenderEvent
 from gpu_backend import DeviceError
 from tests.helpers.fake_renderer import GPU, Engine
-from tests.helpers.render_desk import MODEL, OTHER
+from tests.helpers.render_harness import MODEL, OTHER
 
 CHOICE = DeviceChoice("cuda:0")
 
@@ -24,7 +24,7 @@ class Workshop:
     def __init__(self) -> None:
         self.engine = Engine(gpus=(GPU,), missing=3)
         self.condition = threading.Condition()
-        self.told: list[News] = []
+        self.told: list[RenderEvent] = []
         self.compiler = KernelCompiler(self.engine, self.condition, self.told.append)
 
     def wait_for(self, is_so: Callable[[], bool]) -> None:

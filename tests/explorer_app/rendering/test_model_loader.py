@@ -19,13 +19,13 @@ class Ear:
         loader.ready.connect(self._take, Qt.ConnectionType.QueuedConnection)
 
     def _take(self) -> None:
-        news = self._loader.take()
-        if news is not None:
-            self.heard.append(news)
+        event = self._loader.take()
+        if event is not None:
+            self.heard.append(event)
 
     @property
     def ends(self) -> list[ReadingEnded]:
-        return [news for news in self.heard if isinstance(news, ReadingEnded)]
+        return [event for event in self.heard if isinstance(event, ReadingEnded)]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from explorer_app.rendering.pipeline import Pipeline
 from gpu_backend import CancelledError, DeviceLostError, RenderRequest
 from tests.helpers.fake_renderer import GPU, Engine, FakeRenderer
-from tests.helpers.render_desk import MODEL, request, seed_of
+from tests.helpers.render_harness import MODEL, request, seed_of
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 
 from explorer_app.rendering import device_finder, device_work
 from explorer_app.rendering.device_choice import DeviceChoice
-from explorer_app.rendering.news import DeviceFailed, DevicesFound
+from explorer_app.rendering.render_events import DeviceFailed, DevicesFound
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
-from tests.helpers.render_desk import OTHER, Desk, seed_of
+from tests.helpers.render_harness import OTHER, Harness, seed_of
 
 
 @pytest.fixture
@@ -27,72 +27,72 @@ def no_patience(monkeypatch: Any) -> None:
     monkeypatch.setattr(device_work, "PATIENCE_S", 0.05)
 
 
-def test_a_model_waits_for_a_driver_that_answers_soon(start: Callable[..., Desk], engine: Engine):
-    desk = start(opens=False)
+def test_a_model_waits_for_a_driver_that_answers_soon(start: Callable[..., Harness], engine: Engine):
+    harness = start(opens=False)
     engine.find_gate.wait_for_knock()
     engine.find_gate.open()
-    desk.open()
+    harness.open()
     assert engine.made_on == [("cuda:0", "fp16")]
 
 
 @pytest.mark.usefixtures("no_patience")
 def test_after_a_while_the_processor_shows_the_picture_and_the_gpu_takes_over_when_it_is_found(
-    start: Callable[..., Desk], engine: Engine
+    start: Callable[..., Harness], engine: Engine
 ):
-    desk = start()
-    desk.show(7)
+    harness = start()
+    harness.show(7)
     assert engine.made_on == [("cpu", "fp32")]
-    assert not desk.of(DevicesFound)
+    assert not harness.of(DevicesFound)
     engine.find_gate.open()
-    desk.until(lambda: len(desk.frames) == 2)
-    assert desk.devices == ["cpu", "cuda:0"]
-    assert desk.frames[0].request == desk.frames[1].request
+    harness.until(lambda: len(harness.frames) == 2)
+    assert harness.devices == ["cpu", "cuda:0"]
+    assert harness.frames[0].request == harness.frames[1].request
     assert engine.threads == {"rendering"}
 
 
 @pytest.mark.usefixtures("no_patience")
-def test_a_gpu_that_is_found_late_has_its_kernels_compiled_as_well(start: Callable[..., Desk], engine: Engine):
+def test_a_gpu_that_is_found_late_has_its_kernels_compiled_as_well(start: Callable[..., Harness], engine: Engine):
     engine.missing = 2
-    desk = start()
+    harness = start()
     engine.find_gate.open()
-    desk.until(lambda: desk.devices == ["cpu", "cuda:0"])
-    assert desk.compiling == [(12, 14), (13, 14), (14, 14)]
+    harness.until(lambda: harness.devices == ["cpu", "cuda:0"])
+    assert harness.compiling == [(12, 14), (13, 14), (14, 14)]
 
 
 @pytest.mark.usefixtures("no_patience")
-def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(start: Callable[..., Desk], engine: Engine):
-    desk = start()
-    desk.open(OTHER)
+def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(start: Callable[..., Harness], engine: Engine):
+    harness = start()
+    harness.open(OTHER)
     engine.find_gate.open()
-    desk.until(lambda: desk.devices == ["cpu", "cpu", "cuda:0"])
+    harness.until(lambda: harness.devices == ["cpu", "cpu", "cuda:0"])
     assert engine.made[-1].facts == OTHER.facts
 
 
-def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Desk], engine: Engine):
-    desk = start(DeviceChoice("cpu"))
-    desk.thread.use(DeviceChoice("cuda:1"))
+def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Harness], engine: Engine):
+    harness = start(DeviceChoice("cpu"))
+    harness.thread.use(DeviceChoice("cuda:1"))
     for seed in (1, 2, 3):
-        desk.show(seed)
+        harness.show(seed)
     assert engine.made_on == [("cpu", "fp32")]
     assert not engine.given_up
     engine.find_gate.open()
-    desk.until(lambda: desk.devices == ["cpu", "cuda:1"])
-    desk.until(lambda: seed_of(desk.frames[-1].request) == 3)
+    harness.until(lambda: harness.devices == ["cpu", "cuda:1"])
+    harness.until(lambda: seed_of(harness.frames[-1].request) == 3)
 
 
 @pytest.mark.usefixtures("no_patience")
 def test_a_driver_that_never_answers_keeps_nobody_from_closing(
-    start: Callable[..., Desk], engine: Engine, monkeypatch: Any
+    start: Callable[..., Harness], engine: Engine, monkeypatch: Any
 ):
     monkeypatch.setattr(device_finder, "_END_S", 0.05)
-    desk = start()
-    desk.show(1)
+    harness = start()
+    harness.show(1)
     began_s = time.monotonic()
-    desk.thread.close()
+    harness.thread.close()
     assert time.monotonic() - began_s < 2.0
 
 
-def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..., Desk], engine: Engine):
+def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..., Harness], engine: Engine):
     class Broken(Engine):
         def find_devices(self) -> Any:
             raise RuntimeError("No such library.")
@@ -100,7 +100,7 @@ def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..
     engine.find_gate.open()
     engine.__class__ = Broken
     engine.gpus = ()
-    desk = start()
-    desk.show(1)
-    assert desk.of(DeviceFailed)
-    assert desk.devices == ["cpu"]
+    harness = start()
+    harness.show(1)
+    assert harness.of(DeviceFailed)
+    assert harness.devices == ["cpu"]

@@ -1,14 +1,14 @@
 import pytest
 
-from explorer_app.session.class_names import class_words, classes_like, classes_named
+from explorer_app.session.class_names import class_text, classes_like, classes_named
 
 NAMES = ("tench, Tinca tinca", "Crane", "wood thrush", "tree frog, tree-frog", "crane", "World War 1", "cat", "wildcat")
 
 
 def test_a_class_is_called_by_number_and_name_or_by_number_alone():
-    assert class_words(2, NAMES) == "2 wood thrush"
-    assert class_words(2, ()) == "Class 2"
-    assert class_words(8, NAMES) == "Class 8", "a session may name a class that this network lacks"
+    assert class_text(2, NAMES) == "2 wood thrush"
+    assert class_text(2, ()) == "Class 2"
+    assert class_text(8, NAMES) == "Class 8", "a session may name a class that this network lacks"
 
 
 @pytest.mark.parametrize(

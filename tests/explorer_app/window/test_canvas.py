@@ -19,7 +19,7 @@ from explorer_app.window.canvas import Canvas
 from explorer_app.window.walk import KEY_STEP, SEEDS_PER_PX, SLOW, Walk
 from gpu_backend import Frame, FrameTimings, RenderRequest
 from tests.helpers.fake_controller import facts, landscape
-from tests.helpers.hands import LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
+from tests.helpers.mouse import LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 
 START = Position(3.0, 2.0)
 MIDDLE_POINT = QPoint(300, 200)

@@ -25,7 +25,7 @@ from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.hands import drop
+from tests.helpers.mouse import drop
 from tests.helpers.windows import asked, dialog_of, dock
 
 

@@ -66,7 +66,7 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
     assert [key.label for key in made.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
     assert made.isVisible(), "Enter in the field adds; it does not export"
     made.frames.setValue(10)
-    with qtbot.waitSignal(made.export_asked) as asked:
+    with qtbot.waitSignal(made.export_requested) as asked:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     wanted: SequenceSettings = asked.args[0]
     assert wanted.frame_count == 41

@@ -19,7 +19,7 @@ from explorer_app.window.main_window import MainWindow
 from explorer_app.window.walk import Glide
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.hands import drag, move, press
+from tests.helpers.mouse import drag, move, press
 from tests.helpers.windows import Make, asked, dock
 
 
@@ -73,7 +73,7 @@ def press_keys(keys: str) -> Callable[[MainWindow], None]:
         pytest.param(press_keys("Ctrl+Z"), 1.0, id="undo takes it back"),
         pytest.param(press_keys("Ctrl+Y"), None, id="redo finds it in its place"),
         pytest.param(press_keys("R"), 11.0, id="a jump"),
-        pytest.param(lambda window: window.history.go_to_asked.emit(0), 0.0, id="another step"),
+        pytest.param(lambda window: window.history.go_to_requested.emit(0), 0.0, id="another step"),
     ],
 )
 def test_a_glide_comes_to_rest_before_anything_else_happens(

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.window.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.hands import move, press, release
 from tests.helpers.kernel_costs import timed_frame
+from tests.helpers.mouse import move, press, release
 from tests.helpers.windows import dock
 
 

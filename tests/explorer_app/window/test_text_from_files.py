@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from explorer_app.session.class_names import class_words
+from explorer_app.session.class_names import class_text
 from explorer_app.session.direction_names import default_name
 from explorer_app.settings import RecentModel
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.main_window import MainWindow
-from explorer_app.window.model import model_words
+from explorer_app.window.model import model_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from tests.helpers.fake_controller import FakeController, facts
 
@@ -33,9 +33,9 @@ def test_the_name_of_a_model_stays_on_its_line_wherever_it_is_shown(
     for tip in (window.top_bar.model_button.toolTip(), window.model.name.toolTip()):
         assert "<img" not in tip
         assert "\u202e" not in tip
-    texts = dict(model_words.all_facts(hostile))
+    texts = dict(model_text.all_facts(hostile))
     assert (texts["Name"], texts["Names asked for"]) == (SHOWN, "os\\nsystem")
-    assert model_words.safety_details(hostile).splitlines()[1] == "  os\\nsystem"
+    assert model_text.safety_details(hostile).splitlines()[1] == "  os\\nsystem"
 
 
 def test_recent_models_keep_to_their_lines(window: MainWindow) -> None:
@@ -55,7 +55,7 @@ def test_labels_show_escapes(kind: type[ElidedLabel] | type[WrappedLabel], windo
 
 
 def test_classes_and_directions_are_called_by_printable_names() -> None:
-    assert class_words(0, ["cat\nforged"]) == "0 cat\\nforged"
+    assert class_text(0, ["cat\nforged"]) == "0 cat\\nforged"
     assert default_name("set/age\u202e") == "Age\\u202e"
 
 

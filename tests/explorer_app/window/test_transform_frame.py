@@ -20,7 +20,7 @@ from explorer_app.window.shortcuts_dialog import ShortcutsDialog
 from explorer_app.window.transform_frame import TransformFrame
 from gpu_backend import Frame, FrameTimings, RenderRequest, Transform
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.hands import CTRL, LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
+from tests.helpers.mouse import CTRL, LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 from tests.helpers.panels import mouse
 from tests.helpers.windows import Make, asked, dialog_of
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.schedule import Schedule
+from tests.helpers.bound_plan_harness import BoundPlanHarness, make_x
 from tests.helpers.fake_gpu import FakeDriver
-from tests.helpers.hand_desk import HandDesk, make_x
 from tests.helpers.hand_schedule import expected_image, hand_schedule
 
 
-class LeanDesk(HandDesk):
+class LeanDesk(BoundPlanHarness):
     """The hand-made schedule, whose image is made only when it is asked for."""
 
     @staticmethod
@@ -37,20 +37,20 @@ class WritesNothingToNull(FakeDriver):
 
 
 def test_an_optional_output_is_there_when_it_is_asked_for_and_costs_one_graph_more() -> None:
-    desk = lean_desk()
-    desk.bound.run({"x": make_x(0)})
-    assert desk.bound.captures == 1
-    got = desk.bound.run({"x": make_x(1)}, outputs=("image", "pixels"))
+    harness = lean_desk()
+    harness.bound.run({"x": make_x(0)})
+    assert harness.bound.captures == 1
+    got = harness.bound.run({"x": make_x(1)}, outputs=("image", "pixels"))
     assert np.array_equal(got["image"], expected_image(make_x(1)))
-    assert desk.bound.captures == 2
-    desk.bound.run({"x": make_x(2)})
-    assert desk.bound.captures == 2
+    assert harness.bound.captures == 2
+    harness.bound.run({"x": make_x(2)})
+    assert harness.bound.captures == 2
 
 
 @pytest.mark.parametrize("use_graph", [True, False], ids=["graph", "no graph"])
 def test_a_measured_run_gives_an_optional_output_too(use_graph: bool) -> None:
-    desk = lean_desk()
+    harness = lean_desk()
     for seed in range(3):
-        pending = desk.bound.submit({"x": make_x(seed)}, outputs=("image",), measure=True, use_graph=use_graph)
+        pending = harness.bound.submit({"x": make_x(seed)}, outputs=("image",), measure=True, use_graph=use_graph)
         assert np.array_equal(pending.wait()["image"], expected_image(make_x(seed)))
         assert len(pending.steps) == 2

@@ -48,7 +48,7 @@ class Desk:
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.gpu)])
-def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+def harness(request: pytest.FixtureRequest) -> Iterator[Desk]:
     if request.param == "fake":
         found = Desk(hand_driver(), b"")
     else:
@@ -64,21 +64,21 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("count", [1, 255, 256 * 1024 + 17])
-def test_norms_are_those_of_all_numbers(desk: Desk, count: int, dtype: str) -> None:
+def test_norms_are_those_of_all_numbers(harness: Desk, count: int, dtype: str) -> None:
     generator = np.random.default_rng(count)
     expected = generator.standard_normal(count).astype(dtype)
-    assert desk.apart(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
+    assert harness.apart(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
     got = expected.copy()
     got[-1] += np.dtype(dtype).type(0.5)
-    found = desk.apart(got, expected)
+    found = harness.apart(got, expected)
     assert found == TensorDiff(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
     assert found.relative_error == pytest.approx(norm(got - expected) / norm(expected), rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_infinity_is_never_right_and_nothing_is_expected_of_it(desk: Desk, dtype: str) -> None:
+def test_infinity_is_never_right_and_nothing_is_expected_of_it(harness: Desk, dtype: str) -> None:
     def apart(got: list[float], expected: list[float]) -> TensorDiff:
-        return desk.apart(np.array(got, dtype), np.array(expected, dtype))
+        return harness.apart(np.array(got, dtype), np.array(expected, dtype))
 
     assert apart([3, math.nan], [3, 4]).relative_error == math.inf
     assert apart([3, -math.inf], [3, 4]).relative_error == math.inf
@@ -88,42 +88,42 @@ def test_infinity_is_never_right_and_nothing_is_expected_of_it(desk: Desk, dtype
     assert apart([-0.0, 0.0], [0.0, 0.0]) == TensorDiff(0.0, 0.0, 0, 1), "of another bit"
 
 
-def test_parts_count_by_their_sum(desk: Desk) -> None:
+def test_parts_count_by_their_sum(harness: Desk) -> None:
     generator = np.random.default_rng(0)
     got, expected = (generator.standard_normal((parts, 700)).astype(np.float32) for parts in (3, 2))
-    found = desk.apart(got, expected, 3, 2)
+    found = harness.apart(got, expected, 3, 2)
     assert found.size == pytest.approx(norm(expected.sum(axis=0)))
     assert found.difference == pytest.approx(norm(got.sum(axis=0) - expected.sum(axis=0)), rel=1e-6)
     assert found.mismatched == 700
 
 
 def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    harness: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gpu_backend.cuda.comparison._MOST_AT_ONCE", 256)
     expected = np.arange(1, 1001, dtype=np.float16)
     got = expected.copy()
     got[[0, 255, 256, 999]] += np.float16(8)
-    assert desk.apart(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
+    assert harness.apart(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
     with pytest.raises(ValueError, match="in parts are too many"):
-        desk.apart(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
+        harness.apart(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
 
 
-def test_only_as_many_of_one_type_are_compared(desk: Desk) -> None:
+def test_only_as_many_of_one_type_are_compared(harness: Desk) -> None:
     with pytest.raises(ValueError, match="3 numbers of float32, but 4"):
-        desk.apart(np.zeros(3, np.float32), np.zeros(4, np.float32))
+        harness.apart(np.zeros(3, np.float32), np.zeros(4, np.float32))
     with pytest.raises(ValueError, match="float16"):
-        desk.apart(np.zeros(3, np.float32), np.zeros(3, np.float16))
+        harness.apart(np.zeros(3, np.float32), np.zeros(3, np.float16))
 
 
-def test_a_copy_lasts_when_what_it_is_of_changes(desk: Desk) -> None:
-    first = desk.put(np.full(100, 2.0, np.float32))
-    kept = Numbers(desk.comparer.keep(first.address, first.nbytes), "float32", 100)
-    other = desk.put(np.full(100, 5.0, np.float32))
-    desk.comparer.copy(first.address, other.address, first.nbytes)
-    assert desk.comparer.apart(first, other).mismatched == 0
-    assert desk.comparer.apart(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
-    desk.comparer.release(kept.address)
+def test_a_copy_lasts_when_what_it_is_of_changes(harness: Desk) -> None:
+    first = harness.put(np.full(100, 2.0, np.float32))
+    kept = Numbers(harness.comparer.keep(first.address, first.nbytes), "float32", 100)
+    other = harness.put(np.full(100, 5.0, np.float32))
+    harness.comparer.copy(first.address, other.address, first.nbytes)
+    assert harness.comparer.apart(first, other).mismatched == 0
+    assert harness.comparer.apart(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
+    harness.comparer.release(kept.address)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -11,12 +11,12 @@ from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.lifecycle import Lifecycle
-from explorer_app.rendering.news import ExportAdvanced, ExportEnded, News
+from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded, RenderEvent
 from explorer_app.rendering.tasks.export import ExportTask
 from explorer_app.session.session import ModelReference
 from gpu_backend import DeviceLostError, Disk, RequestError
 from tests.helpers.fake_renderer import Engine, FakeRenderer
-from tests.helpers.render_desk import MODEL, Desk, Job, request, seed_of
+from tests.helpers.render_harness import MODEL, Harness, Job, request, seed_of
 
 
 class Lane:
@@ -25,9 +25,9 @@ class Lane:
     def __init__(self) -> None:
         self.engine = Engine()
         self.renderer = FakeRenderer(MODEL, self.engine)
-        self.news: list[News] = []
+        self.event: list[RenderEvent] = []
         self.recoverable: type[Exception] | None = None
-        self.task = ExportTask(threading.Condition(), self.news.append, self._recovers)
+        self.task = ExportTask(threading.Condition(), self.event.append, self._recovers)
 
     def _recovers(self, error: Exception) -> bool:
         is_recoverable = self.recoverable is not None and isinstance(error, self.recoverable)
@@ -42,7 +42,7 @@ class Lane:
 
     @property
     def ended(self) -> list[tuple[object, bool]]:
-        return [(news.job, news.is_cancelled) for news in self.news if isinstance(news, ExportEnded)]
+        return [(event.job, event.is_cancelled) for event in self.event if isinstance(event, ExportEnded)]
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ def test_what_the_files_report_ends_the_job_with_it(lane: Lane) -> None:
     job.error = OSError("The disk is full.")
     lane.task.put(job)
     lane.run()
-    (news,) = lane.news
-    assert isinstance(news, ExportEnded)
-    assert news.error is job.error
+    (event,) = lane.event
+    assert isinstance(event, ExportEnded)
+    assert event.error is job.error
 
 
 def test_a_frame_that_cannot_be_rendered_ends_its_job_and_leaves_it_to_go_on_another_time(lane: Lane) -> None:
@@ -138,7 +138,7 @@ def test_a_device_that_failed_costs_no_frame(lane: Lane) -> None:
     lane.recoverable = DeviceLostError
     lane.run()
     assert job.got == [1, 2]
-    assert len([news for news in lane.news if isinstance(news, ExportAdvanced)]) == 2
+    assert len([event for event in lane.event if isinstance(event, ExportAdvanced)]) == 2
 
 
 def test_ending_all_keeps_every_job_for_another_time(lane: Lane) -> None:
@@ -163,7 +163,7 @@ class StuckDisk(Disk):
 
 
 def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_not_answer(
-    desk: Desk, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     disk = StuckDisk()
     keys = (Keyframe.of(request(1)), Keyframe.of(request(2)))
@@ -173,32 +173,34 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
         for name in ("first", "second")
     ]
     for job in jobs:
-        desk.thread.export(job)
-        desk.until(lambda job=job: job.delivered == 6)  # two are written, four wait, and there is no more room
-        desk.show(7 + len(desk.frames))
+        harness.thread.export(job)
+        harness.until(lambda job=job: job.delivered == 6)  # two are written, four wait, and there is no more room
+        harness.show(7 + len(harness.frames))
         if job is jobs[0]:
-            desk.thread.cancel_export(job)
-            desk.until(lambda: desk.of(ExportEnded))
-    desk.thread.close()
-    assert desk.thread.state is Lifecycle.CLOSED
+            harness.thread.cancel_export(job)
+            harness.until(lambda: harness.of(ExportEnded))
+    harness.thread.close()
+    assert harness.thread.state is Lifecycle.CLOSED
     assert not disk.gate.is_set()
     disk.gate.set()
     assert all(job.join(20) for job in jobs)
     assert [job.done for job in jobs] == [6, 2], "what was delivered before the cancelling; what was begun at the end"
 
 
-def test_the_preview_renders_every_request_while_the_files_of_an_export_lag_behind(desk: Desk, engine: Engine) -> None:
+def test_the_preview_renders_every_request_while_the_files_of_an_export_lag_behind(
+    harness: Harness, engine: Engine
+) -> None:
     """A full sink costs the render thread no step: between the frames it takes, only previews are rendered."""
     job = Job(*range(100, 150))
-    desk.thread.export(job)
-    desk.until(lambda: job.got)
+    harness.thread.export(job)
+    harness.until(lambda: job.got)
     job.is_full = True
-    desk.show(0)
+    harness.show(0)
     rendered = len(job.got)
     before = len(engine.requests)
     for seed in range(1, 41):
-        desk.show(seed)
+        harness.show(seed)
     assert [seed_of(item) for item in engine.requests[before:]] == list(range(1, 41))
     assert len(job.got) == rendered
-    desk.thread.cancel_export(job)
-    desk.until(lambda: desk.of(ExportEnded))
+    harness.thread.cancel_export(job)
+    harness.until(lambda: harness.of(ExportEnded))

@@ -2,47 +2,47 @@ from __future__ import annotations
 
 import threading
 
-from explorer_app.rendering.news import News, ThumbnailMade
+from explorer_app.rendering.render_events import RenderEvent, ThumbnailMade
 from explorer_app.rendering.tasks.thumbnail import MAX_WAITING, ThumbnailTask
 from tests.helpers.fake_renderer import Engine, FakeRenderer
-from tests.helpers.render_desk import MODEL, request
+from tests.helpers.render_harness import MODEL, request
 
 
-def made(news: list[News]) -> list[object]:
-    return [item.key for item in news if isinstance(item, ThumbnailMade)]
+def made(event: list[RenderEvent]) -> list[object]:
+    return [item.key for item in event if isinstance(item, ThumbnailMade)]
 
 
 def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once() -> None:
-    news: list[News] = []
-    task = ThumbnailTask(threading.Condition(), news.append, lambda error: False, 0.0)
+    event: list[RenderEvent] = []
+    task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
     for key in ("a", "b", "c", "a"):
         task.ask(key, lambda: request(1))
     renderer = FakeRenderer(MODEL, Engine())
     while task.seconds_until_ready() == 0.0:
         assert task.step(renderer, lambda: False)
-    assert made(news) == ["a", "c", "b"]
+    assert made(event) == ["a", "c", "b"]
 
 
 def test_a_thumbnail_that_was_given_up_is_made_later_unless_it_was_ordered_anew() -> None:
-    news: list[News] = []
-    task = ThumbnailTask(threading.Condition(), news.append, lambda error: False, 0.0)
+    event: list[RenderEvent] = []
+    task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
     task.ask("a", lambda: request(1))
     renderer = FakeRenderer(MODEL, Engine())
     assert not task.step(renderer, lambda: True)
     assert len(task) == 1
     assert task.step(renderer, lambda: False)
-    assert made(news) == ["a"]
+    assert made(event) == ["a"]
 
 
 def test_orders_that_scrolled_away_are_forgotten() -> None:
-    task = ThumbnailTask(threading.Condition(), lambda news: None, lambda error: False, 0.0)
+    task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, 0.0)
     for key in range(MAX_WAITING + 5):
         task.ask(key, lambda: request(1))
     assert len(task) == MAX_WAITING
 
 
 def test_thumbnails_wait_until_previews_have_rested() -> None:
-    task = ThumbnailTask(threading.Condition(), lambda news: None, lambda error: False, 3600.0)
+    task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, 3600.0)
     task.ask("a", lambda: request(1))
     assert task.seconds_until_ready() == 0.0
     task.note_preview()

@@ -51,7 +51,7 @@ def test_steps_stand_in_one_line_in_order(strip):
 
 def test_a_click_goes_to_a_step(strip, qtbot):
     strip.show_history(history_of(5))
-    with qtbot.waitSignal(strip.go_to_asked) as asked:
+    with qtbot.waitSignal(strip.go_to_requested) as asked:
         click(strip.steps, item(strip.steps, 2).center())
     assert asked.args == [2]
 
@@ -59,12 +59,12 @@ def test_a_click_goes_to_a_step(strip, qtbot):
 def test_a_click_on_the_star_keeps_and_does_not_go(strip, qtbot):
     history = history_of(5)
     strip.show_history(history)
-    strip.go_to_asked.connect(lambda _: pytest.fail("a star is no way to go"))
-    with qtbot.waitSignal(strip.star_asked) as asked:
+    strip.go_to_requested.connect(lambda _: pytest.fail("a star is no way to go"))
+    with qtbot.waitSignal(strip.star_requested) as asked:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
     assert asked.args == [history.entries[2].number, True]
     strip.show_history(history.starred(history.entries[2].number, True))
-    with qtbot.waitSignal(strip.star_asked) as asked:
+    with qtbot.waitSignal(strip.star_requested) as asked:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
     assert asked.args == [history.entries[2].number, False]
 
@@ -72,8 +72,8 @@ def test_a_click_on_the_star_keeps_and_does_not_go(strip, qtbot):
 def test_only_the_disc_of_the_star_keeps_and_the_rest_of_the_picture_goes_there(strip):
     strip.show_history(history_of(5))
     asked = []
-    strip.star_asked.connect(lambda number, on: asked.append("star"))
-    strip.go_to_asked.connect(lambda row: asked.append("go"))
+    strip.star_requested.connect(lambda number, on: asked.append("star"))
+    strip.go_to_requested.connect(lambda row: asked.append("go"))
     place = item(strip.steps, 2)
     star = star_rect(place)
     assert star.width() * 3 < place.width(), "the star is a small part of the picture"
@@ -86,8 +86,8 @@ def test_only_the_disc_of_the_star_keeps_and_the_rest_of_the_picture_goes_there(
 
 def test_a_click_that_ends_elsewhere_than_it_began_does_nothing(strip):
     strip.show_history(history_of(5))
-    strip.star_asked.connect(lambda *_: pytest.fail("kept"))
-    strip.go_to_asked.connect(lambda _: pytest.fail("went"))
+    strip.star_requested.connect(lambda *_: pytest.fail("kept"))
+    strip.go_to_requested.connect(lambda _: pytest.fail("went"))
     view, place = strip.steps, item(strip.steps, 2)
     for begin, end in (
         (place.center(), star_rect(place).center()),
@@ -124,10 +124,10 @@ def test_keys_go_along_the_line_choose_and_keep(strip, qtbot):
     view.setFocus()
     view.setCurrentIndex(view.entries.index(0))
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(strip.go_to_asked) as asked:
+    with qtbot.waitSignal(strip.go_to_requested) as asked:
         qtbot.keyClick(view, Qt.Key.Key_Return)
     assert asked.args == [1]
-    with qtbot.waitSignal(strip.star_asked) as asked:
+    with qtbot.waitSignal(strip.star_requested) as asked:
         qtbot.keyClick(view, Qt.Key.Key_S)
     assert asked.args == [history.entries[1].number, True]
 
@@ -141,7 +141,7 @@ def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip, qtbo
     strip.addAction(action)
     strip.steps.setFocus()
     strip.steps.setCurrentIndex(strip.steps.entries.index(1))
-    with qtbot.waitSignal(strip.star_asked):
+    with qtbot.waitSignal(strip.star_requested):
         qtbot.keyClick(strip.steps, Qt.Key.Key_S)
 
 
@@ -151,7 +151,7 @@ def test_what_was_kept_has_a_page_of_its_own(strip, qtbot):
     strip.show_page(1)
     assert strip.kept.isVisible()
     assert [entry.number for entry in strip.kept.entries.entries] == [2, 4]
-    with qtbot.waitSignal(strip.kept_asked) as asked:
+    with qtbot.waitSignal(strip.kept_requested) as asked:
         click(strip.kept, item(strip.kept, 1).center())
     assert asked.args == [4]
 
@@ -297,7 +297,7 @@ def test_kept_pictures_are_filtered_by_name(kept, qtbot):
     assert names(kept) == ["Dawn", "Bay", "Alps"]
     qtbot.keyClicks(kept.filter, "lp")
     assert names(kept) == ["Alps"]
-    with qtbot.waitSignal(kept.kept_asked) as asked:
+    with qtbot.waitSignal(kept.kept_requested) as asked:
         click(kept.kept, item(kept.kept, 0).center())
     assert asked.args == [3]
     kept.filter.clear()
@@ -334,7 +334,7 @@ def drag_kept(view, row, x):
 
 @pytest.mark.parametrize(("row", "to", "move"), [(0, 2, [1, 3]), (2, 0, [3, 1]), (0, 3, [1, None])])
 def test_dragging_a_kept_picture_puts_it_elsewhere(kept, qtbot, row, to, move):
-    kept.kept_asked.connect(lambda _: pytest.fail("a drag goes nowhere"))
+    kept.kept_requested.connect(lambda _: pytest.fail("a drag goes nowhere"))
     place = item(kept.kept, to - 1).right() if to else 1
     drag_kept(kept.kept, row, place)
     with qtbot.waitSignal(kept.move_requested) as asked:
@@ -357,7 +357,7 @@ def test_control_and_an_arrow_move_a_kept_picture(kept, qtbot):
 
 
 def test_control_clicks_select_two_and_go_nowhere(kept):
-    kept.kept_asked.connect(lambda _: pytest.fail("a click with Ctrl selects"))
+    kept.kept_requested.connect(lambda _: pytest.fail("a click with Ctrl selects"))
     for row in (0, 2):
         place = QPointF(item(kept.kept, row).center())
         for kind in (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):

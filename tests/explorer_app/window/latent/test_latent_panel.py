@@ -78,7 +78,7 @@ def test_snap_goes_to_the_nearest_seed(panel, qtbot):
 
 
 def test_random_is_asked_for_and_not_decided(panel, qtbot):
-    with qtbot.waitSignal(panel.random_asked):
+    with qtbot.waitSignal(panel.random_requested):
         qtbot.mouseClick(panel.random, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
 

@@ -74,20 +74,20 @@ def test_escape_in_a_painting_brings_everything_back(panel, qtbot):
     ],
 )
 def test_a_right_click_on_a_source_offers_groups(panel, words, expected):
-    menu = open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0)))
+    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0)))
     choose(menu, words)
     assert panel.edits.steps == [SetParameter("mix/0/strengths", expected)]
 
 
 def test_a_source_can_be_emptied_and_removed_by_its_menu(panel):
-    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "None")
-    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(0, QPoint(0, 0))), "Remove")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "None")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0))), "Remove")
     assert panel.edits.steps == [SetParameter("mix/1/strengths", (0.0,) * 14), RemoveSource(0)]
     assert [item.label for item in panel.edits.session.mix] == ["seed 2"]
 
 
 def test_a_source_is_renamed_beside_where_it_was_clicked(panel, qtbot):
-    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "Rename…")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Rename…")
     assert panel.ask.text.text() == "seed 2"
     panel.ask.text.selectAll()
     qtbot.keyClicks(panel.ask.text, "Evening")
@@ -97,7 +97,7 @@ def test_a_source_is_renamed_beside_where_it_was_clicked(panel, qtbot):
 
 
 def test_a_source_gets_another_seed_and_keeps_its_strengths(panel, qtbot):
-    choose(open_menu(panel, lambda: panel.grid.menu_asked.emit(1, QPoint(0, 0))), "Another seed…")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Another seed…")
     assert panel.ask.seed.value() == 2
     panel.ask.seed.selectAll()
     qtbot.keyClicks(panel.ask.seed, "77")
@@ -247,7 +247,7 @@ def test_labels_of_groups_keep_what_fits_of_their_range(panel):
     words = {}
     for width in range(320, 100, -5):
         panel.head.resize(width, panel.head.height())
-        words[panel.head.group_words(fine)] = width
+        words[panel.head.group_text(fine)] = width
     assert list(words) == ["fine 128–256", "fine 128+", "fine"]
 
 

@@ -143,7 +143,7 @@ def test_the_cell_is_told_to_screen_readers(grid, qtbot):
 def test_a_right_click_asks_for_the_source_and_paints_nothing(grid, qtbot):
     place = cell(grid, 1, 5).toPoint()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, grid.mapToGlobal(place))
-    with qtbot.waitSignal(grid.menu_asked) as asked:
+    with qtbot.waitSignal(grid.menu_requested) as asked:
         qtbot.mouseClick(grid, Qt.MouseButton.RightButton, pos=place)
         QApplication.sendEvent(grid, event)
     assert asked.args[0] == 1
@@ -152,7 +152,7 @@ def test_a_right_click_asks_for_the_source_and_paints_nothing(grid, qtbot):
 
 def test_the_menu_key_asks_for_the_current_source(grid, qtbot):
     qtbot.keyClick(grid, Qt.Key.Key_Down)
-    with qtbot.waitSignal(grid.menu_asked) as asked:
+    with qtbot.waitSignal(grid.menu_requested) as asked:
         QApplication.sendEvent(grid, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(0, 0), QPoint(0, 0)))
     assert asked.args[0] == 1
 

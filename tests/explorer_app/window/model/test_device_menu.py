@@ -13,7 +13,7 @@ from explorer_app.controller import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.window.main_window import MainWindow
-from explorer_app.window.model import device_words
+from explorer_app.window.model import device_text
 from explorer_app.window.model.device_menu import DeviceMenu
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice, FakeMemory
@@ -34,7 +34,7 @@ class Shown:
         qtbot.addWidget(self.menu)
         self.menu.device_chosen.connect(self.asked.append)
         self.menu.precision_chosen.connect(self.asked.append)
-        self.menu.again_asked.connect(lambda: self.asked.append("again"))
+        self.menu.again_requested.connect(lambda: self.asked.append("again"))
 
     def show(self, state: DeviceState) -> list[str]:
         self.state = state
@@ -118,13 +118,13 @@ def test_a_gpu_that_failed_is_offered_again_with_the_reason(shown: Shown) -> Non
 
 def test_what_is_said_while_kernels_are_compiled() -> None:
     state = replace(BOTH, device=FakeDevice(), compiling=Compiling(5, 14))
-    assert device_words.engine_text(state) == "CPU · compiling 14 kernels, 5 done"
+    assert device_text.engine_text(state) == "CPU · compiling 14 kernels, 5 done"
     assert state.reason == "Until 14 kernels are compiled for Loom 9000, the CPU renders."
     state = replace(BOTH, choice=DeviceChoice("cuda:1"), compiling=Compiling(0, 1))
-    assert device_words.engine_text(state) == "Loom 9000 · compiling 1 kernel, 0 done"
+    assert device_text.engine_text(state) == "Loom 9000 · compiling 1 kernel, 0 done"
     assert state.reason == "Until a kernel is compiled for Loom 100, Loom 9000 (fp16) renders."
-    assert device_words.engine_text(BOTH) == "Loom 9000 ready"
-    assert device_words.engine_text(DeviceState()) == ""
+    assert device_text.engine_text(BOTH) == "Loom 9000 ready"
+    assert device_text.engine_text(DeviceState()) == ""
 
 
 def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed_any_more(
@@ -143,8 +143,8 @@ def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed
 
 
 def test_the_footprint_is_told_in_one_line() -> None:
-    assert device_words.memory_text(FakeMemory()) == "Holds 572 MB · weights 60 · plans 500 · pinned 12"
-    assert device_words.memory_text(FakeMemory(pinned=0)) == "Holds 560 MB · weights 60 · plans 500"
+    assert device_text.memory_text(FakeMemory()) == "Holds 572 MB · weights 60 · plans 500 · pinned 12"
+    assert device_text.memory_text(FakeMemory(pinned=0)) == "Holds 560 MB · weights 60 · plans 500"
 
 
 def test_the_window_shows_the_device_wherever_one_looks(
@@ -174,7 +174,7 @@ def test_the_menu_stands_at_the_chip_in_the_panel_and_under_model(window: MainWi
 def test_what_is_chosen_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
     window.device_menu.device_chosen.emit("cuda:1")
     window.device_menu.precision_chosen.emit("fp32")
-    window.device_menu.again_asked.emit()
+    window.device_menu.again_requested.emit()
     assert asked(controller, "choose_device") == [("choose_device", "cuda:1")]
     assert asked(controller, "choose_precision") == [("choose_precision", "fp32")]
     assert asked(controller, "try_device_again") == [("try_device_again",)]

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import DeviceState
-from explorer_app.window.model import model_words
+from explorer_app.window.model import model_text
 from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.model.model_panel import ModelPanel
 from tests.helpers.fake_controller import FakeDevice, facts
@@ -82,9 +82,9 @@ def test_a_very_long_name_is_cut_and_widens_nothing(panel: ModelPanel) -> None:
 
 def test_buttons_ask(panel: ModelPanel, qtbot: QtBot) -> None:
     panel.show_model(facts())
-    with qtbot.waitSignal(panel.open_asked):
+    with qtbot.waitSignal(panel.open_requested):
         qtbot.mouseClick(panel.open_button, Qt.MouseButton.LeftButton)
-    with qtbot.waitSignal(panel.inspect_asked):
+    with qtbot.waitSignal(panel.inspect_requested):
         qtbot.mouseClick(panel.inspect_button, Qt.MouseButton.LeftButton)
 
 
@@ -103,23 +103,23 @@ def test_inspect_shows_and_copies_everything(qtbot: QtBot) -> None:
     ("nbytes", "text"), [(40, "1 KB"), (346_000, "346 KB"), (34_800_000, "34.8 MB"), (1_020_000_000, "1.02 GB")]
 )
 def test_sizes_are_told_as_people_do(nbytes: int, text: str) -> None:
-    assert model_words.size_text(nbytes) == text
+    assert model_text.size_text(nbytes) == text
 
 
 def test_counts_agree_with_their_nouns() -> None:
-    assert model_words.plural(1, "row") == "1 row"
-    assert model_words.plural(1000, "class", "classes") == "1,000 classes"
-    assert model_words.count_text(8_700_000) == "8.7 M"
-    assert model_words.count_text(512_000) == "512 k"
-    assert model_words.count_text(940) == "940"
+    assert model_text.plural(1, "row") == "1 row"
+    assert model_text.plural(1000, "class", "classes") == "1,000 classes"
+    assert model_text.count_text(8_700_000) == "8.7 M"
+    assert model_text.count_text(512_000) == "512 k"
+    assert model_text.count_text(940) == "940"
 
 
 def test_a_file_that_asked_for_nothing_says_so() -> None:
-    assert model_words.safety_summary(facts(names_requested=(), ignored=())) == "it asked to import nothing"
-    assert model_words.safety_details(facts(names_requested=(), ignored=())) == ""
+    assert model_text.safety_summary(facts(names_requested=(), ignored=())) == "it asked to import nothing"
+    assert model_text.safety_details(facts(names_requested=(), ignored=())) == ""
 
 
 def test_the_details_say_where_the_names_of_classes_come_from() -> None:
-    assert dict(model_words.all_facts(facts(c_dim=10)))["Classes"] == "10"
+    assert dict(model_text.all_facts(facts(c_dim=10)))["Classes"] == "10"
     named = facts(c_dim=1, class_names=("jay",), class_file="labels.txt")
-    assert dict(model_words.all_facts(named))["Classes"] == "1, with names from labels.txt"
+    assert dict(model_text.all_facts(named))["Classes"] == "1, with names from labels.txt"

@@ -30,7 +30,7 @@ class Heard:
         self.options: list[Any] = []
         self.compared = 0
         panel.options_changed.connect(self.options.append)
-        panel.compare_asked.connect(self._compare)
+        panel.compare_requested.connect(self._compare)
 
     def _compare(self) -> None:
         self.compared += 1

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.messages import MessageLog
-from explorer_app.rendering.news import ThumbnailFailed, ThumbnailMade
+from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.resolve import resolve
@@ -20,7 +20,7 @@ EXIT_PX = 256
 """Small pictures are made at least this large and shrunk: what leaves a trained network earlier is pale and blurred."""
 
 
-class ThumbnailDesk(QObject):
+class ThumbnailService(QObject):
     """Orders small pictures and stores them by their keys. That of the session on the screen is its picture, shrunk.
 
     Parameters
@@ -43,13 +43,13 @@ class ThumbnailDesk(QObject):
         self._renders = renders
         self._messages = messages
         self._shown = shown
-        self._hopeless: set[Hashable] = set()
+        self._failed_keys: set[Hashable] = set()
         self._waiting: dict[Hashable, Session] = {}
         self.store = ThumbnailStore()
 
     def ask(self, key: Hashable, what: Session | RenderRequest, facts: ModelFacts) -> None:
         """Order a small picture, unless it is there or cannot be made."""
-        if key in self.store or key in self._hopeless:
+        if key in self.store or key in self._failed_keys:
             return
         if isinstance(what, Session):
             self._waiting[key] = what
@@ -71,20 +71,20 @@ class ThumbnailDesk(QObject):
                 self._put(key, small)
             self.changed.emit()
 
-    def take_made(self, news: ThumbnailMade) -> None:
+    def take_made(self, event: ThumbnailMade) -> None:
         """A small picture is there."""
-        self._put(news.key, news.frame)
+        self._put(event.key, event.frame)
 
-    def take_failed(self, news: ThumbnailFailed) -> None:
+    def take_failed(self, event: ThumbnailFailed) -> None:
         """A small picture cannot be made; nobody is bothered with that."""
-        self._waiting.pop(news.key, None)
-        self._hopeless.add(news.key)
-        self._messages.note("A small picture could not be made.", f"{news.key}: {news.error}")
+        self._waiting.pop(event.key, None)
+        self._failed_keys.add(event.key)
+        self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
 
     def clear(self) -> None:
         """Forget everything: another model has other pictures."""
         self._renders.forget_thumbnails()
-        self._hopeless.clear()
+        self._failed_keys.clear()
         self._waiting.clear()
         self.store.clear()
 

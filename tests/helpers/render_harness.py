@@ -1,4 +1,4 @@
-"""A render thread's other side: hears frames and news, and has jobs to export."""
+"""A render thread's other side: hears frames and events, and has jobs to export."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 
-from explorer_app.rendering.news import DeviceChanged, KernelsCompiling, ModelOpened, News
+from explorer_app.rendering.render_events import DeviceChanged, KernelsCompiling, ModelOpened, RenderEvent
 from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import Frame, Latent, Model, Point, Recipe, RenderRequest
 from tests.helpers.fake_renderer import fake_model
@@ -67,17 +67,17 @@ class Job:
         self.stopped.append(cancelled)
 
 
-class Desk:
+class Harness:
     """Hears what the thread says, as the controller does."""
 
     def __init__(self, thread: RenderThread, qtbot: Any) -> None:
         self.thread = thread
         self.frames: list[Frame] = []
         self.announced = 0
-        self.news: list[News] = []
+        self.event: list[RenderEvent] = []
         self._qtbot = qtbot
         thread.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
-        thread.news_ready.connect(self._take_news, Qt.ConnectionType.QueuedConnection)
+        thread.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
 
     def _take_frame(self) -> None:
         self.announced += 1
@@ -85,14 +85,14 @@ class Desk:
         if shown is not None:
             self.frames.append(shown.frame)
 
-    def _take_news(self) -> None:
-        self.news += self.thread.take_news()
+    def _take_events(self) -> None:
+        self.event += self.thread.take_events()
 
     def until(self, is_so: Callable[[], object]) -> None:
         self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
 
     def of(self, kind: type) -> list[Any]:
-        return [news for news in self.news if isinstance(news, kind)]
+        return [event for event in self.event if isinstance(event, kind)]
 
     def open(self, model: Model = MODEL) -> None:
         count = len(self.of(ModelOpened))
@@ -107,12 +107,12 @@ class Desk:
     @property
     def devices(self) -> list[str]:
         """The devices that rendered, in order."""
-        return [news.device.id for news in self.news if isinstance(news, ModelOpened | DeviceChanged)]
+        return [event.device.id for event in self.event if isinstance(event, ModelOpened | DeviceChanged)]
 
     @property
     def compiling(self) -> list[tuple[int, int]]:
         """How many of how many kernels were told to be compiled, one after the other."""
-        return [(news.done, news.total) for news in self.of(KernelsCompiling)]
+        return [(event.done, event.total) for event in self.of(KernelsCompiling)]
 
     def ask(self, seed: int, model: Model = MODEL) -> None:
         self.thread.ask(request(seed, model), 0.0)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog, describe, without_cpu_advice
 from explorer_app.rendering.device_choice import DeviceChoice
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
     DevicesFound,
@@ -29,7 +29,7 @@ _RENDERED = "devices.rendered"
 """`DeviceLike.id` of what rendered last."""
 
 
-class DeviceDesk(QObject):
+class DeviceSelector(QObject):
     """Takes wishes to the rendering thread, and what it tells about devices to the window.
 
     Parameters
@@ -71,36 +71,36 @@ class DeviceDesk(QObject):
         self._show(replace(self._state, compiling=None, problem=""))
         self._renders.use(self._state.choice)
 
-    def take_found(self, news: DevicesFound) -> None:
+    def take_found(self, event: DevicesFound) -> None:
         """Somebody looked what there is. A GPU that is out of use is told, but not at every start."""
-        self._show(replace(self._state, devices=news.devices))
+        self._show(replace(self._state, devices=event.devices))
         why = self._state.why_no_gpu if self._state.is_gpu_out_of_use else ""
         if why and self._state.choice.device == "auto" and self._settings.choice(_TOLD) != why:
             self._messages.warning(f"{why.rstrip('.')} – the CPU renders meanwhile.")
         self._settings.choose(_TOLD, why)
 
-    def take_opened(self, news: ModelOpened) -> None:
+    def take_opened(self, event: ModelOpened) -> None:
         """A renderer for another model is ready."""
-        self._show_renderer(news.device)
+        self._show_renderer(event.device)
 
-    def take_changed(self, news: DeviceChanged) -> None:
+    def take_changed(self, event: DeviceChanged) -> None:
         """Another device renders."""
-        self._show_renderer(news.device)
+        self._show_renderer(event.device)
 
-    def take_compiling(self, news: KernelsCompiling) -> None:
+    def take_compiling(self, event: KernelsCompiling) -> None:
         """Kernels are on their way."""
-        self._show(replace(self._state, compiling=Compiling(news.done, news.total)))
+        self._show(replace(self._state, compiling=Compiling(event.done, event.total)))
 
-    def take_memory(self, news: MemoryChanged) -> None:
+    def take_memory(self, event: MemoryChanged) -> None:
         """The renderer holds another amount."""
-        self._show(replace(self._state, memory=news.memory))
+        self._show(replace(self._state, memory=event.memory))
 
-    def take_failed(self, news: DeviceFailed) -> None:
+    def take_failed(self, event: DeviceFailed) -> None:
         """A GPU cannot be used: say so once, and offer to try it again."""
-        sentence, details = describe(news.error)
+        sentence, details = describe(event.error)
         device = self._state.device
-        goes_on = device.name if device is not None and not news.was_rendering and self._state.is_on_gpu else "the CPU"
-        end = ", and the session is saved" if news.was_rendering else ""
+        goes_on = device.name if device is not None and not event.was_rendering and self._state.is_on_gpu else "the CPU"
+        end = ", and the session is saved" if event.was_rendering else ""
         self._show(replace(self._state, compiling=None, problem=sentence))
         self._messages.warning(
             f"{without_cpu_advice(sentence)} – {goes_on} goes on{end}.",

@@ -148,7 +148,7 @@ class ThumbnailFailed:
     error: BaseException
 
 
-News = (
+RenderEvent = (
     ModelOpened
     | ModelRefused
     | DevicesFound

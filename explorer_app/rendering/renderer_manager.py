@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from explorer_app.rendering.kernel_compiler import CompilingEnded, KernelCompiler
-from explorer_app.rendering.news import (
+from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
     KernelsCompiling,
     MemoryChanged,
     ModelOpened,
     ModelRefused,
-    News,
+    RenderEvent,
 )
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike, RendererLike
 from gpu_backend import DeviceLostError, DeviceMemoryError, TorchError
@@ -45,7 +45,7 @@ class _Made:
     error: Exception | None = None
 
 
-class RendererKeeper:
+class RendererManager:
     """Makes renderers, lets one take over from another, and falls back on the processor.
 
     Parameters
@@ -57,7 +57,7 @@ class RendererKeeper:
     choice
         What is wished for.
     tell
-        Takes news.
+        Takes event.
     knows_gpus
         Says whether asking for a GPU is answered at once. Until it is, the processor has to do.
 
@@ -65,7 +65,7 @@ class RendererKeeper:
     ----------
     renderer
         What renders; None before the first model.
-    was_hasty
+    is_provisional
         The processor renders because it was not known yet what there is.
     """
 
@@ -74,7 +74,7 @@ class RendererKeeper:
         backend: BackendLike,
         compiler: KernelCompiler,
         choice: DeviceChoice,
-        tell: Callable[[News], None],
+        tell: Callable[[RenderEvent], None],
         *,
         knows_gpus: Callable[[], bool],
     ) -> None:
@@ -89,7 +89,7 @@ class RendererKeeper:
         self._has_kernels = False
         self._has_begun_layers = False
         self._knows_gpus = knows_gpus
-        self.was_hasty = False
+        self.is_provisional = False
         self.renderer: RendererLike | None = None
 
     @property
@@ -134,7 +134,7 @@ class RendererKeeper:
         """Wish for another device or precision, or try again: what renders goes on until the other one can."""
         self._compiler.cancel()
         self._choice = choice
-        self._is_gpu_lost = self.was_hasty = False
+        self._is_gpu_lost = self.is_provisional = False
         model = self._model
         if model is None:
             return
@@ -206,7 +206,7 @@ class RendererKeeper:
             if not self._choice.wants_gpu or self._is_gpu_lost:
                 raise
         # An installation without torch: the CPU cannot show pictures until the GPU's kernels are compiled.
-        self.was_hasty = False
+        self.is_provisional = False
         ready, total = self._backend.kernels_ready(model, self._choice)
         self._has_kernels = total > 0
         if ready < total:
@@ -220,8 +220,8 @@ class RendererKeeper:
 
     def _make_at_once(self, model: Model) -> _Made:
         choice = self._choice
-        self.was_hasty = choice.wants_gpu and not self._knows_gpus()
-        if not choice.wants_gpu or self._is_gpu_lost or self.was_hasty:
+        self.is_provisional = choice.wants_gpu and not self._knows_gpus()
+        if not choice.wants_gpu or self._is_gpu_lost or self.is_provisional:
             return _Made(self._backend.make_renderer(model, PROCESSOR))
         try:
             ready, total = self._backend.kernels_ready(model, choice)

@@ -22,7 +22,7 @@ def make_x(seed: int) -> NDArray[np.float32]:
     return np.random.default_rng(seed).uniform(0, 4, (BATCH, AREA)).astype(np.float32)
 
 
-class HandDesk:
+class BoundPlanHarness:
     """A fake GPU with the schedule bound to it once, as `bound`."""
 
     def __init__(self, made_by: type[FakeDriver] = FakeDriver, **settings: Any) -> None:

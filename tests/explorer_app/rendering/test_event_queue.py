@@ -1,25 +1,25 @@
 from __future__ import annotations
 
-from explorer_app.rendering.news import KernelsCompiling
-from explorer_app.rendering.news_box import NewsBox
+from explorer_app.rendering.event_queue import EventQueue
+from explorer_app.rendering.render_events import KernelsCompiling
 
 
 def test_news_come_in_order_and_are_announced_only_if_there_was_nothing_to_take():
     announced: list[int] = []
-    box = NewsBox(lambda: announced.append(1))
-    news = [KernelsCompiling(done, 3) for done in range(3)]
-    for item in news:
+    box = EventQueue(lambda: announced.append(1))
+    event = [KernelsCompiling(done, 3) for done in range(3)]
+    for item in event:
         box.tell(item)
     assert announced == [1]
-    assert box.take() == news
+    assert box.take() == event
     assert box.take() == []
-    box.tell(news[0])
+    box.tell(event[0])
     assert announced == [1, 1]
 
 
 def test_a_closed_box_is_silent_and_can_still_be_emptied():
     announced: list[int] = []
-    box = NewsBox(lambda: announced.append(1))
+    box = EventQueue(lambda: announced.append(1))
     box.close()
     box.tell(KernelsCompiling(0, 3))
     assert announced == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer_app.window.layers.layer_words import channels_text, decibels_text, figure_text, frequency_text, layer_tip
+from explorer_app.window.layers.layer_text import channels_text, decibels_text, figure_text, frequency_text, layer_tip
 from gpu_backend import LayerFacts, Tap
 
 

@@ -1,4 +1,4 @@
-"""News wait here, in order and none dropped, until the window takes them. No Qt."""
+"""Render events wait here in order, none dropped, until the window takes them. No Qt."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from explorer_app.rendering.news import News
+from explorer_app.rendering.render_events import RenderEvent
 
 
-class NewsBox:
+class EventQueue:
     """Safe to use from every thread.
 
     Parameters
@@ -21,25 +21,25 @@ class NewsBox:
     def __init__(self, announce: Callable[[], object]) -> None:
         self._announce = announce
         self._lock = threading.RLock()
-        self._news: deque[News] = deque()
+        self._events: deque[RenderEvent] = deque()
         self._is_closed = False
 
-    def tell(self, news: News) -> None:
-        """Leave news behind the others."""
+    def tell(self, event: RenderEvent) -> None:
+        """Append an event."""
         with self._lock:
-            was_empty = not self._news
-            self._news.append(news)
+            was_empty = not self._events
+            self._events.append(event)
             if was_empty and not self._is_closed:
                 self._announce()
 
-    def take(self) -> list[News]:
-        """Take all news, oldest first."""
+    def take(self) -> list[RenderEvent]:
+        """Take all events, oldest first."""
         with self._lock:
-            news = list(self._news)
-            self._news.clear()
-            return news
+            events = list(self._events)
+            self._events.clear()
+            return events
 
     def close(self) -> None:
-        """Announce nothing any more: whoever heard it goes, and a thread that looks for a driver may not have ended."""
+        """Announce nothing more: the receiver is about to be deleted, and the device finder may still be running."""
         with self._lock:
             self._is_closed = True

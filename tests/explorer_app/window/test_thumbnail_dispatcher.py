@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.window.main_window import MainWindow
-from explorer_app.window.thumbnail_courier import ThumbnailCourier
+from explorer_app.window.thumbnail_dispatcher import ThumbnailDispatcher
 from gpu_backend import RenderRequest
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.fake_engine import fake_frame
@@ -27,7 +27,7 @@ class Widget:
 def test_what_is_waited_for_is_asked_of_the_next_model_and_what_came_is_not(qapp: QApplication) -> None:
     store, widget, parent = ThumbnailStore(), Widget(), QObject()
     asked: list[tuple[Hashable, object]] = []
-    courier = ThumbnailCourier(lambda: store, lambda key, what: asked.append((key, what)), parent)
+    courier = ThumbnailDispatcher(lambda: store, lambda key, what: asked.append((key, what)), parent)
     courier.want("list", widget, 1, "one")
     courier.want("list", widget, 2, "two")
     store.put(("list", 1), fake_frame(RenderRequest("x")))

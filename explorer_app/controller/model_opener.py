@@ -11,7 +11,7 @@ from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.progress import Loading
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.model_loader import ModelLoader, ReadingEnded, ReadingProgress
-from explorer_app.rendering.news import ModelOpened, ModelRefused
+from explorer_app.rendering.render_events import ModelOpened, ModelRefused
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import DirectionsLike
 from explorer_app.session.model_places import ModelPlaces
@@ -20,7 +20,7 @@ from explorer_app.settings import RecentModel, Settings
 from gpu_backend import ModelFacts
 
 
-class ModelDesk(QObject):
+class ModelOpener(QObject):
     """Knows which model is open and which one is on its way in.
 
     ::
@@ -109,12 +109,12 @@ class ModelDesk(QObject):
         """Take what is known of the model that is opened first as if it were open."""
         self._expected = known
 
-    def is_expected(self, news: ModelOpened) -> bool:
+    def is_expected(self, event: ModelOpened) -> bool:
         """Return whether what was opened is just what was known of it before."""
         known = self._expected
-        if self._opened is not None or known is None or known.facts != news.facts:
+        if self._opened is not None or known is None or known.facts != event.facts:
             return False
-        ours, its = known.directions, news.directions
+        ours, its = known.directions, event.directions
         return (ours.names, ours.reach, ours.rows, ours.centre) == (its.names, its.reach, its.rows, its.centre)
 
     def open_first(self, path: Path | None, last: ModelReference) -> None:
@@ -181,10 +181,10 @@ class ModelDesk(QObject):
         self._loader.close()
         self._loading = None
 
-    def take_opened(self, news: ModelOpened) -> None:
+    def take_opened(self, event: ModelOpened) -> None:
         """A renderer is ready."""
-        self._opened, self._expected = news, None
-        facts = news.facts
+        self._opened, self._expected = event, None
+        facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
         if not bundled:
@@ -195,23 +195,23 @@ class ModelDesk(QObject):
             self.recent_models_changed.emit()
         self._show(None)
 
-    def take_refused(self, news: ModelRefused) -> None:
+    def take_refused(self, event: ModelRefused) -> None:
         """No renderer could be made."""
-        self._refuse(Path(news.path), news.error)
+        self._refuse(Path(event.path), event.error)
 
     @Slot()
     def _take_reading(self) -> None:
-        news = self._loader.take()
+        event = self._loader.take()
         if self._loading is None:
             return
-        if isinstance(news, ReadingProgress):
-            self._show(Loading(self._loading.path, news.done, news.total, "Reading"))
-        elif isinstance(news, ReadingEnded) and news.model is not None:
-            total = news.model.facts.nbytes
+        if isinstance(event, ReadingProgress):
+            self._show(Loading(self._loading.path, event.done, event.total, "Reading"))
+        elif isinstance(event, ReadingEnded) and event.model is not None:
+            total = event.model.facts.nbytes
             self._show(Loading(self._loading.path, total, total, "Preparing"))
-            self._renders.open(news.model)
-        elif isinstance(news, ReadingEnded) and news.error is not None:
-            self._refuse(news.path, news.error)
+            self._renders.open(event.model)
+        elif isinstance(event, ReadingEnded) and event.error is not None:
+            self._refuse(event.path, event.error)
 
     def _refuse(self, path: Path, error: BaseException) -> None:
         self._messages.exception(error)

@@ -20,7 +20,7 @@ class ThumbnailWidget(Protocol):
         ...
 
 
-class ThumbnailCourier(QObject):
+class ThumbnailDispatcher(QObject):
     """Remembers who waits for which key; widgets may ask as often as they paint.
 
     Parameters

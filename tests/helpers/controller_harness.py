@@ -17,7 +17,7 @@ from gpu_backend import Frame
 from tests.helpers.fake_renderer import Engine, Library
 
 
-class Desk:
+class Harness:
     """Everything that a controller needs, and what it was heard to say."""
 
     def __init__(self, folder: Path, qtbot: Any, messages: MessageLog) -> None:
@@ -71,12 +71,12 @@ class Desk:
         self.library.gate.open()
         self.controller.close()
 
-    def reopened(self) -> Desk:
-        """Close, and return a desk over the same files."""
+    def reopened(self) -> Harness:
+        """Close, and return a harness over the same files."""
         self.close()
-        desk = Desk(self.folder, self._qtbot, self.messages)
-        desk.engine, desk.library, desk.bundled = Engine(), self.library, self.bundled
-        return desk
+        harness = Harness(self.folder, self._qtbot, self.messages)
+        harness.engine, harness.library, harness.bundled = Engine(), self.library, self.bundled
+        return harness
 
     def _take_frame(self) -> None:
         assert self.controller.frame is not None

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from explorer_app.window.canvas import Canvas
 
 
-class CanvasState(QFrame):
+class CanvasOverlay(QFrame):
     """A card in the middle of the canvas, or nothing.
 
     Signals
     -------
-    open_asked()
+    open_requested()
         The person wants to choose a model file.
-    cancel_asked()
+    cancel_requested()
         The person wants to stop the loading.
-    bundled_asked()
+    bundled_requested()
         The person wants the model that came with the program.
     """
 
-    open_asked = Signal()
-    cancel_asked = Signal()
-    bundled_asked = Signal()
+    open_requested = Signal()
+    cancel_requested = Signal()
+    bundled_requested = Signal()
 
     def __init__(self, canvas: Canvas) -> None:
         super().__init__(canvas)
@@ -56,14 +56,14 @@ class CanvasState(QFrame):
         self.bar.setAccessibleName("Loading")
         self.open_button = QPushButton("Open model…", self)
         self.open_button.setToolTip("Choose a StyleGAN file: .pkl, .pt or .safetensors (Ctrl+O).")
-        self.open_button.clicked.connect(self.open_asked)
+        self.open_button.clicked.connect(self.open_requested)
         theme.set_role(self.open_button, "main")
         self.cancel_button = QPushButton("Cancel", self)
         self.cancel_button.setToolTip("Stop reading this file and keep what is open.")
-        self.cancel_button.clicked.connect(self.cancel_asked)
+        self.cancel_button.clicked.connect(self.cancel_requested)
         self.bundled_button = QPushButton("Open the bundled model", self)
         self.bundled_button.setToolTip("Open the model that came with the program (Ctrl+B).")
-        self.bundled_button.clicked.connect(self.bundled_asked)
+        self.bundled_button.clicked.connect(self.bundled_requested)
 
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
