@@ -20,11 +20,12 @@ Moment = Callable[[Person], object]
 
 
 def leave(person: Person, before: set[threading.Thread]) -> None:
-    """Close the window as a click on its frame does, keep an export for later, and see that nothing goes on."""
+    """Close the window as a click on its frame does, keep an export for later, and see that the program ends whole."""
     person.window.close()
     if (question := person.window.quit_question.box) is not None:
         person.click(next(button for button in question.buttons() if "keep" in button.text()))
     assert not person.window.isVisible()
+    person.app.close()  # as `run_window` does next; it also waits for the thread that imports torch
     assert [thread for thread in threading.enumerate() if thread not in before] == []
     assert person.said(Level.WARNING) == []
 

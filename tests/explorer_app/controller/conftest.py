@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.harness import Harness
 
 from explorer_app.messages import MessageLog
+from tests.helpers.controller_harness import Harness
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.harness import Harness
 
 from explorer_app.messages import Level, MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.storage import load_session, load_session_file
+from tests.helpers.controller_harness import Harness
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.harness import Harness
 
 from explorer_app.controller import Compiling, preferred_choice
 from explorer_app.exporting.keyframes import Keyframe
@@ -19,6 +18,7 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
 from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, RenderOptions, RequestError
+from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice
 
 LOST = DeviceLostError("The GPU stopped answering.", "CUDA_ERROR_UNKNOWN")

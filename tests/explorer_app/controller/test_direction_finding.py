@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.helpers.harness import Harness
 
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.session import Session
 from gpu_backend import DirectionSearch, ModelFileError, RowRange, read_directions
+from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_renderer import fake_model
 
 SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.helpers.harness import Harness
 
 from explorer_app.controller.draft_colours import DraftColours
 from explorer_app.controller.preview import Preview
 from gpu_backend import Frame, FrameTimings, RenderRequest, Tap
+from tests.helpers.controller_harness import Harness
 
 REQUEST = RenderRequest("a model")
 OTHER = replace(REQUEST, model_id="another model")

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tests.helpers.harness import Harness
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.exporting.keyframes import Keyframe
@@ -17,6 +16,7 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
 from gpu_backend import Latent, Point, Recipe, RenderRequest, Truncation, read_latent, stored_latent, write_latent
+from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_engine import fake_frame
 
 

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.helpers.harness import Harness
-
 from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_transform, set_truncation
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Tap, Transform, Truncation
+from tests.helpers.controller_harness import Harness
 from tests.helpers.edits import set_noise
 
 

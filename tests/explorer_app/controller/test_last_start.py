@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor, QImage
-from tests.helpers.harness import Harness
 
 from explorer_app.controller.known_model import KnownModel, known_from_json, known_to_json
 from explorer_app.controller.last_start import MODEL_NAME, PICTURE_NAME
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Position
 from gpu_backend import LayerFacts
+from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_renderer import Library
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.helpers.harness import Harness
-
 from explorer_app.exporting.picture import read_picture
 from explorer_app.session.edits import GoToSeed, SetParameter
 from gpu_backend import Tap
+from tests.helpers.controller_harness import Harness
 
 LAYER = Tap("b8.conv1", (1,), 6.0)
 

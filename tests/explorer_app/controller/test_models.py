@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from tests.helpers.harness import Harness
-
 from explorer_app.messages import Level
 from explorer_app.session.edits import AddSource, SetParameter, set_truncation
 from explorer_app.session.session import Position, Source
 from gpu_backend import DeviceError, Latent, Truncation
+from tests.helpers.controller_harness import Harness
 
 
 def test_a_start_opens_the_bundled_model(open_harness: Harness):

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
-from tests.helpers.harness import Harness
 
 from explorer_app.controller.preview import MEASURE_MS, REST_MS
 from explorer_app.messages import Level
@@ -15,6 +14,7 @@ from explorer_app.session.evaluate import Modulation, Modulator
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position, Session
 from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
+from tests.helpers.controller_harness import Harness
 
 
 def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harness: Harness):

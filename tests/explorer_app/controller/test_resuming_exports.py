@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.helpers.harness import Harness
 
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
@@ -18,6 +17,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
+from tests.helpers.controller_harness import Harness
 
 
 def sequence(harness: Harness, folder: str = "out", frames: int = 6) -> SequenceSettings:

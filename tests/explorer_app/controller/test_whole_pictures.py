@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.helpers.harness import Harness
-
 from explorer_app.session.edits import PLACE, GoToSeed, SetParameter
 from explorer_app.session.session import Position
+from tests.helpers.controller_harness import Harness
 
 
 def test_a_whole_picture_is_made_as_large_as_the_model_makes_it(open_harness: Harness):

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+import gpu_backend
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window import theme
@@ -279,7 +280,7 @@ def test_the_spectrum_is_painted_in_the_colours_of_the_theme(panel, qtbot, qapp)
 
 def test_a_hidden_panel_computes_nothing_and_catches_up(panel, monkeypatch):
     counted = []
-    monkeypatch.setattr("explorer_app.window.layers.layers_panel.log_spectrum", counted.append)
+    monkeypatch.setattr(gpu_backend, "log_spectrum", counted.append)
     panel.hide()
     panel.show_frame(layer_frame(LAYER))
     assert counted == []
