@@ -84,8 +84,8 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     offer.action.call()
     again.until(lambda: again.controller.export)
     assert not offer.action.is_needed()
-    again.until(lambda: content(settings.folder) == undisturbed)
     again.until(lambda: again.controller.export is None)
+    assert content(settings.folder) == undisturbed
     third = again.reopened()
     third.start()
     third.close()
