@@ -31,6 +31,10 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def is_complete(settings: SequenceSettings) -> bool:
+    return read_manifest(settings.manifest_path).state == "complete"
+
+
 def stop_after(harness: Harness, settings: SequenceSettings, frames: int, stop: Callable[[], None]) -> None:
     """Begin an export and stop it when it has rendered some frames."""
     harness.engine.gate.shut()
@@ -64,7 +68,8 @@ def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
     harness.controller.edit(GoToSeed(5))
     harness.rest()
     harness.controller.open_file(settings.manifest_path)
-    harness.until(lambda: content(settings.folder) == undisturbed)
+    harness.until(lambda: is_complete(settings))
+    assert content(settings.folder) == undisturbed
     assert harness.said(Level.WARNING) == []
 
 
@@ -84,6 +89,7 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     offer.action.call()
     again.until(lambda: again.controller.export)
     assert not offer.action.is_needed()
+    again.until(lambda: is_complete(settings))
     again.until(lambda: again.controller.export is None)
     assert content(settings.folder) == undisturbed
     third = again.reopened()
@@ -122,7 +128,8 @@ def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undi
     harness.until(lambda: harness.controller.export is None)
     harness.open("dogs")
     harness.controller.resume_export(settings.manifest_path)
-    harness.until(lambda: content(settings.folder) == undisturbed)
+    harness.until(lambda: is_complete(settings))
+    assert content(settings.folder) == undisturbed
     assert harness.controller.facts is not None
     assert harness.controller.facts.name == "cats"
 
