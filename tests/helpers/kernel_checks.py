@@ -54,7 +54,7 @@ def assert_arguments_fit(launch: Launch, regions: tuple[Region, ...], constants:
     parameters = parameters_of(launch.recipe)
     assert len(parameters) == len(launch.arguments), (parameters, launch.arguments)
     for parameter, argument in zip(parameters, launch.arguments, strict=True):
-        if parameter.startswith("BOX_MAP "):
+        if parameter.startswith("TMA_MAP "):
             assert isinstance(argument, TensorMap) == (("USE_TMA", "1") in launch.recipe.defines), argument
             continue
         if isinstance(argument, Address):
