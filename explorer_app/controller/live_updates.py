@@ -2,7 +2,7 @@
 
 A mouse may send a thousand events a second. Each of them only replaces the session. The newest session is asked for at
 once if nothing was asked for lately, and at the next tick otherwise, so that the renderer always has a fresh request
-waiting. Panels are told of it with the frame that answers, since nobody sees them change more often than the picture.
+waiting. Panels are told of it with the frame that answers, so they never change more often than the picture.
 """
 
 from __future__ import annotations

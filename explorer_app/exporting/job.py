@@ -188,7 +188,7 @@ class SequenceJob:
             self._sink.open(plan, self._claim(), self._note)
             self._search(plan)
             self._await_frames()
-        except BaseException as problem:  # told by whoever asks for `error`
+        except BaseException as problem:  # reported through `error`
             error = problem
         try:
             self._finish(error)

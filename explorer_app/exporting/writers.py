@@ -69,7 +69,7 @@ class WriterPool:
             try:
                 if self._failure is None:
                     task()
-            except BaseException as error:  # told by whoever asks for `error`
+            except BaseException as error:  # reported through `error`
                 self._failure = self._failure or error
             finally:
                 with self._condition:

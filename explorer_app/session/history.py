@@ -15,7 +15,7 @@ from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
 
 
 class KeptSession(NamedTuple):
-    """A session that was kept: what it is called, and when it was kept in seconds since 1970, 0 if nobody knows."""
+    """A session that was kept: what it is called, and when it was kept in seconds since 1970 (0: unknown)."""
 
     session: Session
     label: str

@@ -92,7 +92,7 @@ class Comparing(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show what there is of the pictures; the others follow."""
+        """Show the pictures that are ready; the others follow."""
         facts = self._controller.facts
         if not self._compared or facts is None:
             return

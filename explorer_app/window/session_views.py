@@ -60,7 +60,7 @@ class SessionViews:
         self.show(session)
 
     def set_on_show(self, view: SessionView, on: bool) -> None:
-        """Take note of whether somebody sees a widget; one that comes into sight catches up."""
+        """Record whether a widget is visible; one that becomes visible catches up."""
         if on:
             self._hidden.discard(view)
             self._tell(view)

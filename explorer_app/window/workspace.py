@@ -1,6 +1,6 @@
 """The docks around the canvas: the layout of each workspace, and how it is kept and fitted to the window's size.
 
-A layout that nobody has touched follows the window's size by `layouts.first_layout`. Once a person has moved a dock or
+An untouched layout follows the window's size by `layouts.first_layout`. Once a person has moved a dock or
 the line between two, the layout is theirs: only its sizes are squeezed by a small window, and they come back with it.
 """
 

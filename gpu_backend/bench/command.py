@@ -46,7 +46,7 @@ def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[
         make_folder(options.out)  # before minutes are spent
     report = run_suite(options, lambda what: say(f"measuring: {what}"))
     lines = table(report).splitlines()
-    if options.out is not None:  # first: whoever reads the table may leave
+    if options.out is not None:  # first: the reader of the table may close the pipe
         files, problem = write_files(report, options.out)
         if problem:
             lines.append(f"skipped: plots: {problem}")
