@@ -47,7 +47,8 @@ _UNAVOIDABLE = "This plugin does not support "
 _SLOW_MACHINE = "Matplotlib is building the font cache"
 """Logged as a warning where reading the system's fonts takes more than five seconds."""
 
-_THREAD_END_S = 5.0
+_THREAD_END_S = 30.0
+"""Patience with a thread that is ending, on a machine that is busy with other things."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -107,12 +108,17 @@ def quiet_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not said, f"logged: {said}"
 
 
+@pytest.fixture
+def threads_before() -> set[threading.Thread]:
+    """Threads that ran before the test and its fixtures; what an earlier test left is not this one's fault."""
+    return set(threading.enumerate())
+
+
 @pytest.fixture(autouse=True)
-def no_thread_left() -> Iterator[None]:
-    """Every thread that the test started has ended."""
-    before = set(threading.enumerate())
+def no_thread_left(threads_before: set[threading.Thread]) -> Iterator[None]:
+    """Every thread that the test started has ended, daemons included."""
     yield
-    left = [thread for thread in threading.enumerate() if thread not in before and not thread.daemon]
+    left = [thread for thread in threading.enumerate() if thread not in threads_before]
     for thread in left:
         thread.join(_THREAD_END_S)
     assert not any(thread.is_alive() for thread in left), f"still running: {left}"

@@ -147,6 +147,7 @@ class RenderThread(QObject):
             with self._condition:
                 self._state = Lifecycle.CLOSING
                 self._condition.notify_all()
+        if self._state is Lifecycle.CLOSING:  # also when Ctrl+C ended the wait of the first call
             self._thread.join(_END_S)
         self._events.close()
         self._state = Lifecycle.CLOSED

@@ -25,6 +25,7 @@ from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine, Library
 from tests.helpers.own_process import run_python
+from tests.helpers.patience import PATIENCE_MS
 
 
 class Program:
@@ -52,7 +53,7 @@ class Program:
         self.until(lambda: self.app.window.canvas.frame is not None)
 
     def until(self, is_so: Any) -> None:
-        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
 
     def close(self) -> None:
         self.engine.gate.open()

@@ -15,6 +15,7 @@ from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from gpu_backend import Frame
 from tests.helpers.fake_renderer import Engine, Library
+from tests.helpers.patience import PATIENCE_MS
 
 
 class Harness:
@@ -37,6 +38,7 @@ class Harness:
         self.frames: list[Frame] = []
         self.heard: list[str] = []
         self._controller: Controller | None = None
+        self._successors: list[Harness] = []
 
     @property
     def controller(self) -> Controller:
@@ -67,15 +69,19 @@ class Harness:
         self.rest()
 
     def close(self) -> None:
+        """Close this one and every one that `reopened` made of it, which a test that fails did not come to close."""
         self.engine.gate.open()
         self.library.gate.open()
         self.controller.close()
+        for harness in self._successors:
+            harness.close()
 
     def reopened(self) -> Harness:
         """Close, and return a harness over the same files."""
         self.close()
         harness = Harness(self.folder, self._qtbot, self.messages)
         harness.engine, harness.library, harness.bundled = Engine(), self.library, self.bundled
+        self._successors.append(harness)
         return harness
 
     def _take_frame(self) -> None:
@@ -83,7 +89,7 @@ class Harness:
         self.frames.append(self.controller.frame)
 
     def until(self, is_so: Callable[[], object]) -> None:
-        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
 
     def rest(self) -> None:
         """Wait until the picture of the session is on the screen in full."""

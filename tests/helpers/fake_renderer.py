@@ -94,7 +94,7 @@ class Gate:
     def wait_for_knock(self) -> None:
         """Wait until somebody stands at the gate."""
         with self._condition:
-            assert self._condition.wait_for(lambda: self._waiting > 0, 10)
+            assert self._condition.wait_for(lambda: self._waiting > 0, 30)
 
     def pass_soon(self) -> bool:
         """Wait a moment; return whether one may go through."""

@@ -17,9 +17,8 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.window.export_dialog import ExportDialog
 from gpu_backend import Frame
+from tests.helpers.patience import PATIENCE_MS
 from tests.helpers.windows import dialog_of
-
-_PATIENCE_MS = 30_000
 
 
 class Person:
@@ -45,7 +44,7 @@ class Person:
         self.look()
 
     def until(self, is_so: Callable[[], object]) -> None:
-        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=_PATIENCE_MS)
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
 
     def look(self) -> Frame:
         """Wait until the picture of the session is on the canvas in full, and return it."""

@@ -12,6 +12,7 @@ from explorer_app.rendering.render_events import DeviceChanged, KernelsCompiling
 from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import Frame, Latent, Model, Point, Recipe, RenderRequest
 from tests.helpers.fake_renderer import fake_model
+from tests.helpers.patience import PATIENCE_MS
 
 MODEL = fake_model(Path("cats.pkl"))
 OTHER = fake_model(Path("dogs.pkl"))
@@ -89,7 +90,7 @@ class Harness:
         self.event += self.thread.take_events()
 
     def until(self, is_so: Callable[[], object]) -> None:
-        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=10_000)
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
 
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.event if isinstance(event, kind)]

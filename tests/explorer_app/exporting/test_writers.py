@@ -24,7 +24,7 @@ def test_there_is_room_for_what_the_threads_need_and_submitting_never_waits() ->
     taken = 0
 
     def wait() -> None:
-        gate.wait(10)
+        gate.wait(30)
 
     while writers.has_room:
         writers.submit(wait)
@@ -41,7 +41,7 @@ def test_the_caller_hears_when_there_is_room_again() -> None:
     heard = threading.Event()
     writers = WriterPool(1, heard.set)
     writers.submit(lambda: None)
-    assert heard.wait(10)
+    assert heard.wait(30)
     writers.close(discard=False)
 
 
@@ -50,7 +50,7 @@ def test_the_first_failure_is_kept_and_stops_the_rest() -> None:
     gate = threading.Event()
 
     def fail() -> None:
-        gate.wait(10)
+        gate.wait(30)
         raise ExportError("The disk is full.")
 
     writers = pool(1)
@@ -68,13 +68,13 @@ def test_what_was_not_begun_is_discarded_if_that_is_wanted() -> None:
 
     def first() -> None:
         begun.set()
-        gate.wait(10)
+        gate.wait(30)
         ran.append(0)
 
     writers = pool(1)
     writers.submit(first)
     writers.submit(lambda: ran.append(1))
-    assert begun.wait(10)
+    assert begun.wait(30)
     closing = threading.Thread(target=lambda: writers.close(discard=True))
     closing.start()
     gate.set()
@@ -82,9 +82,9 @@ def test_what_was_not_begun_is_discarded_if_that_is_wanted() -> None:
     assert ran == [0]
 
 
-def test_a_closed_pool_leaves_no_thread_and_takes_nothing() -> None:
+def test_a_closed_pool_leaves_no_thread_and_takes_nothing(threads_before: set[threading.Thread]) -> None:
     writers = pool(2)
     writers.submit(lambda: None)
     writers.close(discard=False)
     writers.submit(lambda: None)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("export-writer")]
+    assert set(threading.enumerate()) <= threads_before

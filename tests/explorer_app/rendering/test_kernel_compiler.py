@@ -29,14 +29,14 @@ class Workshop:
 
     def wait_for(self, is_so: Callable[[], bool]) -> None:
         with self.condition:
-            assert self.condition.wait_for(is_so, 10)
+            assert self.condition.wait_for(is_so, 30)
 
     def threads(self) -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if thread.name == "compiling kernels"]
 
     def join(self) -> None:
         for thread in self.threads():
-            thread.join(10)
+            thread.join(30)
         assert not self.threads()
 
 
@@ -105,7 +105,7 @@ def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch:
 
     monkeypatch.setattr(workshop.engine, "compile_kernels", slow)
     workshop.compiler.start(MODEL, CHOICE)
-    assert begun.wait(10)
+    assert begun.wait(30)
     workshop.compiler.close()
     assert done.is_set()
 

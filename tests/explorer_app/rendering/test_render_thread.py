@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 
 from explorer_app.rendering.device_choice import DeviceChoice
@@ -134,7 +135,7 @@ def test_the_former_renderer_is_closed_when_the_next_one_takes_over(harness: Har
 def test_a_model_is_told_open_before_the_former_renderer_is_closed(harness: Harness, engine: Engine, monkeypatch: Any):
     told = threading.Event()
     close = engine.made[0].close
-    monkeypatch.setattr(engine.made[0], "close", lambda: close() if told.wait(20) else None)
+    monkeypatch.setattr(engine.made[0], "close", lambda: close() if told.wait(30) else None)
     harness.open(OTHER)
     assert not engine.made[0].closed
     told.set()
@@ -176,7 +177,9 @@ def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: 
     assert harness.of(ThumbnailFailed)[0].key == "key"
 
 
-def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(harness: Harness, engine: Engine):
+def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(
+    threads_before: set[threading.Thread], harness: Harness, engine: Engine
+):
     engine.gate.shut()
     first, second = Job(1, 2), Job(3)
     harness.thread.export(first)
@@ -188,9 +191,24 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(harness: Harne
     assert harness.thread.state is Lifecycle.CLOSED
     assert first.is_over
     assert second.is_over
-    assert not [thread for thread in threading.enumerate() if thread.name == "rendering"]
+    assert set(threading.enumerate()) <= threads_before
     harness.ask(5)
     assert harness.thread.take_frame() is None
+
+
+def test_closing_again_after_ctrl_c_ended_the_first_wait_waits_for_the_thread(
+    threads_before: set[threading.Thread], harness: Harness, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            harness.thread.close()
+    harness.thread.close()
+    assert harness.thread.state is Lifecycle.CLOSED
+    assert set(threading.enumerate()) <= threads_before
 
 
 def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any):
@@ -208,12 +226,12 @@ def test_opening_that_was_cancelled_throws_the_new_renderer_away(harness: Harnes
 
     def slow(model: Model, choice: DeviceChoice) -> Any:
         started.set()
-        assert go_on.wait(10)
+        assert go_on.wait(30)
         return make(model, choice)
 
     monkeypatch.setattr(engine, "make_renderer", slow)
     harness.thread.open(OTHER)
-    assert started.wait(10)
+    assert started.wait(30)
     harness.thread.cancel_opening()
     go_on.set()
     harness.ask(1)

@@ -218,7 +218,7 @@ def test_a_flick_glides_on_until_clicked(canvas: Canvas, ears: Ears, qtbot: QtBo
     drag(canvas, [MIDDLE_POINT, QPoint(340, 200), QPoint(400, 200)])
     let_go = ears.last.x
 
-    qtbot.waitUntil(lambda: ears.last.x > let_go + 0.2, timeout=5000)
+    qtbot.waitUntil(lambda: ears.last.x > let_go + 0.2)
     assert ears.finals == 0
 
     press(canvas, MIDDLE_POINT)

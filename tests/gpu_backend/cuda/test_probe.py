@@ -116,7 +116,7 @@ def test_a_driver_that_never_answers_costs_a_wait_only() -> None:
 
     class Hanging(FakeSystem):
         def initialise(self) -> str:
-            over.wait(10)
+            over.wait(30)
             return "CUDA_SUCCESS"
 
     found = probe_system(Hanging(), patience_s=0.05)

@@ -158,7 +158,7 @@ class StuckDisk(Disk):
 
     def write(self, path: Path, data: bytes) -> None:
         if ".png." in path.name:
-            assert self.gate.wait(20)
+            assert self.gate.wait(30)
         super().write(path, data)
 
 
@@ -183,7 +183,7 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
     assert harness.thread.state is Lifecycle.CLOSED
     assert not disk.gate.is_set()
     disk.gate.set()
-    assert all(job.join(20) for job in jobs)
+    assert all(job.join(30) for job in jobs)
     assert [job.done for job in jobs] == [6, 2], "what was delivered before the cancelling; what was begun at the end"
 
 

@@ -172,7 +172,7 @@ def test_the_full_panel_has_the_roofline_between_figures_and_table(gpu_panel: Pe
 
 
 def test_the_compact_panel_leads_to_measure(gpu_panel: PerformancePanel, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(gpu_panel.measure_requested, timeout=1000):
+    with qtbot.waitSignal(gpu_panel.measure_requested):
         gpu_panel.measure.click()
 
 

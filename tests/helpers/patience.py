@@ -1,0 +1,24 @@
+"""How long tests wait for what is to happen: long, since a busy machine is slow, and no timing is an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+PATIENCE_MS = 30_000
+
+
+class PatientQtBot(QtBot):
+    """pytest-qt's, whose own patience of five seconds is too short beside other work on a small machine."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE_MS) -> None:  # noqa: N802
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal: Any, *, timeout: int = PATIENCE_MS, **arguments: Any) -> Any:  # noqa: N802
+        return super().waitSignal(signal, timeout=timeout, **arguments)
+
+    def waitExposed(self, widget: QWidget, *, timeout: int = PATIENCE_MS) -> Any:  # noqa: N802
+        return super().waitExposed(widget, timeout=timeout)
