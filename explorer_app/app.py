@@ -219,8 +219,8 @@ class App:
         from explorer_app.rendering.processor_preparation import ProcessorPreparation
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.session.direction_files import DirectionFiles
-        from explorer_app.window import fonts, theme
-        from explorer_app.window.main_window import MainWindow
+        from explorer_app.window.look import fonts, theme
+        from explorer_app.window.shell.main_window import MainWindow
 
         start_times.mark(start_times.IMPORTS)
         self._is_closed = self._has_begun = False

@@ -2,8 +2,8 @@
 
     python packaging/make_icons.py
 
-Run it after adding a name to `explorer_app/window/icons.py`. The outlines come from the Phosphor font in QtAwesome, a
-dependency of development only: importing it takes a quarter of a second, for which no window should wait.
+Run it after adding a name to `explorer_app/window/look/icons.py`. The outlines come from the Phosphor font in
+QtAwesome, a dependency of development only: importing it takes a quarter of a second, for which no window should wait.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication, QPainterPath, QRawFont
 
-from explorer_app.window.icons import GLYPHS, OUTLINE_UNITS
+from explorer_app.window.look.icons import GLYPHS, OUTLINE_UNITS
 
 _TARGET = Path(__file__).resolve().parent.parent / "assets" / "icons" / "phosphor.json"
 

@@ -25,9 +25,9 @@ from explorer_app.messages import MessageLog  # noqa: E402
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter, SetSlider  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Slider, Source  # noqa: E402
-from explorer_app.window import theme  # noqa: E402
-from explorer_app.window.dock_table import DOCKS  # noqa: E402
-from explorer_app.window.layouts import WORKSPACES, WorkspaceName  # noqa: E402
+from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName  # noqa: E402
+from explorer_app.window.look import theme  # noqa: E402
+from explorer_app.window.shell.dock_table import DOCKS  # noqa: E402
 from gpu_backend import Latent, Point, RowRange  # noqa: E402
 
 DEFAULT = ROOT / "assets" / "pictures" / "window.png"

@@ -54,7 +54,7 @@ def test_no_module_is_called_by_what_it_is_not() -> None:
 
 
 def test_colours_are_written_in_the_theme_only() -> None:
-    theme = ROOT / "explorer_app" / "window" / "theme.py"
+    theme = ROOT / "explorer_app" / "window" / "look" / "theme.py"
     spilled = [path for path in sources("explorer_app") if path != theme and COLOUR.search(path.read_text("utf-8"))]
     assert names(spilled) == []
     assert COLOUR.search(theme.read_text("utf-8")), "the rule knows a colour when it sees one"

@@ -48,5 +48,5 @@ def test_names_are_found_in_links_in_words_and_in_drawings() -> None:
     )
     assert "assets/models/loom-landscapes-256.safetensors" in named("README.md")
     found = named("ARCHITECTURE.md")
-    assert {"rendering/mailbox.py", "model/", "window/canvas.py", "ops/NAME.py", "tests/helpers"} <= found
+    assert {"rendering/mailbox.py", "model/", "window/canvas/canvas.py", "ops/NAME.py", "tests/helpers"} <= found
     assert not is_there("rendering/gone.py")

@@ -307,9 +307,9 @@ START = """
 def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_the_status(own_folders: Path):
     done = run_python(
         START.format("""
-    import explorer_app.window.main_window
+    import explorer_app.window.shell.main_window
     def fail(*others): raise ValueError("no window today")
-    explorer_app.window.main_window.MainWindow = fail
+    explorer_app.window.shell.main_window.MainWindow = fail
     """)
     )
     assert (done.returncode, done.stdout) == (1, "")

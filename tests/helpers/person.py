@@ -15,7 +15,7 @@ from explorer_app.app import App, Places
 from explorer_app.messages import Level, MessageLog
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
-from explorer_app.window.export_dialog import ExportDialog
+from explorer_app.window.export.export_dialog import ExportDialog
 from gpu_backend import Frame
 from tests.helpers.patience import PATIENCE_MS
 from tests.helpers.windows import dialog_of

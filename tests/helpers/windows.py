@@ -6,8 +6,8 @@ from typing import Protocol, TypeVar
 
 from PySide6.QtWidgets import QDialog
 
-from explorer_app.window.dock import Dock
-from explorer_app.window.main_window import MainWindow
+from explorer_app.window.docks.dock import Dock
+from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 
 Dialog = TypeVar("Dialog", bound=QDialog)

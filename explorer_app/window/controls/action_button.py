@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QIcon
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 
 
 class ActionButton(QPushButton):

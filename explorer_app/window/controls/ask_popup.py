@@ -8,9 +8,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.popup import Popup
+from explorer_app.window.look import theme
 from gpu_backend import SEED_COUNT
 
 

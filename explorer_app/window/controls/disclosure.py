@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.window import fonts, theme
 from explorer_app.window.controls.wrapped_label import WrappedLabel
-from explorer_app.window.icons import icon
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
 
 
 class Disclosure(QWidget):

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPainterPath, QPaintEvent, QPen, QRegion, QResizeEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 
 
 class Popup(QFrame):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from explorer_app.window import ink, theme
+from explorer_app.window.look import ink, theme
 
 HANDLE = 6.0
 """Radius of the handle in px."""

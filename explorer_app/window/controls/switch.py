@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QCheckBox, QSizePolicy, QWidget
 
-from explorer_app.window import ink, theme
+from explorer_app.window.look import ink, theme
 
 _TRACK = (26, 14)
 _SPACE = 6

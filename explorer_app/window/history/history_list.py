@@ -46,9 +46,9 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.history import HistoryEntry
-from explorer_app.window import fonts, icons, ink, theme
 from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.layers.layer_text import channels_text
+from explorer_app.window.look import fonts, icons, ink, theme
 
 _Index = QModelIndex | QPersistentModelIndex
 

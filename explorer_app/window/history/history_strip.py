@@ -10,8 +10,8 @@ from PySide6.QtGui import QActionGroup, QImage
 from PySide6.QtWidgets import QLineEdit, QMenu, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.history import History, HistoryEntry
-from explorer_app.window import theme
 from explorer_app.window.history.history_list import HistoryList
+from explorer_app.window.look import theme
 
 _ORDERS: dict[str, tuple[str, Callable[[HistoryEntry], tuple[object, ...]] | None]] = {
     "own": ("My order", None),

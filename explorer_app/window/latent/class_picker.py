@@ -45,10 +45,10 @@ from PySide6.QtWidgets import (
 from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
-from explorer_app.window import theme
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.latent.class_list_model import CLASS, COLUMN, NAME, PICTURE, WEIGHT, Classes, ClassListModel
+from explorer_app.window.look import theme
 from explorer_app.window.mix.mix_cells import paint_picture
 
 if TYPE_CHECKING:

@@ -21,15 +21,15 @@ from PySide6.QtWidgets import (
 
 from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameter
 from explorer_app.session.session import Position, Session
-from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_row import SliderRow, below
+from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, classes_label
 from explorer_app.window.latent.noise_section import NoiseSection
 from explorer_app.window.latent.seed_plane import SeedPlane
 from explorer_app.window.latent.transform_section import TransformSection
-from explorer_app.window.session_views import SessionViews
+from explorer_app.window.look import theme
 from gpu_backend import SEED_COUNT, plane_seed
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import SetParameter, Together
-from explorer_app.window import theme
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.look import theme
 
 _OFFICIAL_NAME = re.compile(r"b(\d+)\.(\w+)")
 _ROWS_IN_SIGHT = 14

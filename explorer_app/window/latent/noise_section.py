@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVB
 
 from explorer_app.session.edits import Edit, SetParameter
 from explorer_app.session.session import Session
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import RowLabel, below
 from explorer_app.window.latent.noise_layers import NoiseLayers
+from explorer_app.window.look import theme
 from gpu_backend import SEED_COUNT, Noise
 
 if TYPE_CHECKING:

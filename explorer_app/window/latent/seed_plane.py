@@ -27,11 +27,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
-from explorer_app.window import fonts, ink, theme
 from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
+from explorer_app.window.gestures.walk import ARROWS
 from explorer_app.window.latent.plane_view import PlaneView
-from explorer_app.window.pointer_way import CTRL, SHIFT, PointerWay
-from explorer_app.window.walk import ARROWS
+from explorer_app.window.look import fonts, ink, theme
 from gpu_backend import plane_seed
 
 if TYPE_CHECKING:

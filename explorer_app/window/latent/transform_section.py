@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVB
 
 from explorer_app.session.edits import SetParameter, set_transform
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_row import RowLabel
+from explorer_app.window.look import theme
 from gpu_backend import Transform
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_text import channels_text, figure_text
 from explorer_app.window.layers.spectrum_scale import picture_values
+from explorer_app.window.look import fonts, theme
 from gpu_backend import Frame, LazyModule, ValueStatistics
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_model import LayerModel
+from explorer_app.window.look import fonts, theme
 from gpu_backend import ModelFacts
 
 _ROW = 24

@@ -13,9 +13,9 @@ import gpu_backend
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap, fit_tap
-from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_text import channels_text
 from explorer_app.window.layers.spectrum_scale import picture_values
+from explorer_app.window.look import fonts, theme
 from gpu_backend import Frame, Tap
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.window import fonts, theme
 from explorer_app.window.layers.layer_text import decibels_text
 from explorer_app.window.layers.spectrum_view import colours
+from explorer_app.window.look import fonts, theme
 
 _BAR_PX = 8
 

@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.window import theme
 from explorer_app.window.layers import spectrum_scale
 from explorer_app.window.layers.layer_text import decibels_text, frequency_text
+from explorer_app.window.look import theme
 
 _TIP = (
     "Spectrum: magnitude of the Fourier transform in decibels, less the mean, under a Hann window. The middle is "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from explorer_app.window import fonts, theme
-from explorer_app.window.icons import icon
 from explorer_app.window.layers.layer_text import channels_text
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
 from gpu_backend import Tap
 
 

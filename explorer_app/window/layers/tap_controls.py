@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, 
 
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.taps import MAX_GAIN_DB
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
+from explorer_app.window.look import theme
 from gpu_backend import LayerFacts, Tap
 
 _REACH_DB = 40.0

@@ -9,9 +9,9 @@ from PySide6.QtCore import QMimeData, QPoint, QProcess, QSize, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDrag, QGuiApplication, QImageReader, QMouseEvent, QPixmap
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from explorer_app.window import theme
 from explorer_app.window.controls.elided_label import ElidedLabel
-from explorer_app.window.icons import icon
+from explorer_app.window.look import theme
+from explorer_app.window.look.icons import icon
 
 _DRAGGED_PX = 96
 

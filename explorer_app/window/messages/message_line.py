@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.messages import Level, Message
-from explorer_app.window import fonts, theme
-from explorer_app.window.icons import icon
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import FileActions
 
 LINE_PX = 34

@@ -6,8 +6,8 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
-from explorer_app.window import theme
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.look import theme
 from explorer_app.window.messages.message_line import LINE_PX
 
 

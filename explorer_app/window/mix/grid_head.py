@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from explorer_app.session.row_groups import RowGroup, resolution_spans, row_groups
-from explorer_app.window import fonts, theme
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.mix.mix_cells import GridShape, off_colour, paint_picture
 
 _LABEL = 14

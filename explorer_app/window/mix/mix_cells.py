@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPixmap
 
-from explorer_app.window import ink, theme
+from explorer_app.window.look import ink, theme
 
 _THUMB = 34
 _PITCH = 38

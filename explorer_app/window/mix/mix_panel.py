@@ -29,10 +29,10 @@ from explorer_app.session.edits import AddSource, RemoveSource, SetParameter, Se
 from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
-from explorer_app.window import icons, theme
 from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.slider_row import below
+from explorer_app.window.look import icons, theme
 from explorer_app.window.mix.grid_head import GridHead
 from explorer_app.window.mix.mix_cells import GridShape
 from explorer_app.window.mix.strength_grid import StrengthGrid, Strengths

@@ -21,8 +21,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from explorer_app.window import fonts, theme
 from explorer_app.window.controls.value_slider import SETTLE_MS
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.mix.mix_cells import GridShape, cell_colour, paint_picture, source_colour
 
 Strengths = tuple[tuple[float, ...], ...]

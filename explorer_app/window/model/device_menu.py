@@ -9,8 +9,8 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget, QWidgetAction
 
 from explorer_app.controller import DeviceState
-from explorer_app.window import theme
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.look import theme
 from explorer_app.window.model import device_text
 
 _SENTENCE_WIDTH = 300

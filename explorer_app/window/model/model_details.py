@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 from explorer_app.window.model import model_text
 from gpu_backend import ModelFacts, printable
 

@@ -7,12 +7,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.controller import DeviceState
-from explorer_app.window import fonts, theme
 from explorer_app.window.controls.disclosure import Disclosure
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.wrapped_label import WrappedLabel
-from explorer_app.window.icons import icon
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
 from explorer_app.window.model import device_text, model_text
 from gpu_backend import ModelFacts, printable
 

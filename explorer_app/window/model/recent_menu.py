@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer_app.settings import RecentModel
-from explorer_app.window import theme
 from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.look import theme
 from gpu_backend import printable
 
 _WIDEST = 320

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
-from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.switch import Switch
+from explorer_app.window.look import theme
 from explorer_app.window.performance.figure import milliseconds, short_milliseconds
 from gpu_backend import RenderOptions
 

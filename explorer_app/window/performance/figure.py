@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.window import fonts, theme
+from explorer_app.window.look import fonts, theme
 
 _SPACE = 3
 """Between number and unit."""

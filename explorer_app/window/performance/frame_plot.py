@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, RING_SIZE
-from explorer_app.window import fonts, theme
+from explorer_app.window.look import fonts, theme
 
 _MARKS_MS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
 """Where the dashed line may be: at the budget, or lower where frames take a small part of it."""

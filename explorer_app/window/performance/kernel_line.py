@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QW
 
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.rendering.renderer_like import MemoryLike
-from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.icons import icon
+from explorer_app.window.look import theme
+from explorer_app.window.look.icons import icon
 from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
 from gpu_backend import process_nbytes
 

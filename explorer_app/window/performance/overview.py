@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, FrameStatistics
-from explorer_app.window import theme
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.look import theme
 from explorer_app.window.performance.figure import Figure, milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import FramePlot
 

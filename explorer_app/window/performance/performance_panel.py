@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.renderer_like import MemoryLike
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 from explorer_app.window.performance.fast_path import FastPath
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.overview import Overview

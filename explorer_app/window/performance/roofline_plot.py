@@ -12,11 +12,11 @@ from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QGraphicsItem, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window import fonts, theme
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.performance.kernel_state import SYMBOLS, state_of
+from explorer_app.window.performance.plotting import pyqtgraph as _pg
 from explorer_app.window.performance.step_columns import amount, microseconds, percent, roofline_share
-from explorer_app.window.plotting import pyqtgraph as _pg
 
 if TYPE_CHECKING:
     from gpu_backend import Roofline

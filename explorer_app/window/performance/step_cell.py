@@ -10,7 +10,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS
 from explorer_app.window.performance.step_model import StepModel
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window.icons import icon
+from explorer_app.window.look.icons import icon
 from explorer_app.window.performance.kernel_state import ICONS, state_of, state_text
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS, columns_for, known_keys, tooltip
 

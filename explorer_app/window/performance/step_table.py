@@ -11,7 +11,7 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window import fonts, theme
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.performance.column_choice import ColumnChoice
 from explorer_app.window.performance.step_cell import StepCell
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS

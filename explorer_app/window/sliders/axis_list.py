@@ -21,10 +21,10 @@ from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QS
 
 from explorer_app.session.edits import SetSlider
 from explorer_app.session.session import Session, Slider
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_painting import paint_slider
 from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.look import theme
 from gpu_backend import RowRange
 
 _Index = QModelIndex | QPersistentModelIndex

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWi
 from explorer_app.session.direction_names import default_name, is_named, shown_directions
 from explorer_app.session.edits import SetSlider
 from explorer_app.session.session import Session, Slider
-from explorer_app.window import icons, theme
 from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.look import icons, theme
 from explorer_app.window.sliders.row_range_picker import RowRangeButton
 from gpu_backend import RowRange
 

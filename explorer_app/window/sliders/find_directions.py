@@ -24,10 +24,10 @@ from PySide6.QtWidgets import (
 
 from explorer_app.session.history import HistoryEntry
 from explorer_app.session.session import Session
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.look import theme
 from gpu_backend import ModelFacts, RowRange
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.session.row_groups import held_rows, range_name, range_text, row_groups, same_rows
-from explorer_app.window import theme
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.look import theme
 from gpu_backend import RowRange
 
 _CHOICES = (

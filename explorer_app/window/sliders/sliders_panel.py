@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QStackedWidget, QT
 from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
 from explorer_app.session.row_groups import range_text, same_rows
 from explorer_app.session.session import Session
-from explorer_app.window import icons, theme
 from explorer_app.window.controls.slider_row import below
+from explorer_app.window.look import icons, theme
 from explorer_app.window.sliders.axis_list import AxisList, axis_name
 from explorer_app.window.sliders.direction_list import DirectionList, DirectionRow
 from explorer_app.window.sliders.row_range_picker import RowRangePicker

@@ -16,8 +16,9 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window import fonts, theme, walk
-from explorer_app.window.main_window import MainWindow
+from explorer_app.window.gestures import walk
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fonts import FONTS, provide
 from tests.helpers.windows import Make

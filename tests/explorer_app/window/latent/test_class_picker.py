@@ -10,9 +10,9 @@ from PySide6.QtGui import QColor, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QToolTip
 
 from explorer_app.session.session import Position, Session
-from explorer_app.window import theme
 from explorer_app.window.latent.class_list_model import PICTURE
 from explorer_app.window.latent.latent_panel import LatentPanel
+from explorer_app.window.look import theme
 from tests.helpers.panels import CTRL, Edits, model_facts, mouse
 
 LONG = "great white shark, white shark, man-eater, man-eating shark, Carcharodon carcharias"

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QApplication
 
 from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
-from explorer_app.window.commands import picture_name
-from explorer_app.window.main_window import MainWindow
+from explorer_app.window.shell.commands import picture_name
+from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Tap, Transform
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.windows import Make, asked, dock

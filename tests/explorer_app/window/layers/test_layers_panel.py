@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication
 import gpu_backend
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
-from explorer_app.window import theme
 from explorer_app.window.layers.layers_panel import LayersPanel
+from explorer_app.window.look import theme
 from gpu_backend import Frame, FrameTimings, LayerFacts, RenderRequest, Tap, ValueStatistics
 from tests.helpers.fake_controller import landscape
 from tests.helpers.fonts import narrow_dock

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from explorer_app.controller import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
-from explorer_app.window.main_window import MainWindow
 from explorer_app.window.model import device_text
 from explorer_app.window.model.device_menu import DeviceMenu
+from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice, FakeMemory
 from tests.helpers.windows import Make, asked

@@ -15,9 +15,9 @@ from pytestqt.qtbot import QtBot
 from explorer_app.controller.device_state import Compiling
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window.main_window import MainWindow
 from explorer_app.window.performance.performance_link import COLUMNS_CHOICE
 from explorer_app.window.performance.step_columns import KEYS
+from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Comparison, MemoryFacts, RenderOptions
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.kernel_costs import ROOFLINE, gpu_steps, timed_frame

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 from explorer_app.window.performance.roofline_plot import RooflinePlot
 from tests.helpers.kernel_costs import ROOFLINE, costs
 from tests.helpers.panels import mouse, press

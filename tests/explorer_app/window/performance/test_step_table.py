@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window import theme
+from explorer_app.window.look import theme
 from explorer_app.window.performance.step_columns import KEYS
 from explorer_app.window.performance.step_table import StepTable
 from tests.helpers.kernel_costs import ROOFLINE, costs

@@ -1,0 +1,1 @@
+"""The table of actions, the QActions made of it, and the menu bar."""

@@ -1,0 +1,524 @@
+"""Everything one can ask the window for, as one table: menus, shortcuts and their list under Help are made from it.
+
+To add an action, add a line here and a method of the name in `asks` to `Commands`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Menu = Literal["File", "Edit", "View", "Model", "Play", "Help"]
+Need = Literal["", "model", "picture", "undo", "redo", "exporting", "transform"]
+
+MENUS: tuple[Menu, ...] = ("File", "Edit", "View", "Model", "Play", "Help")
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """One line of the table.
+
+    Attributes
+    ----------
+    key
+        Name of the action.
+    text
+        What the menu says; an ampersand marks the letter for the keyboard.
+    icon
+        Name from `explorer_app.window.look.icons`, empty for none.
+    shortcuts
+        Key sequences; the first is shown.
+    asks
+        Method of `Commands` that it calls.
+    tip
+        One sentence; ``{log_path}`` stands for the path of the log file.
+    menu
+        Where it stands. Inspect and the like may stand in two: `also`.
+    needs
+        What must be there for it to be enabled; without a transform its actions are not even shown.
+    checkable
+        It is on or off; the method gets which.
+    group
+        Only one action of the group is on.
+    starts_section
+        A line separates it from what is above.
+    """
+
+    key: str
+    text: str
+    icon: str
+    shortcuts: tuple[str, ...]
+    asks: str
+    menu: Menu
+    tip: str
+    needs: Need = ""
+    checkable: bool = False
+    group: str = ""
+    starts_section: bool = False
+    also: Menu | None = None
+
+    @property
+    def plain_text(self) -> str:
+        """The text without the ampersand and the dots."""
+        return self.text.replace("&", "").rstrip("…")
+
+
+ACTIONS: tuple[ActionSpec, ...] = (
+    ActionSpec(
+        "open-model",
+        "&Open model…",
+        "open",
+        ("Ctrl+O",),
+        "open_model",
+        "File",
+        "Open a StyleGAN file: .pkl, .pt or .safetensors.",
+        also="Model",
+    ),
+    ActionSpec(
+        "open-session",
+        "Open &session…",
+        "session",
+        ("Ctrl+Shift+O",),
+        "open_session",
+        "File",
+        "Bring back a session from a .loom file.",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "save-session",
+        "S&ave session…",
+        "save",
+        ("Ctrl+S",),
+        "save_session",
+        "File",
+        "Save everything that is set to a .loom file.",
+    ),
+    ActionSpec(
+        "import-latent",
+        "I&mport latent…",
+        "session",
+        ("Ctrl+Alt+W",),
+        "import_latent",
+        "File",
+        "Show w rows from a .npz, .npy or .pt file, as projectors write them.",
+    ),
+    ActionSpec(
+        "export-latent",
+        "Export &latent…",
+        "save",
+        ("Ctrl+Alt+X",),
+        "export_latent",
+        "File",
+        "Write the picture's w rows to a .npz, .npy or .pt file.",
+    ),
+    ActionSpec(
+        "open-picture",
+        "&Restore from picture…",
+        "picture",
+        ("Ctrl+Alt+O",),
+        "open_picture",
+        "File",
+        "Bring back what a saved picture remembers.",
+    ),
+    ActionSpec(
+        "save-picture",
+        "Save &picture…",
+        "picture",
+        ("Ctrl+Shift+S",),
+        "save_picture",
+        "File",
+        "Save what the canvas shows, the picture or a layer, in its full size with its recipe, as PNG.",
+        "picture",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "export",
+        "&Export sequence…",
+        "export",
+        ("Ctrl+E",),
+        "export_sequence",
+        "File",
+        "Render an image sequence along a path through latents; of the picture, even while a layer is shown.",
+        "model",
+    ),
+    ActionSpec(
+        "resume-export",
+        "Resume e&xport…",
+        "",
+        ("Ctrl+Alt+E",),
+        "resume_export",
+        "File",
+        "Go on with an export that was stopped: choose the .manifest.json beside its frames.",
+    ),
+    ActionSpec(
+        "cancel-export",
+        "&Cancel export",
+        "cancel",
+        ("Ctrl+.",),
+        "cancel_export",
+        "File",
+        "Stop the export that is running; the same export goes on later.",
+        "exporting",
+    ),
+    ActionSpec(
+        "quit",
+        "&Quit",
+        "quit",
+        ("Ctrl+Q",),
+        "quit",
+        "File",
+        "Close the window; the session comes back next time.",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "undo", "&Undo", "undo", ("Ctrl+Z",), "undo", "Edit", "Take back the last step; one drag is one step.", "undo"
+    ),
+    ActionSpec(
+        "redo",
+        "&Redo",
+        "redo",
+        ("Ctrl+Shift+Z", "Ctrl+Y"),
+        "redo",
+        "Edit",
+        "Bring back the step that undo took.",
+        "redo",
+    ),
+    ActionSpec(
+        "mix-in",
+        "&Mix in current",
+        "mix-in",
+        ("A",),
+        "mix_in_current",
+        "Edit",
+        "Add the latent as it is now to the mix, as a source.",
+        "model",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "keep",
+        "&Keep this step",
+        "star",
+        ("K", "S"),
+        "keep_current",
+        "Edit",
+        "Keep this step, with a star, or keep it no longer.",
+        "model",
+    ),
+    ActionSpec(
+        "zero-sliders",
+        "&Zero sliders",
+        "zero",
+        ("Z",),
+        "zero_sliders",
+        "Edit",
+        "Bring every direction back to 0.",
+        "model",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "reset-truncation",
+        "Reset &truncation",
+        "reset",
+        ("T",),
+        "reset_truncation",
+        "Edit",
+        "Set psi to 0.7 on all rows.",
+        "model",
+    ),
+    ActionSpec(
+        "preferences",
+        "&Preferences…",
+        "",
+        ("Ctrl+,",),
+        "preferences",
+        "Edit",
+        "Choose theme and font, and how a flick behaves.",
+        starts_section=True,
+    ),
+    ActionSpec("fit", "&Fit", "fit", ("F",), "fit", "View", "Show the whole picture as large as it goes."),
+    ActionSpec(
+        "one-to-one",
+        "&1:1",
+        "one-to-one",
+        ("1",),
+        "one_to_one",
+        "View",
+        "Show one pixel of the picture on one pixel of the screen.",
+    ),
+    ActionSpec(
+        "zoom-in",
+        "Zoom &in",
+        "zoom-in",
+        ("+", "=", "Ctrl++"),
+        "zoom_in",
+        "View",
+        "Enlarge the picture, up to 64 times.",
+    ),
+    ActionSpec(
+        "zoom-out",
+        "Zoom &out",
+        "zoom-out",
+        ("-", "Ctrl+-"),
+        "zoom_out",
+        "View",
+        "Shrink the picture, down to a twentieth.",
+    ),
+    ActionSpec(
+        "transform",
+        "Tr&ansform",
+        "transform",
+        ("M",),
+        "transform",
+        "View",
+        "Move, turn and scale the picture by handles.",
+        "transform",
+        checkable=True,
+    ),
+    ActionSpec(
+        "layer",
+        "Show la&yer",
+        "layers",
+        ("L",),
+        "layer",
+        "View",
+        "Show the layer that was chosen last instead of the picture, or the picture again.",
+        "model",
+        checkable=True,
+    ),
+    ActionSpec(
+        "before",
+        "&Before",
+        "undo",
+        ("B",),
+        "before",
+        "View",
+        "Hold to see the picture before the gesture under way, or before the last step.",
+        "model",
+        checkable=True,
+        starts_section=True,
+    ),
+    ActionSpec(
+        "compare",
+        "Compare t&wo",
+        "compare",
+        ("C",),
+        "compare",
+        "View",
+        "Compare two kept pictures that are selected, one with the picture, or the picture with that before the step.",
+        "model",
+    ),
+    ActionSpec(
+        "workspace-explore",
+        "&Explore",
+        "",
+        ("Ctrl+1",),
+        "workspace_explore",
+        "View",
+        "Show the workspace for finding pictures: latent, sliders, mix, history.",
+        checkable=True,
+        group="workspace",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "workspace-measure",
+        "&Measure",
+        "",
+        ("Ctrl+2",),
+        "workspace_measure",
+        "View",
+        "Show the workspace for kernels: all their figures, roofline, layers.",
+        checkable=True,
+        group="workspace",
+    ),
+    ActionSpec(
+        "panels",
+        "S&how panels",
+        "",
+        ("P",),
+        "panels",
+        "View",
+        "Show all panels, or hide them all and leave the picture its room.",
+        checkable=True,
+        starts_section=True,
+    ),
+    ActionSpec(
+        "picture-alone",
+        "&Picture alone",
+        "",
+        ("F11",),
+        "picture_alone",
+        "View",
+        "Fill the screen with the picture; Escape brings the window back.",
+        checkable=True,
+    ),
+    ActionSpec("next-panel", "&Next panel", "", ("F6",), "next_panel", "View", "Bring the keyboard to the next panel."),
+    ActionSpec(
+        "previous-panel", "Pre&vious panel", "", ("Shift+F6",), "previous_panel", "View", "Bring it to the one before."
+    ),
+    ActionSpec(
+        "theme-system",
+        "&System theme",
+        "",
+        ("Ctrl+Alt+S",),
+        "theme_system",
+        "View",
+        "Be dark or light as the system is.",
+        checkable=True,
+        group="theme",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "theme-dark",
+        "&Dark theme",
+        "",
+        ("Ctrl+Alt+D",),
+        "theme_dark",
+        "View",
+        "Be dark.",
+        checkable=True,
+        group="theme",
+    ),
+    ActionSpec(
+        "theme-light",
+        "&Light theme",
+        "",
+        ("Ctrl+Alt+L",),
+        "theme_light",
+        "View",
+        "Be light.",
+        checkable=True,
+        group="theme",
+    ),
+    ActionSpec(
+        "reset-layout",
+        "&Reset layout",
+        "docks",
+        ("Ctrl+Shift+R",),
+        "reset_layout",
+        "View",
+        "Put every dock back where it was first.",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "copy-steps",
+        "&Copy steps as CSV",
+        "copy",
+        ("Ctrl+Alt+C",),
+        "copy_steps",
+        "View",
+        "Copy the table of the performance panel, all columns, for a spreadsheet.",
+        "picture",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "save-trace",
+        "Save &trace…",
+        "trace",
+        ("Ctrl+Alt+T",),
+        "save_trace",
+        "View",
+        "Save the frames and kernels of the last seconds as a Chrome trace.",
+        "picture",
+    ),
+    ActionSpec(
+        "recent",
+        "&Recent models",
+        "recent",
+        ("Ctrl+R",),
+        "show_recent",
+        "Model",
+        "Choose among the models that were open lately.",
+    ),
+    ActionSpec(
+        "bundled",
+        "Open the &bundled model",
+        "model",
+        ("Ctrl+B",),
+        "open_bundled",
+        "Model",
+        "Open the model that came with the program.",
+    ),
+    ActionSpec(
+        "inspect",
+        "&Inspect…",
+        "inspect",
+        ("Ctrl+I",),
+        "inspect",
+        "Model",
+        "Show everything that is known of the model file.",
+        "model",
+        starts_section=True,
+    ),
+    ActionSpec(
+        "find-directions",
+        "&Find directions…",
+        "find",
+        ("Ctrl+D",),
+        "find_directions",
+        "Model",
+        "Find directions for the sliders: PCA, SeFa, or from kept pictures.",
+        "model",
+    ),
+    ActionSpec(
+        "drift",
+        "&Drift",
+        "",
+        ("D",),
+        "drift",
+        "Play",
+        "Let the picture walk the plane by itself.",
+        "model",
+        checkable=True,
+    ),
+    ActionSpec(
+        "glide",
+        "&Flick glides on",
+        "",
+        ("G",),
+        "glide",
+        "Play",
+        "A flick of the picture goes on until you click.",
+        checkable=True,
+    ),
+    ActionSpec(
+        "random",
+        "&Random seed",
+        "random",
+        ("R",),
+        "random_seed",
+        "Play",
+        "Jump to a random seed.",
+        "model",
+        starts_section=True,
+    ),
+    ActionSpec("tour", "&Tour", "info", ("Ctrl+F1",), "show_tour", "Help", "Show the hints of the first start again."),
+    ActionSpec("shortcuts", "&Shortcuts", "keyboard", ("F1", "?"), "show_shortcuts", "Help", "List every shortcut."),
+    ActionSpec(
+        "report",
+        "Copy &report",
+        "report",
+        ("Ctrl+Shift+C",),
+        "copy_report",
+        "Help",
+        "Copy versions, model, device and messages for a bug report.",
+    ),
+    ActionSpec(
+        "log-folder",
+        "Show &log file",
+        "open",
+        ("Ctrl+Shift+L",),
+        "show_log_folder",
+        "Help",
+        "Open the folder of {log_path}.",
+    ),
+    ActionSpec(
+        "about",
+        "&About Latent Loom",
+        "about",
+        ("Shift+F1",),
+        "show_about",
+        "Help",
+        "Say which version this is.",
+        starts_section=True,
+    ),
+)

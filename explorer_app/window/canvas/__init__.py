@@ -1,0 +1,1 @@
+"""The picture: canvas, caption, overlay, frame of the transform, comparisons."""

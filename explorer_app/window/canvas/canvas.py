@@ -1,0 +1,458 @@
+"""The canvas: the newest frame, and the hand on it.
+
+Left-drag walks the seed plane, the wheel zooms at the pointer, the middle button or Space with a drag pans. The picture
+keeps its place and size while drafts of lower resolution come and go.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.session import Position, Session
+from explorer_app.window.canvas.canvas_caption import CanvasCaption
+from explorer_app.window.canvas.canvas_view import CanvasView, is_smooth
+from explorer_app.window.canvas.frame_image import frame_image, shrunk
+from explorer_app.window.canvas.transform_frame import TransformFrame
+from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
+from explorer_app.window.gestures.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
+from explorer_app.window.look import theme
+from gpu_backend import Frame, ModelFacts
+
+EDGE_PX = 14
+
+
+class Canvas(QWidget):
+    """The picture and the gestures on it.
+
+    Signals
+    -------
+    edited(edit, is_final)
+        A walk or a transform: many edits that are not final, then one that is. Or the picture instead of a layer.
+    gesture_cancelled()
+        Escape during a drag.
+    painted_first()
+        It is on the screen for the first time, with the stored picture if there is one.
+    painted(frame)
+        A frame is on the screen for the first time.
+    resized()
+        It has another size. Nothing filters its events to learn that: they come with every picture.
+    """
+
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "transform", "tap")
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    painted_first = Signal()
+    painted = Signal(object)
+    resized = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("canvas")
+        self.setAccessibleName("Picture")
+        self.setAccessibleDescription(
+            "Drag or press the arrow keys to walk the seed plane, Shift slows; the wheel zooms, Space and drag pans."
+        )
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all that is below it is painted for each picture
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.view = CanvasView()
+        self.glides = False
+        self._session = Session()
+        self._frame: Frame | None = None
+        self._image: QImage | None = None
+        self._small: QImage | None = None
+        self._is_new = self._was_painted = False
+        self._target: QRectF | None = None
+        """Where the picture was painted last."""
+        self._size: tuple[int, int] | None = None
+        self._walk: Walk | None = None
+        self._way = PointerWay(self._follow, self)
+        self._keys: set[int] = set()
+        self._pan_from: QPointF | None = None
+        self.is_ready_to_pan = False
+        self._last, self._drop_text = QPointF(), ""
+        self._clock = QElapsedTimer()
+        self._clock.start()
+        self._glide = Glide(self)
+        self._glide.moved.connect(lambda position: self.edited.emit(SetParameter(PLACE, position), False))
+        self.caption = CanvasCaption(self)
+        self.caption.badge.clicked.connect(self._show_picture)
+        self.transform = TransformFrame(self)
+        self.transform.began.connect(self.stop_glide)
+        self.transform.edited.connect(self.edited)
+        self.transform.gesture_cancelled.connect(self.gesture_cancelled)
+
+    # -- what it shows ----------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame that is shown. Its bytes live as long as the picture made over them."""
+        return self._frame
+
+    def show_frame(self, frame: Frame | None) -> None:
+        """Show a frame; the old one stays until this one is painted."""
+        if frame is self._frame:
+            return
+        before, self._frame = self._frame, frame
+        self._image = None if frame is None else frame_image(frame)
+        self._small = None
+        self._is_new = frame is not None
+        if frame is None or before is None or self._size is None or self._target is None:
+            if frame is not None and self._size is None:
+                self._size = (frame.width, frame.height)
+            self.update()
+            return
+        self.update(self._target.toAlignedRect())
+        if _caption_key(frame) != _caption_key(before):
+            self.update(self.caption.rect().toAlignedRect())
+
+    def show_stored(self, image: QImage | None) -> None:
+        """Show a stored picture until the first frame; None takes it away."""
+        if self._frame is None:
+            self._image, self._small = image, None
+            if image is not None and self._size is None:
+                self._size = (image.width(), image.height())
+            self.update()
+
+    def show_session(self, session: Session) -> None:
+        """Take over where the person is on the plane; a glide ends if something else has moved there."""
+        self._session = session
+        self._glide.give_way(session.position)
+        self.transform.show_session(session)
+        self.caption.show_tap(session.tap)
+
+    def show_model(self, facts: ModelFacts | None) -> None:
+        """Take over how large the full picture is, so that drafts are drawn at its size."""
+        self.stop_glide()
+        self._size = None if facts is None else (facts.resolution, facts.resolution)
+        self.transform.show_model(facts)
+        self.update()
+
+    def show_drop(self, text: str) -> None:
+        """Say what dropping here would do; empty for nothing."""
+        if text != self._drop_text:
+            self._drop_text = text
+            self.update()
+
+    # -- zoom and pan -----------------------------------------------------------------------------------------------
+
+    def fit(self) -> None:
+        """Show the whole picture as large as it goes."""
+        self._look(CanvasView())
+
+    def one_to_one(self) -> None:
+        """Show one pixel of the picture on one pixel of the screen."""
+        self._look(CanvasView(1.0))
+
+    def zoom_by(self, factor: float) -> None:
+        """Zoom at the middle of the canvas."""
+        self._zoom(factor, (self._stage_size()[0] / 2, self._stage_size()[1] / 2))
+
+    @property
+    def drop_text(self) -> str:
+        """What dropping here would do; empty for nothing."""
+        return self._drop_text
+
+    @property
+    def shown_size(self) -> tuple[tuple[int, int], float]:
+        """Width and height of what is shown in its own pixels, and device px a pixel of it.
+
+        A draft counts as the picture that it stands in for; a layer has a size of its own.
+        """
+        size, scale = self.picture_size, self.view.scale(self.picture_size, self._stage_size())
+        if self._frame is not None and self._frame.tap is not None:
+            return (self._frame.width, self._frame.height), scale * size[0] / self._frame.width
+        return size, scale
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of the full picture in its own pixels."""
+        return self._size or (1, 1)
+
+    def picture_rect(self) -> QRectF:
+        """Return where the picture lies, in the canvas's own coordinates."""
+        ratio = self.devicePixelRatioF()
+        stage = self._stage()
+        left, top, width, height = self.view.place(self.picture_size, self._stage_size())
+        return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
+
+    def picture_area(self) -> QRectF:
+        """Return where a fitted picture may lie, in the canvas's own coordinates."""
+        edge = theme.px(EDGE_PX)
+        return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -self.caption.height)
+
+    def _stage(self) -> QRectF:
+        """Return `picture_area` in device px."""
+        ratio = self.devicePixelRatioF()
+        area = self.picture_area()
+        return QRectF(
+            round(area.x() * ratio),
+            round(area.y() * ratio),
+            max(1.0, area.width() * ratio),
+            max(1.0, area.height() * ratio),
+        )
+
+    def _stage_size(self) -> tuple[float, float]:
+        stage = self._stage()
+        return stage.width(), stage.height()
+
+    def _look(self, view: CanvasView) -> None:
+        if view != self.view:
+            self.view = view
+            self.update()
+
+    def _zoom(self, factor: float, at: tuple[float, float]) -> None:
+        self._look(self.view.zoomed(factor, at, self.picture_size, self._stage_size()))
+
+    # -- the hand ---------------------------------------------------------------------------------------------------
+
+    @property
+    def is_walking(self) -> bool:
+        """Whether a walk or its glide is under way, which Escape cancels."""
+        return self._walk is not None or self._glide.is_moving
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Stop a glide; begin a walk or a pan."""
+        self.stop_glide()
+        self._last = event.position()
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if event.button() == Qt.MouseButton.MiddleButton or (is_left and self.is_ready_to_pan):
+            self._pan_from = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif is_left and self._image is not None:
+            self._walk = Walk(self._session.position)
+            self._way.begin(event.position())
+            self._keys.clear()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Walk or pan on."""
+        if self._pan_from is not None:
+            way = (event.position() - self._last) * self.devicePixelRatioF()
+            self._last = event.position()
+            self._look(self.view.panned(way.x(), way.y(), self.picture_size, self._stage_size()))
+        elif self._walk is not None and (self._way.is_ticking or event.buttons().value & LEFT):
+            self._way.move(event)
+
+    def _follow(self, dx: float, dy: float, keys: int) -> None:
+        """Walk a way of the pointer, in px."""
+        if self._walk is not None:
+            position = self._walk.move(
+                dx * SEEDS_PER_PX, dy * SEEDS_PER_PX, slow=bool(keys & SHIFT), now_ms=self._clock.elapsed()
+            )
+            self.edited.emit(SetParameter(PLACE, position), False)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """End a walk, or let it glide on; end a pan."""
+        if self._pan_from is not None:
+            self._pan_from = None
+            self._show_cursor()
+        elif event.button() == Qt.MouseButton.LeftButton and self._walk is not None:
+            self._way.flush()
+            walk, self._walk = self._walk, None
+            speed = walk.flick(self._clock.elapsed()) if self.glides else None
+            if not walk.has_moved:
+                return
+            if speed is not None:
+                self._glide.start(walk.position, speed)
+            else:
+                self.edited.emit(SetParameter(PLACE, walk.position), True)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        """Zoom at the pointer."""
+        steps = event.angleDelta().y() / 120
+        if steps and self._image is not None:
+            ratio = self.devicePixelRatioF()
+            stage = self._stage()
+            at = event.position() * ratio - stage.topLeft()
+            self._zoom(1.2**steps, (at.x(), at.y()))
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Space readies a pan, Escape cancels a walk or shows the picture instead of a layer, arrows walk."""
+        key = event.key()
+        if key == Qt.Key.Key_Space:
+            if not event.isAutoRepeat():
+                self.is_ready_to_pan = True
+                self._show_cursor()
+                self.transform.unsetCursor()
+        elif key == Qt.Key.Key_Escape and self.is_walking:
+            self._walk = None
+            self._keys.clear()
+            self._glide.stop()
+            self.gesture_cancelled.emit()
+        elif key == Qt.Key.Key_Escape and self.transform.is_on:
+            self.transform.leave()
+        elif key == Qt.Key.Key_Escape and self._session.tap is not None:
+            self._show_picture()
+        elif key in ARROWS and self._image is not None:
+            self._key_walk(event)
+        else:
+            super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Letting go of the last arrow key ends its walk."""
+        if event.isAutoRepeat():
+            return
+        if event.key() == Qt.Key.Key_Space:
+            self.is_ready_to_pan = False
+            self._show_cursor()
+        elif event.key() in self._keys:
+            self._keys.discard(event.key())
+            if not self._keys:
+                self._end_walk()
+        else:
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """A walk by keys ends where the keyboard goes elsewhere."""
+        self.is_ready_to_pan = False
+        self._show_cursor()
+        if self._keys:
+            self._keys.clear()
+            self._end_walk()
+        super().focusOutEvent(event)
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Show focus."""
+        super().focusInEvent(event)
+        self.update()
+
+    def stop_glide(self) -> None:
+        """Bring a glide to rest; where it is becomes one step of the history. May be called twice."""
+        if self._glide.is_moving:
+            self._glide.stop()
+            self.edited.emit(SetParameter(PLACE, self._glide.position), True)
+
+    def _show_picture(self) -> None:
+        self.setFocus()  # the badge, which may have it, goes
+        self.stop_glide()
+        self.edited.emit(SetParameter("layer", None), True)
+
+    def _key_walk(self, event: QKeyEvent) -> None:
+        if self._walk is not None and not self._keys:
+            return  # the mouse has it
+        self.stop_glide()
+        if self._walk is None:
+            self._walk = Walk(self._session.position)
+        self._keys.add(event.key())
+        right, down = ARROWS[Qt.Key(event.key())]
+        slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        position: Position = self._walk.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
+        self.edited.emit(SetParameter(PLACE, position), False)
+
+    def _end_walk(self) -> None:
+        walk, self._walk = self._walk, None
+        if walk is not None:
+            self.edited.emit(SetParameter(PLACE, walk.position), True)
+
+    def _show_cursor(self) -> None:
+        shape = Qt.CursorShape.OpenHandCursor if self.is_ready_to_pan else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return a size at which a picture is worth looking at."""
+        return QSize(560, 560)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the smallest size that shows anything."""
+        return QSize(240, 200)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Keep at least an edge of the picture on the canvas."""
+        super().resizeEvent(event)
+        self.view = self.view.kept(self.picture_size, self._stage_size())
+        self.caption.place()
+        self.resized.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the well, the picture and the line below it; of a new picture, what it covers and nothing else."""
+        painter = QPainter(self)
+        exposed, target = QRectF(event.rect()), self.picture_rect()
+        self._target = target
+        if self._covers(target, exposed):
+            self._paint_picture(painter, target)
+            if exposed.intersects(self.caption.rect()):
+                self.caption.paint(painter)
+        else:
+            self._paint_all(painter, target)
+        painter.end()
+        if not self._was_painted:
+            self._was_painted = True
+            self.painted_first.emit()
+        if self._is_new and self._frame is not None:
+            self._is_new = False
+            self.painted.emit(self._frame)
+
+    def _covers(self, target: QRectF, exposed: QRectF) -> bool:
+        """Return whether the picture covers an area and shows nothing of what is below it."""
+        if self._image is None or self._image.hasAlphaChannel():
+            return False
+        return target.contains(exposed) and _inside(self.rect()).contains(target)
+
+    def _paint_all(self, painter: QPainter, target: QRectF) -> None:
+        tokens = theme.current()
+        painter.fillRect(self.rect(), QColor(tokens.ground))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        well = QPainterPath()
+        well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        painter.fillPath(well, QColor(tokens.well))
+        if self._image is not None:
+            self._paint_picture(painter, target, well)
+        self.caption.paint(painter)
+        if self._drop_text or self.hasFocus():
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            colour = QColor(tokens.accent) if self._drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
+            painter.setPen(QPen(colour, 2 if self._drop_text else 1))
+            painter.drawPath(well)
+
+    def _paint_picture(self, painter: QPainter, target: QRectF, well: QPainterPath | None = None) -> None:
+        """Paint the picture; where it reaches the edge of the canvas, it is cut to the well."""
+        assert self._image is not None
+        painter.save()
+        if well is not None and not _inside(self.rect()).contains(target):
+            painter.setClipPath(well)
+        image = self._image
+        scale = target.width() * self.devicePixelRatioF() / image.width()
+        if scale < 0.5:
+            wide = round(target.width() * self.devicePixelRatioF())
+            if self._small is None or self._small.width() != wide:
+                self._small = shrunk(image, wide)
+            image, scale = self._small, 1.0
+        is_layer = self._frame is not None and self._frame.tap is not None
+        smooths = is_smooth(scale) and not (is_layer and scale > 1)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
+        painter.drawImage(target, image)
+        painter.restore()
+
+
+def _inside(canvas: QRect) -> QRectF:
+    """Return the part of a canvas that its rounded edge does not touch."""
+    return QRectF(canvas).adjusted(2, 2, -2, -2)
+
+
+def _caption_key(frame: Frame) -> object:
+    """Return what the line below the picture says of a frame."""
+    return frame.is_draft, frame.tap is None, (frame.width, frame.height) if frame.tap is not None else None

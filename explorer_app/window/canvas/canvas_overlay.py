@@ -1,0 +1,169 @@
+"""What lies over the canvas while there is no picture: no model yet, loading with a cancel, or why it did not work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+
+from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
+
+if TYPE_CHECKING:
+    from explorer_app.window.canvas.canvas import Canvas
+
+
+class CanvasOverlay(QFrame):
+    """A card in the middle of the canvas, or nothing.
+
+    Signals
+    -------
+    open_requested()
+        The person wants to choose a model file.
+    cancel_requested()
+        The person wants to stop the loading.
+    bundled_requested()
+        The person wants the model that came with the program.
+    """
+
+    open_requested = Signal()
+    cancel_requested = Signal()
+    bundled_requested = Signal()
+
+    def __init__(self, canvas: Canvas) -> None:
+        super().__init__(canvas)
+        self.setObjectName("canvas-state")
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self._canvas = canvas
+        self._mark_name = ("model", "dim")
+        self.mark = QLabel(self)
+        self.mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.title = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
+        self.title.setFont(fonts.strong())
+        self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.title, "strong")
+        self.sentence = QLabel(self)
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.sentence, "dim")
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Loading")
+        self.open_button = QPushButton("Open model…", self)
+        self.open_button.setToolTip("Choose a StyleGAN file: .pkl, .pt or .safetensors (Ctrl+O).")
+        self.open_button.clicked.connect(self.open_requested)
+        theme.set_role(self.open_button, "main")
+        self.cancel_button = QPushButton("Cancel", self)
+        self.cancel_button.setToolTip("Stop reading this file and keep what is open.")
+        self.cancel_button.clicked.connect(self.cancel_requested)
+        self.bundled_button = QPushButton("Open the bundled model", self)
+        self.bundled_button.setToolTip("Open the model that came with the program (Ctrl+B).")
+        self.bundled_button.clicked.connect(self.bundled_requested)
+
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(8))
+        buttons.addStretch(1)
+        for button in (self.open_button, self.bundled_button, self.cancel_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        edge = theme.px(24)
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(theme.px(8))
+        layout.addWidget(self.mark)
+        layout.addWidget(self.title)
+        layout.addWidget(self.sentence)
+        layout.addSpacing(theme.px(4))
+        layout.addWidget(self.bar)
+        layout.addSpacing(theme.px(4))
+        layout.addLayout(buttons)
+        canvas.resized.connect(self.place)
+        self.show_nothing()
+
+    def show_nothing(self) -> None:
+        """Get out of the picture's way."""
+        self.hide()
+
+    def show_no_model(self) -> None:
+        """Say how to begin."""
+        self._compose(
+            ("model", "dim"),
+            "No model is open",
+            "Open a StyleGAN file, or drop one here. Nothing in the file is run.",
+            open_buttons=True,
+        )
+
+    def show_loading(self, name: str, sentence: str, share: float) -> None:
+        """Show how far a file is read, in 0..1; 0 means that nobody knows yet."""
+        self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
+        self.bar.setRange(0, 1000 if share > 0 else 0)
+        if share > 0:
+            self.bar.setValue(round(1000 * min(1.0, share)))
+
+    def show_waiting(self, name: str, sentence: str) -> None:
+        """Show that something is under way which cannot be stopped and takes a moment."""
+        self._compose(("model", "accent"), name, sentence, bar=True)
+        self.bar.setRange(0, 0)
+
+    def show_error(self, title: str, sentence: str) -> None:
+        """Say why a file could not be opened, and offer others."""
+        self._compose(("error", "bad"), title, sentence, open_buttons=True)
+
+    def _compose(
+        self,
+        mark: tuple[str, str],
+        title: str,
+        sentence: str,
+        *,
+        bar: bool = False,
+        open_buttons: bool = False,
+        cancel: bool = False,
+    ) -> None:
+        self._mark_name = mark
+        self._paint_mark()
+        self.title.setText(title)
+        self.title.setToolTip(title)
+        self.sentence.setText(sentence)
+        self.bar.setVisible(bar)
+        self.open_button.setVisible(open_buttons)
+        self.bundled_button.setVisible(open_buttons)
+        self.cancel_button.setVisible(cancel)
+        self.setAccessibleName(f"{title}: {sentence}")
+        self.show()
+        self.place()
+
+    def _paint_mark(self) -> None:
+        name, token = self._mark_name
+        self.mark.setPixmap(icon(name, token).pixmap(theme.px(32), theme.px(32)))
+
+    @Slot()
+    def place(self) -> None:
+        """Lie in the middle of the canvas."""
+        if self.isHidden():
+            return
+        width = min(theme.px(400), self._canvas.width() - theme.px(24))
+        self.setFixedWidth(max(theme.px(200), width))
+        self.resize(self.width(), self.heightForWidth(self.width()))
+        self.move((self._canvas.width() - self.width()) // 2, (self._canvas.height() - self.height()) // 2)
+        self.raise_()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the mark in the new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "mark"):
+            self._paint_mark()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the card."""
+        tokens = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
+        painter.setBrush(QColor(tokens.panel))
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, theme.DOCK_RADIUS, theme.DOCK_RADIUS)

@@ -1,0 +1,110 @@
+"""Comparing from the window: the picture before the last step while a key is held, and two pictures with a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.controller import Controller
+from explorer_app.session.session import Session
+from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.canvas.compare_view import CompareView, Side
+from explorer_app.window.canvas.frame_image import frame_image
+from gpu_backend import Frame
+
+
+class Comparing(QObject):
+    """Fetches the pictures that are compared, and shows them over the canvas.
+
+    Parameters
+    ----------
+    before
+        The action that is on while the picture before the last step is shown. Its key is let go of, or pressed again
+        where the action came from a menu.
+    """
+
+    def __init__(self, canvas: Canvas, controller: Controller, before: QAction, parent: QObject) -> None:
+        super().__init__(parent)
+        self.view = CompareView(canvas)
+        self._controller = controller
+        self._before = before
+        self._compared: list[tuple[str, Session]] = []
+        self._frames: list[Frame] = []
+        """Frames of the images that are shown, which do not own their bytes."""
+        before.setAutoRepeat(False)
+        self.view.left.connect(self._forget)
+        controller.whole_pictures_changed.connect(self._show)
+        controller.model_changed.connect(self.leave)
+
+    def show_before(self, on: bool) -> None:
+        """Show what was before the gesture under way, or before the last step; or the picture again."""
+        app = QApplication.instance()
+        assert app is not None
+        if not on:
+            app.removeEventFilter(self)
+            self.leave()
+            return
+        before = self._controller.session_before
+        if before is None:
+            self._before.setChecked(False)
+            return
+        self._compared = [before]
+        app.installEventFilter(self)  # only while the key is held
+        self._show()
+
+    def compare(self, numbers: Sequence[int]) -> None:
+        """Compare two entries of the history by their numbers; one with the picture; none: the last step's two ends."""
+        history = self._controller.history
+        entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
+        sides = [(entry.label, entry.session) for entry in entries]
+        before = self._controller.session_before
+        if not sides and before is not None:
+            sides.append(before)
+        if len(sides) == 1:
+            sides.append(("Now", self._controller.session))
+        if len(sides) == 2 and self._controller.facts is not None:
+            self._before.setChecked(False)
+            self._compared = sides
+            self._show()
+
+    @Slot()
+    def leave(self) -> None:
+        """Show the picture again."""
+        self._before.setChecked(False)
+        self.view.leave()
+        self._forget()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """End with the key, or with the window's being left."""
+        is_key = event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
+        is_own = is_key and isinstance(event, QKeyEvent) and QKeySequence(event.key()) in self._before.shortcuts()
+        if is_own or event.type() == QEvent.Type.ApplicationDeactivate:
+            self.show_before(False)
+        return False
+
+    @Slot()
+    def _forget(self) -> None:
+        self._compared = []
+        self._frames = []
+
+    @Slot()
+    def _show(self) -> None:
+        """Show the pictures that are ready; the others follow."""
+        facts = self._controller.facts
+        if not self._compared or facts is None:
+            return
+        sides, frames = [], []
+        for name, session in self._compared:
+            frame = self._controller.whole_picture(session)
+            if frame is not None:
+                frames.append(frame)
+            sides.append(Side(name, None if frame is None else frame_image(frame)))
+        if len(sides) == 1:
+            key = self._before.shortcut().toString()
+            self.view.show_one(sides[0], f"let go of {key} to return")
+        else:
+            self.view.show_two(*sides)
+        self._frames = frames

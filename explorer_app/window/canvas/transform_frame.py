@@ -1,0 +1,293 @@
+"""The frame around the picture: drag inside to move, a corner to scale, the knob above to turn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from explorer_app.session.edits import set_transform
+from explorer_app.session.session import Session
+from explorer_app.window.canvas.transform_handles import Box, Handles, Part, Place, dragged, without
+from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.look import ink, theme
+from gpu_backend import Transform
+
+if TYPE_CHECKING:
+    from explorer_app.window.canvas.canvas import Canvas
+    from gpu_backend import ModelFacts
+
+_KNOB_PX = 26
+_HANDLE_PX = 5
+"""Half the side of a handle."""
+_REACH_PX = 12
+"""So far from a handle it is still taken."""
+_INSET_PX = 10
+"""Handles stay so far inside of the canvas."""
+
+HINT = "drag moves, corners scale, knob turns, Ctrl snaps, Esc ends"
+
+
+@dataclass
+class _Drag:
+    """A handle that is held: what was before, where it was pressed, where the picture lay.
+
+    Attributes
+    ----------
+    pointer
+        Where the pointer was last.
+    reached
+        How far the handle went: as far as the pointer, but for the way that Shift made finer.
+    """
+
+    part: Part
+    start: Transform
+    pressed: Place
+    picture: Box
+    pointer: Place
+    reached: Place
+    has_moved: bool = False
+
+    def follow(self, pointer: Place, share: float) -> None:
+        """Go a share of the pointer's way."""
+        self.reached = (
+            self.reached[0] + (pointer[0] - self.pointer[0]) * share,
+            self.reached[1] + (pointer[1] - self.pointer[1]) * share,
+        )
+        self.pointer = pointer
+
+
+class TransformFrame(QWidget):
+    """Lies over the canvas while the mode is on. As everywhere, Shift goes ten times finer and Ctrl snaps.
+
+    Signals
+    -------
+    edited(object, bool)
+        `set_transform`; True once a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    began()
+        A handle was taken hold of.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+    began = Signal()
+
+    def __init__(self, canvas: Canvas) -> None:
+        super().__init__(canvas)
+        self._canvas = canvas
+        self._transform = Transform()
+        self._drag: _Drag | None = None
+        self._action: QAction | None = None
+        self.button: ActionButton | None = None
+        self.is_on = False
+        self.setAccessibleName("Transform")
+        self.setAccessibleDescription("The latent panel has the same as numbers.")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseTracking(True)
+        self.hide()
+        canvas.resized.connect(self._place)
+
+    def set_action(self, action: QAction) -> None:
+        """Take the action that switches the mode, and show a button for it below the picture."""
+        self._action = action
+        self.button = ActionButton(action, self._canvas, role="flat")
+        self.button.hide()
+
+    # -- what it shows ----------------------------------------------------------------------------------------------
+
+    @property
+    def room_above(self) -> int:
+        """How much of the canvas the knob needs above a fitted picture, in px."""
+        return theme.px(_KNOB_PX + _HANDLE_PX) if self.is_on else 0
+
+    @property
+    def room_beside(self) -> int:
+        """How much of the line below the picture the button takes, in px."""
+        return 0 if self.button is None or self.button.isHidden() else self.button.width() + theme.px(8)
+
+    def set_on(self, on: bool) -> None:
+        """Begin or leave the mode; a drag under way is cancelled."""
+        if not on:
+            self._cancel()
+        self.is_on = on
+        if self._action is not None:
+            self._action.setChecked(on)
+        if on:
+            self._canvas.setFocus()
+        self.setVisible(on)
+        self._place()
+        self._canvas.update()
+
+    def show_model(self, facts: ModelFacts | None) -> None:
+        """Offer the mode for a network that can be transformed, leave it for any other."""
+        is_offered = facts is not None and facts.has_transform
+        if self.button is not None:
+            self.button.setVisible(is_offered)
+        if self.is_on and not is_offered:
+            self.set_on(False)
+        self._place()
+
+    def show_session(self, session: Session) -> None:
+        """Show the session's transform."""
+        if session.transform != self._transform:
+            self._transform = session.transform
+            self.update()
+
+    def handles(self) -> Handles:
+        """Return where the handles are now."""
+        edge = theme.px(_INSET_PX)
+        area = self._canvas.picture_area().adjusted(-edge / 2, 0, edge / 2, 0)
+        seen = Box(area.x(), edge, area.width(), area.bottom() - edge)
+        return Handles.of(self._transform, self._picture(), seen, theme.px(_KNOB_PX))
+
+    def _picture(self) -> Box:
+        rect = self._canvas.picture_rect()
+        return Box(rect.x(), rect.y(), rect.width(), rect.height())
+
+    @Slot()
+    def _place(self) -> None:
+        self.setGeometry(self._canvas.rect())
+        if self.button is not None:
+            self.button.adjustSize()
+            below = self._canvas.caption.rect()
+            self.button.move(
+                round(below.right()) - self.button.width(), round(below.center().y() - self.button.height() / 2)
+            )
+            self.button.raise_()
+
+    # -- the hand ---------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Cancel a drag; where there is none, leave the mode."""
+        if not self._cancel():
+            self.set_on(False)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Take hold of a part; what pans or opens a menu goes to the canvas."""
+        if event.button() != Qt.MouseButton.LeftButton or self._canvas.is_ready_to_pan or self._canvas.frame is None:
+            self.unsetCursor()  # the canvas shows its own
+            event.ignore()
+            return
+        place = event.position().toTuple()
+        part = self._part_at(place)
+        if part is not None:
+            self.began.emit()
+            self._drag = _Drag(part, self._transform, place, self._picture(), place, place)
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Drag on, or show what would be taken hold of."""
+        place = event.position().toTuple()
+        drag = self._drag
+        if drag is None:
+            self._show_cursor(place)
+            event.ignore()
+        elif drag.has_moved or place != drag.pressed:
+            drag.has_moved = True
+            drag.follow(place, FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0)
+            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, drag.reached), snaps=snaps)
+            self.edited.emit(set_transform(self._transform), False)
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """End the gesture."""
+        drag = self._drag
+        if drag is None or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self._drag = None
+        self.update()
+        if drag.has_moved:
+            self.edited.emit(set_transform(self._transform), True)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Reset the part whose handle it is."""
+        part = self.handles().at(event.position().toTuple(), theme.px(_REACH_PX))
+        if part is None or event.button() != Qt.MouseButton.LeftButton:
+            self.mousePressEvent(event)
+        elif (reset := without(self._transform, part)) != self._transform:
+            self.began.emit()
+            self.edited.emit(set_transform(reset), True)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        """Zoom."""
+        self._canvas.wheelEvent(event)
+
+    def _part_at(self, place: Place) -> Part | None:
+        handles = self.handles()
+        return handles.at(place, theme.px(_REACH_PX)) or ("place" if handles.holds(place) else None)
+
+    def _cancel(self) -> bool:
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return False
+        self._transform = drag.start
+        self.update()
+        self.gesture_cancelled.emit()
+        return True
+
+    def _show_cursor(self, place: Place) -> None:
+        part = None if self._canvas.is_ready_to_pan else self._part_at(place)
+        if part is None:
+            self.unsetCursor()
+        elif part == "place":
+            self.setCursor(Qt.CursorShape.SizeAllCursor)
+        elif part == "angle":
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            middle = self.handles().middle
+            falls = (place[0] - middle[0]) * (place[1] - middle[1]) >= 0
+            self.setCursor(Qt.CursorShape.SizeFDiagCursor if falls else Qt.CursorShape.SizeBDiagCursor)
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint lines and handles in a light and a dark ink each, so that they are seen on any picture."""
+        if self._canvas.frame is None:
+            return
+        handles = self.handles()
+        held = None if self._drag is None else self._drag.part
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setClipRect(self.rect().adjusted(2, 2, -2, round(self._canvas.caption.rect().top()) - self.height()))
+        outline = QPolygonF([QPointF(*corner) for corner in handles.frame])
+        for pen in (QPen(ink.veil(0.75), theme.px(4)), QPen(QColor(theme.current().accent), theme.px(2))):
+            pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+            painter.setPen(pen)
+            painter.drawPolygon(outline)
+            painter.drawLine(QPointF(*handles.stem), QPointF(*handles.knob))
+        for corner in handles.corners:
+            self._paint_handle(painter, corner, is_held=held == "scale", turn=self._transform.degrees)
+        self._paint_handle(painter, handles.knob, is_held=held == "angle")
+        self._paint_middle(painter, handles.middle, is_held=held == "place")
+
+    def _paint_handle(self, painter: QPainter, at: Place, *, is_held: bool, turn: float | None = None) -> None:
+        """Paint a turned square for a corner, a disc for the knob."""
+        size = theme.px(_HANDLE_PX)
+        area = QRectF(-size, -size, 2 * size, 2 * size)
+        painter.save()
+        painter.translate(QPointF(*at))
+        painter.setPen(QPen(ink.dark(), theme.px(2)))
+        painter.setBrush(QColor(theme.current().accent) if is_held else ink.light())
+        if turn is None:
+            painter.drawEllipse(area)
+        else:
+            painter.rotate(-math.fmod(turn, 90.0))
+            painter.drawRect(area)
+        painter.restore()
+
+    def _paint_middle(self, painter: QPainter, at: Place, *, is_held: bool) -> None:
+        size = theme.px(_HANDLE_PX + 3)
+        colour = QColor(theme.current().accent) if is_held else ink.light()
+        for pen in (QPen(ink.veil(0.75), theme.px(4)), QPen(colour, theme.px(2))):
+            painter.setPen(pen)
+            painter.drawLine(QPointF(at[0] - size, at[1]), QPointF(at[0] + size, at[1]))
+            painter.drawLine(QPointF(at[0], at[1] - size), QPointF(at[0], at[1] + size))

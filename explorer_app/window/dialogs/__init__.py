@@ -1,0 +1,1 @@
+"""Dialogs about the program: preferences, shortcuts, About, and the question before quitting."""

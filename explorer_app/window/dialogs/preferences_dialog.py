@@ -1,0 +1,77 @@
+"""Edit > Preferences: the theme, the font, and whether a flick glides on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QVBoxLayout, QWidget
+
+from explorer_app.settings import Preferences
+from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.controls.switch import Switch
+from explorer_app.window.look import theme
+
+_THEMES = (
+    ("system", "System", "Be dark or light as the system is."),
+    ("dark", "Dark", "Be dark."),
+    ("light", "Light", "Be light."),
+)
+_FONTS = (
+    ("inter", "Inter", "Use the font that comes with Latent Loom."),
+    ("system", "System", "Use the system's font."),
+)
+
+
+class PreferencesDialog(QDialog):
+    """Changes apply at once, except the font, which applies at the next start.
+
+    Signals
+    -------
+    theme_chosen(str), font_chosen(str), glide_chosen(bool)
+        The person chose.
+    """
+
+    theme_chosen = Signal(str)
+    font_chosen = Signal(str)
+    glide_chosen = Signal(bool)
+
+    def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Preferences")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._font = preferences.font
+        self.themes = SegmentedControl(_THEMES, "Theme")
+        self.themes.show_choice(preferences.theme)
+        self.themes.chosen.connect(self.theme_chosen)
+        self.fonts = SegmentedControl(_FONTS, "Font")
+        self.fonts.show_choice(preferences.font)
+        self.fonts.chosen.connect(self._choose_font)
+        self.hint = QLabel("The font changes when Latent Loom starts again.")
+        theme.set_role(self.hint, "hint")
+        policy = self.hint.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.hint.setSizePolicy(policy)
+        self.hint.hide()
+        self.glide = Switch("Glide on")
+        self.glide.setToolTip("A flick of the picture goes on until you click.")
+        self.glide.setChecked(preferences.flick_glide)
+        self.glide.toggled.connect(self.glide_chosen)
+        form = QFormLayout()
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        form.setHorizontalSpacing(theme.px(20))
+        form.setVerticalSpacing(theme.px(8))
+        form.addRow("Theme", self.themes)
+        form.addRow("Font", self.fonts)
+        form.addRow("", self.hint)
+        form.addRow("Flick", self.glide)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.close)
+        layout = QVBoxLayout(self)
+        edge = theme.px(16)
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(theme.px(16))
+        layout.addLayout(form)
+        layout.addWidget(buttons)
+
+    def _choose_font(self, font: str) -> None:
+        self.hint.setVisible(font != self._font)
+        self.font_chosen.emit(font)

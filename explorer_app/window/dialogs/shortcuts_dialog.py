@@ -1,0 +1,141 @@
+"""Help > Shortcuts: the table of actions, and what hands can do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.window.actions.action_table import ACTIONS, MENUS
+from explorer_app.window.look import fonts, theme
+
+GESTURES: tuple[tuple[str, str], ...] = (
+    ("Drag, arrow keys", "Walk the seed plane"),
+    ("Shift", "Ten times finer"),
+    ("Wheel", "Zoom at the pointer"),
+    ("Space and drag, middle drag", "Pan"),
+    ("Escape", "Cancel the drag and bring back what was"),
+    ("Escape on the picture", "Show the picture, not a layer"),
+    ("Double-click on a value", "Back to its neutral value"),
+    ("Ctrl on a slider or a handle", "Snap"),
+)
+"""What hands can do without an action."""
+
+
+class ShortcutsDialog(QDialog):
+    """Sections as in the menu bar, in two columns, with a field that narrows them.
+
+    Parameters
+    ----------
+    docks
+        (text, shortcut) of the docks, which are no line of the table.
+    hidden
+        Keys of the actions that the open model has no use for.
+    """
+
+    def __init__(
+        self, docks: Sequence[tuple[str, str]], parent: QWidget | None = None, *, hidden: Collection[str] = ()
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Shortcuts")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText("Find an action or a key")
+        self.filter.setAccessibleName("Find a shortcut")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.textChanged.connect(self._narrow)
+        self._sections: list[tuple[QWidget, list[tuple[QWidget, QWidget, str]]]] = []
+        sections = {
+            str(menu): [
+                (
+                    spec.plain_text,
+                    " or ".join(
+                        QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
+                        for keys in spec.shortcuts[:2]
+                    ),
+                )
+                for spec in ACTIONS
+                if spec.menu == menu and spec.key not in hidden
+            ]
+            for menu in MENUS
+        }
+        sections["View"] += list(docks)
+        sections["By hand"] = [(what, how) for how, what in GESTURES]
+        columns = QWidget(self)
+        sides = QHBoxLayout(columns)
+        sides.setContentsMargins(0, 0, theme.px(8), 0)
+        sides.setSpacing(theme.px(32))
+        for names in (("File", "Edit", "Model", "Play", "Help"), ("View", "By hand")):
+            side = QVBoxLayout()
+            side.setSpacing(theme.px(16))
+            for name in names:
+                side.addWidget(self._section(name, sections[name]))
+            side.addStretch(1)
+            sides.addLayout(side, 1)
+        area = QScrollArea(self)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(columns)
+        bar = area.verticalScrollBar().sizeHint().width()
+        area.setMinimumWidth(columns.minimumSizeHint().width() + bar)  # nothing is cut at the side
+        layout = QVBoxLayout(self)
+        edge = theme.px(16)
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(theme.px(12))
+        layout.addWidget(self.filter)
+        layout.addWidget(area, 1)
+        self.resize(theme.px(760), theme.px(690))
+        self.filter.setFocus()
+
+    @property
+    def shown(self) -> list[str]:
+        """Names of the actions that the field leaves."""
+        return [text for _, rows in self._sections for label, _, text in rows if not label.isHidden()]
+
+    def _section(self, title: str, lines: Sequence[tuple[str, str]]) -> QWidget:
+        section = QWidget(self)
+        grid = QGridLayout(section)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(theme.px(4))
+        grid.setColumnStretch(0, 1)
+        head = QLabel(title, section)
+        head.setFont(fonts.strong())
+        theme.set_role(head, "strong")
+        grid.addWidget(head, 0, 0, 1, 2)
+        rows: list[tuple[QWidget, QWidget, str]] = []
+        for row, (text, keys) in enumerate(lines, start=1):
+            label = QLabel(text, section)
+            key = QLabel(keys, section)
+            key.setFont(fonts.table())
+            key.setAccessibleName(f"{text}: {keys}")
+            theme.set_role(key, "dim")
+            grid.addWidget(label, row, 0)
+            grid.addWidget(key, row, 1, Qt.AlignmentFlag.AlignRight)
+            rows.append((label, key, text))
+        self._sections.append((section, rows))
+        return section
+
+    def _narrow(self, wanted: str) -> None:
+        wanted = wanted.strip().lower()
+        for section, rows in self._sections:
+            left = 0
+            for label, key, text in rows:
+                keys = key.text() if isinstance(key, QLabel) else ""
+                fits = wanted in text.lower() or wanted in keys.lower()
+                label.setVisible(fits)
+                key.setVisible(fits)
+                left += fits
+            section.setVisible(left > 0)

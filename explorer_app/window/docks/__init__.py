@@ -1,0 +1,1 @@
+"""Docks, their tabs, and the workspaces that lay them out."""

@@ -1,0 +1,413 @@
+"""The docks around the canvas: the layout of each workspace, and how it is kept and fitted to the window's size.
+
+An untouched layout follows the window's size by `layouts.first_layout`. Once a person has moved a dock or
+the line between two, the layout is theirs: only its sizes are squeezed by a small window, and they come back with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QWidget
+
+from explorer_app.window.docks.dock import Dock
+from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout
+from explorer_app.window.look import fonts, theme
+
+LAYOUT_VERSION = 3
+"""Raised when docks are added or renamed, so that an old layout is not forced onto new docks."""
+
+_AREAS: dict[Area, Qt.DockWidgetArea] = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_SIDES = (_AREAS["left"], _AREAS["right"])
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A person's own layout of a workspace: what Qt says of it, and the sizes that docks have where there is room."""
+
+    state: QByteArray
+    sizes: dict[str, QSize] = field(default_factory=dict)
+
+
+class Workspace(QMainWindow):
+    """Holds the docks; it is a window inside the window, so that top bar and status bar keep the whole width.
+
+    Signals
+    -------
+    switched(str)
+        Another workspace is shown.
+    panels_shown(bool)
+        All panels were hidden, or are back.
+    """
+
+    switched = Signal(str)
+    panels_shown = Signal(bool)
+
+    def __init__(self, centre: QWidget, canvas: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowFlags(Qt.WindowType.Widget)  # a QMainWindow makes itself a window whatever its parent
+        self.setObjectName("workspace")
+        # Not animated: that would begin an animation a dock each time a label somewhere gets another text.
+        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.setDocumentMode(True)
+        for corner, area in (
+            (Qt.Corner.BottomLeftCorner, "left"),
+            (Qt.Corner.BottomRightCorner, "right"),
+            (Qt.Corner.TopLeftCorner, "left"),
+            (Qt.Corner.TopRightCorner, "right"),
+        ):
+            self.setCorner(corner, _AREAS[area])  # type: ignore[index]
+        self._canvas = canvas
+        self.setCentralWidget(centre)
+        self._docks: dict[str, Dock] = {}
+        self._name: WorkspaceName = "explore"
+        self._own: dict[WorkspaceName, _Kept] = {}
+        """Workspaces whose layout a person has made their own; the others have the first layout."""
+        self._arranged: Layout | None = None
+        """The first layout that is shown, None for a person's own."""
+        self._hidden: QByteArray | None = None
+        """How the panels come back, while all are hidden."""
+        self._is_arranging = False
+        self._pressed: list[QSize] = []
+        """Sizes of the docks when a button of the mouse went down."""
+        self._fit_timer = QTimer(self, singleShot=True, interval=0)
+        self._fit_timer.timeout.connect(self._fit)
+        self._tell_timer = QTimer(self, singleShot=True, interval=0)
+        self._tell_timer.timeout.connect(self._docks_moved)
+
+    def set_docks(self, docks: Mapping[str, Dock]) -> None:
+        """Take the docks in; `restore` lays them out once the window has its size."""
+        self._docks = dict(docks)
+        with self._arranging():
+            for dock in docks.values():
+                self.addDockWidget(_AREAS["left"], dock)
+                dock.hide()
+        for number, dock in enumerate(self.docks, start=1):
+            toggle = dock.toggleViewAction()
+            toggle.setShortcut(QKeySequence(f"Alt+{number}"))
+            toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Alt+{number}).")
+            dock.toggled_by_person.connect(self._person_arranged)
+            dock.topLevelChanged.connect(self._person_arranged)
+            dock.dockLocationChanged.connect(self._person_arranged)
+
+    @property
+    def docks(self) -> list[Dock]:
+        """All docks, in the order of the View menu."""
+        return list(self._docks.values())
+
+    @property
+    def toggles(self) -> list[QAction]:
+        """What shows and hides each dock, in that order."""
+        return [dock.toggleViewAction() for dock in self.docks]
+
+    @property
+    def name(self) -> WorkspaceName:
+        """The workspace that is shown."""
+        return self._name
+
+    # -- which layout -----------------------------------------------------------------------------------------------
+
+    def switch_to(self, name: WorkspaceName) -> None:
+        """Show another workspace, as it was left."""
+        if name == self._name:
+            return
+        self.set_panels_shown(True)
+        self._keep()
+        self._name = name
+        self._show_layout()
+        self.switched.emit(name)
+
+    def reset(self) -> None:
+        """Put every dock of this workspace where it was first."""
+        self._own.pop(self._name, None)
+        self._hidden = None
+        self._show_layout()
+        self.panels_shown.emit(True)
+
+    def restore(self, layouts: Mapping[str, str], name: str) -> None:
+        """Take over what `texts` gave once, and show a workspace; what cannot be read has the first layout."""
+        self._own = {each: kept for each in WORKSPACES if (kept := _read(layouts.get(each, ""))) is not None}
+        self._name = next((each for each in WORKSPACES if each == name), "explore")
+        self._show_layout()
+        self.switched.emit(self._name)
+
+    def texts(self) -> dict[str, str]:
+        """Return each workspace's layout as text; those that have the first layout are left out."""
+        self.set_panels_shown(True)
+        self._keep()
+        return {name: _text(kept) for name, kept in self._own.items()}
+
+    def _keep(self) -> None:
+        kept = self._own.get(self._name)
+        if kept is not None:
+            kept.state = self.saveState(LAYOUT_VERSION)
+
+    def _show_layout(self) -> None:
+        kept = self._own.get(self._name)
+        if kept is not None:
+            with self._arranging():
+                if self.restoreState(kept.state, LAYOUT_VERSION):
+                    self._arranged = None
+                    self._fit_timer.start()
+                    return
+            del self._own[self._name]
+        self._arrange(self._first())
+
+    def _first(self) -> Layout:
+        factor = fonts.factor()
+        left = max((dock.least_width() for dock in self.docks if HOMES[dock.key] == "left"), default=0)
+        return first_layout(self._name, self.width() / factor, self.height() / factor, left / factor)
+
+    # -- all panels -------------------------------------------------------------------------------------------------
+
+    @property
+    def are_panels_shown(self) -> bool:
+        """Whether the docks are to be seen; False while all are hidden at once."""
+        return self._hidden is None
+
+    def set_panels_shown(self, shown: bool) -> None:
+        """Hide all docks at once, or bring back those that were there."""
+        if shown == self.are_panels_shown:
+            return
+        with self._arranging():
+            if shown:
+                state, self._hidden = self._hidden, None
+                assert state is not None
+                self.restoreState(state, LAYOUT_VERSION)
+            else:
+                self._hidden = self.saveState(LAYOUT_VERSION)
+                for dock in self.docks:
+                    dock.hide()
+        self._fit_timer.start()
+        self.panels_shown.emit(shown)
+
+    # -- arranging --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _arranging(self) -> Iterator[None]:
+        """Docks move because the program says so."""
+        before, self._is_arranging = self._is_arranging, True
+        try:
+            yield
+        finally:
+            self._is_arranging = before
+            self._tell_timer.start()
+
+    def _arrange(self, layout: Layout) -> None:
+        self._arranged = layout
+        with self._arranging():
+            for dock in self.docks:
+                if dock.isFloating():
+                    dock.setFloating(False)
+                self.removeDockWidget(dock)
+            for column in layout.columns:
+                for group in column.groups:
+                    front = self._docks[group[0]]
+                    self.addDockWidget(_AREAS[column.area], front, Qt.Orientation.Vertical)
+                    front.show()
+            # Straight to their tabs: of a dock that had a place of its own, Qt leaves a second row of tabs behind.
+            for column in layout.columns:
+                for group in column.groups:
+                    front = last = self._docks[group[0]]
+                    for key in group[1:]:
+                        self.tabifyDockWidget(last, self._docks[key])
+                        last = self._docks[key]
+                        last.show()
+                    front.raise_()
+            self._place_hidden(layout)
+            self._resize_to(layout)
+
+    def _place_hidden(self, layout: Layout) -> None:
+        """Give docks that are not shown at first the place where they appear: a tab beside others."""
+        there = set(layout.keys)
+        for key, dock in self._docks.items():
+            if key in there:
+                continue
+            home = HOMES[key]
+            column = next((column for column in layout.columns if column.area == home), None)
+            self.addDockWidget(_AREAS[home], dock, Qt.Orientation.Vertical)
+            if column is not None and home != "bottom":
+                self.tabifyDockWidget(self._docks[column.groups[0][-1]], dock)
+            dock.hide()
+
+    def _resize_to(self, layout: Layout) -> None:
+        sides = [column for column in layout.columns if column.area != "bottom"]
+        widths = [theme.px(column.size) for column in sides]
+        self.resizeDocks([self._docks[column.groups[0][0]] for column in sides], widths, Qt.Orientation.Horizontal)
+        for column, width in zip(sides, widths, strict=True):
+            self._share_height([group[0] for group in column.groups], width, column.grows)
+        bottom = [column for column in layout.columns if column.area == "bottom"]
+        if bottom:
+            docks = [self._docks[column.groups[0][0]] for column in bottom]
+            self.resizeDocks(docks, [theme.px(column.size) for column in bottom], Qt.Orientation.Vertical)
+
+    def _share_height(self, keys: list[str], width: int, grows: str) -> None:
+        """Give each dock of a column the height that its panel asks for; one of them takes what is left."""
+        docks = [self._docks[key] for key in keys]
+        wanted = [dock.wanted_height(width) for dock in docks]
+        room = self.height() - theme.GAP * (len(docks) - 1)
+        place = keys.index(grows) if grows in keys else 0
+        least = wanted[place] if place else theme.px(300)
+        wanted[place] = max(min(least, room // 3), room - sum(wanted) + wanted[place])
+        self.resizeDocks(docks, [max(1, height) for height in wanted], Qt.Orientation.Vertical)
+
+    # -- the window's size, and what a person does --------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the layout to the new size, once for many such events."""
+        super().resizeEvent(event)
+        self._fit_timer.start()
+
+    @Slot()
+    def _fit(self) -> None:
+        if not self.are_panels_shown:
+            return
+        if self._arranged is not None:
+            layout = self._first()
+            if layout.structure != self._arranged.structure:
+                self._arrange(layout)
+            elif layout != self._arranged or self._is_off(layout):
+                self._arranged = layout
+                with self._arranging():
+                    self._resize_to(layout)
+        elif (kept := self._own.get(self._name)) is not None and kept.sizes:
+            with self._arranging():
+                self._give_back(kept.sizes)
+
+    def share_height(self) -> None:
+        """Give the docks of each column their heights again: one of them wants another one. A person's own stay."""
+        if self._arranged is not None and self.are_panels_shown:
+            with self._arranging():
+                self._resize_to(self._arranged)
+
+    def _is_off(self, layout: Layout) -> bool:
+        """Return whether a column has another width than the layout says."""
+        return any(
+            column.area != "bottom" and self._docks[column.groups[0][0]].width() != theme.px(column.size)
+            for column in layout.columns
+        )
+
+    def _give_back(self, sizes: Mapping[str, QSize]) -> None:
+        """Give docks the sizes that their person gave them, as far as there is room."""
+        there = [(key, dock) for key, dock in self._docks.items() if key in sizes and self._has_a_place(dock)]
+        for is_side, orientation in ((True, Qt.Orientation.Horizontal), (False, Qt.Orientation.Vertical)):
+            chosen = [(dock, sizes[key]) for key, dock in there if not is_side or self.dockWidgetArea(dock) in _SIDES]
+            if chosen:
+                lengths = [size.width() if is_side else size.height() for _, size in chosen]
+                self.resizeDocks([dock for dock, _ in chosen], lengths, orientation)
+
+    def _has_a_place(self, dock: Dock) -> bool:
+        return not dock.isHidden() and not dock.isFloating() and not dock.visibleRegion().isEmpty()
+
+    @Slot()
+    def _person_arranged(self) -> None:
+        """Make the layout that is shown the person's own."""
+        self._tell_timer.start()
+        if self._is_arranging or not self.isVisible():
+            return
+        if not self.are_panels_shown:
+            self._hidden = None
+            self.panels_shown.emit(True)
+        self._arranged = None
+        self._own.setdefault(self._name, _Kept(QByteArray()))
+        QTimer.singleShot(0, self, self._note_sizes)
+
+    @Slot()
+    def _note_sizes(self) -> None:
+        kept = self._own.get(self._name)
+        if kept is not None and self.isVisible():
+            kept.state = self.saveState(LAYOUT_VERSION)
+            kept.sizes.update({key: dock.size() for key, dock in self._docks.items() if self._has_a_place(dock)})
+
+    def event(self, event: QEvent) -> bool:
+        """Take note of a line between docks that was moved."""
+        kind = event.type()  # once: every move of the mouse comes here
+        if kind is QEvent.Type.MouseButtonPress:
+            self._pressed = self._lengths()
+        elif kind is QEvent.Type.MouseButtonRelease:
+            QTimer.singleShot(0, self, self._line_released)  # Qt moves the docks by a timer of its own
+        return super().event(event)
+
+    @Slot()
+    def _line_released(self) -> None:
+        if self._lengths() != self._pressed:
+            self._person_arranged()
+
+    def _lengths(self) -> list[QSize]:
+        return [dock.size() for dock in self.docks]
+
+    @Slot()
+    def _docks_moved(self) -> None:
+        """Let docks that share a place leave their title to the tab, and see to it that the tabs are there."""
+        for dock in self.docks:
+            dock.set_shares_place(not dock.isFloating() and bool(self.tabifiedDockWidgets(dock)))
+        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            if bar.count() > 1 and bar.isHidden():
+                bar.show()  # Qt forgets it where the layout changes again before the first one was applied
+
+    def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
+        """Name the tabs of docks that share a place, which Qt makes when it needs them."""
+        super().childEvent(event)
+        if event.type() != QEvent.Type.ChildPolished:
+            return  # asking for the child of each event would make a Python object of all of Qt's own
+        child = event.child()
+        if isinstance(child, QTabBar):
+            child.setAccessibleName("Panels that share this place")
+
+    # -- keyboard ---------------------------------------------------------------------------------------------------
+
+    def pass_focus(self, step: int) -> None:
+        """Bring the keyboard to the next panel, or with -1 to the one before; the canvas is among them.
+
+        A panel may have a hundred controls, and Tab goes through all of them.
+        """
+        docks = [dock for dock in self.docks if not dock.isHidden()]
+        stops: list[QWidget] = [self._canvas, *docks]
+        here = QApplication.focusWidget()
+        place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
+        for way in range(1, len(stops) + 1):
+            stop = stops[(place + step * way) % len(stops)]
+            first = _first_by_tab(stop.widget()) or _first_by_tab(stop) if isinstance(stop, Dock) else stop
+            if first is not None:
+                stop.raise_()
+                stop.activateWindow()
+                first.setFocus(Qt.FocusReason.TabFocusReason)
+                return
+
+
+def _first_by_tab(panel: QWidget) -> QWidget | None:
+    """Return what Tab reaches first inside a panel."""
+    widget = panel.nextInFocusChain()
+    while widget is not None and widget is not panel:
+        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        if takes_tab and panel.isAncestorOf(widget) and widget.isVisible() and widget.isEnabled():
+            return widget
+        widget = widget.nextInFocusChain()
+    return None
+
+
+def _text(kept: _Kept) -> str:
+    state = bytes(kept.state.toBase64().data()).decode("ascii")
+    sizes = {key: [size.width(), size.height()] for key, size in kept.sizes.items()}
+    return json.dumps({"state": state, "sizes": sizes})
+
+
+def _read(text: str) -> _Kept | None:
+    """Return a layout from its text, None if it is none."""
+    try:
+        data = json.loads(text)
+        sizes = {str(key): QSize(int(width), int(height)) for key, (width, height) in data["sizes"].items()}
+        state = QByteArray.fromBase64(data["state"].encode("ascii"))
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return None
+    return None if state.isEmpty() else _Kept(state, sizes)

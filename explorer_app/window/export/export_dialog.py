@@ -1,0 +1,356 @@
+"""Export an image sequence: the path, how it is gone, and where the files go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QStandardItemModel
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.controller import adapt
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.session.history import History, HistoryEntry
+from explorer_app.session.session import Session
+from explorer_app.settings import Settings
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.export.export_key_list import ExportKeyList
+from explorer_app.window.export.export_keys import (
+    KINDS,
+    ExportKey,
+    export_settings,
+    kind_objection,
+    length_text,
+    objection,
+    parse_seeds,
+    seed_key,
+)
+from explorer_app.window.look import fonts, theme
+from gpu_backend import ModelFacts, PathKind
+
+RECENT_STEPS = 8
+"""How many steps of the history "Recent" adds."""
+
+_PREVIEW_FPS = 24
+
+_MAX_OFFERED = 64
+"""Kept latents that are put on the path without being asked for; more than this are meant for something else."""
+
+
+class ExportDialog(QDialog):
+    """Asks what to export; the window goes on meanwhile.
+
+    Parameters
+    ----------
+    session, history
+        As they are now: the state that the path starts from, and latents to choose from. Those that another model was
+        open for are fitted to this one, as their small pictures are.
+    facts
+        The model that is open.
+    settings
+        Remembers folder and choices.
+
+    Signals
+    -------
+    export_requested(SequenceSettings)
+        The person wants it.
+    """
+
+    export_requested = Signal(object)
+
+    def __init__(
+        self,
+        session: Session,
+        history: History,
+        facts: ModelFacts,
+        settings: Settings,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Export sequence")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._session = session
+        self._history = history
+        self._facts = facts
+        self._settings = settings
+        self._make_path()
+        self._make_form()
+        self._lay_out()
+        self._restore_choices()
+        self.keys.keys_changed.connect(self._keys_changed)
+        self.kind.currentIndexChanged.connect(self._changed)
+        self.frames.valueChanged.connect(self._changed)
+        self.loop.toggled.connect(self._changed)
+        self.name.textChanged.connect(self._changed)
+        self.folder.textChanged.connect(self._changed)
+        self._keys_changed()
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _make_path(self) -> None:
+        self.keys = ExportKeyList(self)
+        self.empty = QLabel("No latent yet: add kept ones, recent steps or seeds.", self.keys)
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.set_role(self.empty, "dim")
+        inside = QVBoxLayout(self.keys)
+        inside.addWidget(self.empty)
+        kept = len(self._history.kept)
+        recent = min(RECENT_STEPS, len(self._history.entries))
+        self.add_current = self._adder("+ Current", "Add the picture as it is now.", self._add_current)
+        self.add_kept = self._adder(f"+ Kept ({kept:,})", "Add every step that has a star.", self._add_kept)
+        self.add_kept.setEnabled(kept > 0)
+        self.add_recent = self._adder(f"+ Recent ({recent})", f"Add the newest {recent} steps.", self._add_recent)
+        self.add_recent.setEnabled(recent > 0)
+        self.remove = self._adder("Remove", "Take the selected latents out of the path (Delete).", self._remove)
+        self.seeds = QLineEdit(self)
+        self.seeds.setPlaceholderText("Seeds, such as 0,1,4-6")
+        self.seeds.setAccessibleName("Seeds")
+        self.seeds.setToolTip("Whole numbers from 0 to 4294967295 and ranges; Enter adds them.")
+        self.seeds.installEventFilter(self)
+        self.add_seeds = self._adder("Add", "Add these seeds, with everything else as it is set now.", self._add_seeds)
+
+    def _make_form(self) -> None:
+        self.kind = QComboBox(self)
+        self.kind.setAccessibleName("Path")
+        for kind, text, tip in KINDS:
+            self.kind.addItem(text, kind)
+            self.kind.setItemData(self.kind.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.frames = QSpinBox(self)
+        self.frames.setRange(1, 10_000)
+        self.frames.setAccessibleName("Frames per step")
+        self.frames.setToolTip("Frames from one latent to the next, 1 to 10000.")
+        self.loop = QCheckBox("Loop: go on to the first again", self)
+        self.loop.setToolTip("The last frame comes one before the first, so that it plays endlessly.")
+        self.folder = QLineEdit(self)
+        self.folder.setAccessibleName("Folder")
+        self.folder.setToolTip("Folder that gets the files; it is made if it is not there.")
+        self.browse = QPushButton("Choose…", self)
+        self.browse.setToolTip("Choose the folder.")
+        self.browse.clicked.connect(self._choose_folder)
+        self.name = QLineEdit(self)
+        self.name.setAccessibleName("Name")
+        self.name.setToolTip("The files are called name_00000.png and so on.")
+        self.overwrite = QCheckBox("Replace a different sequence of this name", self)
+        self.overwrite.setToolTip("Without this, an export that was stopped goes on, and nothing else is touched.")
+        self.length = QLabel(self)
+        self.length.setFont(fonts.strong())
+        theme.set_role(self.length, "strong")
+        self.picture_hint = WrappedLabel("Frames show the picture, not the layer on the canvas.", self)
+        self.picture_hint.setVisible(self._session.tap is not None)
+        theme.set_role(self.picture_hint, "dim")
+        self.hint = WrappedLabel("", self)
+        self.hint.setMinimumHeight(self.fontMetrics().height() * 3)
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignTop)
+        theme.set_role(self.hint, "dim")
+        self.export = QPushButton("Export", self)
+        self.export.setDefault(True)
+        self.export.setToolTip("Start: it runs in the background, and the picture goes on following you.")
+        self.export.clicked.connect(self._ask)
+        theme.set_role(self.export, "main")
+        self.cancel = QPushButton("Cancel", self)
+        self.cancel.setAutoDefault(False)
+        self.cancel.clicked.connect(self.reject)
+
+    def _lay_out(self) -> None:
+        title = QLabel("Path", self)
+        title.setFont(fonts.strong())
+        theme.set_role(title, "strong")
+        adders = QHBoxLayout()
+        adders.setSpacing(theme.px(6))
+        for button in (self.add_current, self.add_kept, self.add_recent):
+            adders.addWidget(button)
+        adders.addStretch(1)
+        adders.addWidget(self.remove)
+        seeds = QHBoxLayout()
+        seeds.setSpacing(theme.px(6))
+        seeds.addWidget(self.seeds, 1)
+        seeds.addWidget(self.add_seeds)
+        left = QVBoxLayout()
+        left.setSpacing(theme.px(8))
+        left.addWidget(title)
+        left.addWidget(self.keys, 1)
+        left.addLayout(adders)
+        left.addLayout(seeds)
+
+        place = QHBoxLayout()
+        place.setSpacing(theme.px(6))
+        place.addWidget(self.folder, 1)
+        place.addWidget(self.browse)
+        form = QFormLayout()
+        form.setHorizontalSpacing(theme.px(12))
+        form.setVerticalSpacing(theme.px(8))
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow("Way", self.kind)
+        form.addRow("Frames per step", self.frames)
+        form.addRow("", self.loop)
+        form.addRow("Folder", place)
+        form.addRow("Name", self.name)
+        form.addRow("", self.overwrite)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(8))
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.export)
+        right = QVBoxLayout()
+        right.setSpacing(theme.px(8))
+        heading = QLabel("Files", self)
+        heading.setFont(fonts.strong())
+        theme.set_role(heading, "strong")
+        right.addWidget(heading)
+        right.addLayout(form)
+        right.addSpacing(theme.px(8))
+        right.addWidget(self.length)
+        right.addWidget(self.picture_hint)
+        right.addWidget(self.hint)
+        right.addStretch(1)
+        right.addLayout(buttons)
+        whole = QHBoxLayout(self)
+        edge = theme.px(16)
+        whole.setContentsMargins(edge, edge, edge, edge)
+        whole.setSpacing(theme.px(24))
+        whole.addLayout(left, 5)
+        whole.addLayout(right, 6)
+        self.resize(theme.px(860), theme.px(480))
+
+    def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setToolTip(tip)
+        button.setAutoDefault(False)
+        button.clicked.connect(ask)
+        return button
+
+    # -- what it does -----------------------------------------------------------------------------------------------
+
+    @property
+    def wanted(self) -> SequenceSettings:
+        """What the dialog says now."""
+        return export_settings(
+            self.keys.keys,
+            self._session,
+            kind=self._kind(),
+            frames_per_step=self.frames.value(),
+            loop=self.loop.isChecked(),
+            folder=Path(self.folder.text().strip()).expanduser(),
+            name=self.name.text().strip(),
+            z_dim=self._facts.z_dim,
+            overwrite=self.overwrite.isChecked(),
+        )
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Enter in the field of seeds adds them, and does not export as it does elsewhere."""
+        is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if watched is self.seeds and is_enter and event.type() == QEvent.Type.KeyPress:
+            self._add_seeds()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _kind(self) -> PathKind:
+        return cast("PathKind", self.kind.currentData())
+
+    def _keys_changed(self) -> None:
+        keys = self.keys.keys
+        self.empty.setVisible(not keys)
+        self._enable_kinds(keys)
+        self._changed()
+
+    def _changed(self) -> None:
+        keys = self.keys.keys
+        self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
+        wanted = self.wanted
+        reason = objection(wanted)
+        if not reason and not self.folder.text().strip():
+            reason = "Choose a folder for the files."
+        self.length.setText(length_text(wanted.frame_count if len(keys) > 1 else 0, _PREVIEW_FPS))
+        self.hint.setText(reason or f"{wanted.name}_00000.png and on, beside {wanted.name}.manifest.json.")
+        theme.set_role(self.hint, "warn" if reason and len(keys) > 1 else "dim")
+        self.export.setEnabled(not reason)
+
+    def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
+        """Only whole seeds have a z: the ways through z say so where they are not possible."""
+        reason = kind_objection(keys, "z-linear", self._facts.z_dim)
+        items = cast("QStandardItemModel", self.kind.model())
+        for row, (kind, _, tip) in enumerate(KINDS):
+            possible = not reason or kind.startswith("w")
+            items.item(row).setEnabled(possible)
+            self.kind.setItemData(row, tip if possible else f"{tip} {reason}", Qt.ItemDataRole.ToolTipRole)
+
+    def _add_current(self) -> None:
+        self.keys.add([ExportKey("current", self._session)])
+
+    def _add_kept(self) -> None:
+        self.keys.add(self._kept_keys())
+
+    def _kept_keys(self) -> list[ExportKey]:
+        return [self._key("kept", entry) for entry in self._history.kept]
+
+    def _add_recent(self) -> None:
+        recent = self._history.entries[-RECENT_STEPS:]
+        self.keys.add([self._key("step", entry) for entry in recent])
+
+    def _key(self, word: str, entry: HistoryEntry) -> ExportKey:
+        return ExportKey(f"{word} {entry.number} · {entry.label}", adapt(entry.session, self._facts).session)
+
+    def _add_seeds(self) -> None:
+        try:
+            seeds = parse_seeds(self.seeds.text())
+        except ValueError as error:
+            self.hint.setText(str(error))
+            theme.set_role(self.hint, "warn")
+            return
+        self.keys.add([seed_key(self._session, seed) for seed in seeds])
+        self.seeds.clear()
+
+    def _remove(self) -> None:
+        self.keys.remove_selected()
+
+    def _choose_folder(self) -> None:
+        chooser = QFileDialog(self, "Folder for the sequence", self.folder.text())
+        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
+        chooser.fileSelected.connect(self.folder.setText)
+        chooser.open()
+
+    def _restore_choices(self) -> None:
+        kind = self._settings.choice("export.kind", "w-cubic")
+        self.kind.setCurrentIndex(max(0, self.kind.findData(kind)))
+        frames = self._settings.choice("export.frames", "24")
+        self.frames.setValue(int(frames) if frames.isdecimal() and len(frames) < 6 else 24)
+        self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
+        self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
+        self.name.setText(self._settings.choice("export.name", "walk"))
+        self._offer_path()
+
+    def _offer_path(self) -> None:
+        """Begin with the picture as it is now, then what was kept; a way that cannot go there gives way to another."""
+        self._add_current()
+        if len(self._history.kept) <= _MAX_OFFERED:
+            self.keys.add([key for key in self._kept_keys() if key.session != self._session])
+        if kind_objection(self.keys.keys, self._kind(), self._facts.z_dim):
+            self.kind.setCurrentIndex(0)
+
+    def _ask(self) -> None:
+        wanted = self.wanted
+        self._settings.choose("export.kind", wanted.kind)
+        self._settings.choose("export.frames", str(wanted.frames_per_step))
+        self._settings.choose("export.loop", "yes" if wanted.loop else "no")
+        self._settings.choose("export.name", wanted.name)
+        self._settings.remember_folder("export", wanted.folder)
+        self.export_requested.emit(wanted)
+        self.accept()

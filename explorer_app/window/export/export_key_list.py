@@ -1,0 +1,90 @@
+"""The path of an export: keyframes in the order in which they are passed, as a list that is sorted by dragging."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QImage, QKeyEvent, QPixmap
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
+
+from explorer_app.window.export.export_keys import ExportKey
+from explorer_app.window.look import theme
+
+_KEY_ROLE = Qt.ItemDataRole.UserRole
+_SIDE_PX = 40
+
+
+class ExportKeyList(QListWidget):
+    """Keyframes with small pictures. Delete takes the selected ones away, dragging changes the order.
+
+    Signals
+    -------
+    keys_changed()
+        Others, fewer, or in another order.
+    thumbnail_wanted(key, session)
+        A small picture is missing; `show_thumbnail` takes it.
+    """
+
+    keys_changed = Signal()
+    thumbnail_wanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Path")
+        self.setProperty("role", "well")
+        self.setToolTip("The path from top to bottom: drag to sort, Delete takes away.")
+        self.setIconSize(QSize(theme.px(_SIDE_PX), theme.px(_SIDE_PX)))
+        self.setSpacing(theme.px(1))
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setUniformItemSizes(True)
+        self.model().rowsMoved.connect(self.keys_changed)
+        self.model().rowsRemoved.connect(self.keys_changed)
+
+    @property
+    def keys(self) -> list[ExportKey]:
+        """The keyframes from first to last."""
+        return [self.item(row).data(_KEY_ROLE) for row in range(self.count())]
+
+    def add(self, keys: Sequence[ExportKey]) -> None:
+        """Append keyframes."""
+        blank = QPixmap(self.iconSize())
+        blank.fill(theme.alpha(theme.current().edge, 0.4))
+        for key in keys:
+            item = QListWidgetItem(QIcon(blank), key.label)
+            item.setData(_KEY_ROLE, key)
+            self.addItem(item)
+        for key in keys:
+            self.thumbnail_wanted.emit(key.session, key.session)
+        if keys:
+            self.keys_changed.emit()
+
+    def ask_for_thumbnails(self) -> None:
+        """Ask for the small picture of every keyframe, of those that were added before anybody listened too."""
+        for key in self.keys:
+            self.thumbnail_wanted.emit(key.session, key.session)
+
+    def remove_selected(self) -> None:
+        """Take the selected keyframes away, and tell it once however many they are."""
+        selected = self.selectedItems()
+        with QSignalBlocker(self):
+            for item in selected:
+                self.takeItem(self.row(item))
+        if selected:
+            self.keys_changed.emit()
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Show the small picture of every keyframe with this session."""
+        icon = QIcon(QPixmap.fromImage(image))
+        for row in range(self.count()):
+            if self.item(row).data(_KEY_ROLE).session == key:
+                self.item(row).setIcon(icon)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Delete takes away."""
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.remove_selected()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,1 @@
+"""What a pointer and the keys do on the seed plane and on the picture."""

@@ -1,0 +1,137 @@
+"""Icons: one family (Phosphor, regular, MIT licence), drawn in the colours of the theme that is on when painted."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPainterPath, QPixmap
+
+from explorer_app.assets import icon_outlines
+from explorer_app.window.look import theme
+
+OUTLINE_UNITS = 256
+"""Side of the square that outlines are drawn in."""
+
+_SHARE = 0.875
+"""Part of an icon's height that the square takes."""
+
+GLYPHS = {
+    "about": "info",
+    "cancel": "x",
+    "chevron-down": "caret-down",
+    "chevron-right": "caret-right",
+    "close": "x",
+    "compare": "circle-half",
+    "copy": "copy",
+    "docks": "layout",
+    "drift": "wind",
+    "error": "x-circle",
+    "export": "film-strip",
+    "find": "magnifying-glass-plus",
+    "fit": "corners-out",
+    "glide": "paper-plane-tilt",
+    "history": "clock-counter-clockwise",
+    "info": "info",
+    "inspect": "magnifying-glass",
+    "mix-in": "push-pin",
+    "keyboard": "keyboard",
+    "layers": "stack",
+    "model": "cube",
+    "one-to-one": "frame-corners",
+    "open": "folder-open",
+    "picture": "image",
+    "plain-kernel": "square",
+    "quit": "sign-out",
+    "random": "shuffle",
+    "recent": "clock",
+    "redo": "arrow-u-up-right",
+    "remove": "trash",
+    "rename": "pencil-simple",
+    "report": "clipboard-text",
+    "reset": "arrow-counter-clockwise",
+    "safe": "shield-check",
+    "save": "floppy-disk",
+    "session": "file-text",
+    "star": "star",
+    "star-filled": "star-fill",
+    "theme": "circle-half",
+    "trace": "chart-bar-horizontal",
+    "transform": "bounding-box",
+    "undo": "arrow-u-up-left",
+    "warning": "warning",
+    "zero": "sliders-horizontal",
+    "zoom-in": "magnifying-glass-plus",
+    "zoom-out": "magnifying-glass-minus",
+}
+"""What the window calls an icon -> its name in the family. `packaging/make_icons.py` writes the outlines of these."""
+
+
+def icon(name: str, token: str = "text") -> QIcon:
+    """Return an icon in the colour of a token ("text", "dim", "accent", "on_accent", "good", "warn", "bad").
+
+    It is painted in the theme that is on, so nobody needs to replace it when the theme changes. A disabled icon is dim.
+    """
+    return QIcon(_TokenIcon(GLYPHS[name], token))
+
+
+class _TokenIcon(QIconEngine):
+    """Paints a glyph in the colour that a token has at that moment."""
+
+    def __init__(self, glyph: str, token: str) -> None:
+        super().__init__()
+        self._glyph = glyph
+        self._token = token
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        """Paint the glyph into a rectangle."""
+        tokens = theme.current()
+        if mode == QIcon.Mode.Disabled:
+            colour = theme.mixed(tokens.dim, tokens.panel, 0.4)
+        else:
+            colour = QColor(getattr(tokens, self._token))
+        side = _SHARE * rect.height()
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(rect.x() + (rect.width() - side) / 2, rect.y() + (rect.height() - side) / 2)
+        painter.scale(side / OUTLINE_UNITS, side / OUTLINE_UNITS)
+        painter.fillPath(_path(self._glyph), colour)
+        painter.restore()
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        """Return the glyph as a picture of a size in device pixels."""
+        result = QPixmap(size)
+        result.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(result)
+        self.paint(painter, QRect(QPoint(0, 0), size), mode, state)
+        painter.end()
+        return result
+
+    def clone(self) -> QIconEngine:
+        """Return a copy, as Qt asks for when an icon is changed."""
+        return _TokenIcon(self._glyph, self._token)
+
+
+@cache
+def _outlines() -> dict[str, str]:
+    """Return the file of outlines: name in the family -> SVG path data of absolute M, L and C."""
+    outlines: dict[str, str] = json.loads(icon_outlines().read_bytes())
+    return outlines
+
+
+@cache
+def _path(glyph: str) -> QPainterPath:
+    """Return a glyph's outline in the square of OUTLINE_UNITS."""
+    path = QPainterPath()
+    path.setFillRule(Qt.FillRule.WindingFill)
+    for letter, numbers in re.findall(r"([MLC])([^MLC]*)", _outlines()[glyph]):
+        points = [float(number) for number in numbers.split()]
+        if letter == "M":
+            path.moveTo(*points)
+        elif letter == "L":
+            path.lineTo(*points)
+        else:
+            path.cubicTo(*points)
+    return path

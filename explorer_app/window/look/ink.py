@@ -1,0 +1,39 @@
+"""Inks for what is drawn over pictures and knobs: the lightest and the darkest token of the theme that is on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QPainter, QPixmap
+
+from explorer_app.window.look import theme
+
+
+def light() -> QColor:
+    """Return the lightest ink."""
+    tokens = theme.current()
+    return QColor(tokens.strong if tokens.name == "dark" else tokens.raised)
+
+
+def dark() -> QColor:
+    """Return the darkest ink."""
+    tokens = theme.current()
+    return QColor(tokens.well if tokens.name == "dark" else tokens.strong)
+
+
+def veil(opacity: float) -> QColor:
+    """Return the darkest ink with an opacity in 0..1: for hairlines and words over a picture."""
+    colour = dark()
+    colour.setAlphaF(opacity)
+    return colour
+
+
+def draw_cropped(painter: QPainter, target: QRectF, picture: QPixmap) -> None:
+    """Fill a rectangle with the middle of a picture, its proportions kept."""
+    width, height = float(picture.width()), float(picture.height())
+    if not width or not height or target.isEmpty():
+        return
+    scale = max(target.width() / width, target.height() / height)
+    source = QRectF(0, 0, target.width() / scale, target.height() / scale)
+    source.moveCenter(QRectF(0, 0, width, height).center())
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    painter.drawPixmap(target, picture, source)

@@ -1,0 +1,202 @@
+"""The one style sheet: what Fusion and the palette cannot say, made from the tokens."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from string import Template
+
+from explorer_app.window.look import fonts, style_images, theme
+from explorer_app.window.look.theme import Tokens
+
+_SHEET = Template("""
+QToolTip { background: $raised; color: $text; border: 1px solid $edge; padding: ${p4}px ${p6}px; }
+
+QMenuBar { background: $ground; color: $text; border: none; padding: 0 ${p6}px; }
+QMenuBar::item { background: transparent; padding: ${p6}px ${p8}px; border-radius: ${radius}px; }
+QMenuBar::item:selected { background: $raised; color: $strong; }
+QMenu { background: $head; color: $text; border: 1px solid $edge; padding: ${p4}px; }
+QMenu::item { padding: ${p5}px ${p28}px ${p5}px ${p10}px; border-radius: 4px; }
+QMenu::item:selected { background: $raised; color: $strong; }
+QMenu::item:disabled { color: $faint; }
+QMenu::icon { padding-left: ${p8}px; }
+QMenu::separator { height: 1px; background: $edge; margin: ${p4}px ${p6}px; }
+QMenu::indicator { width: ${p14}px; height: ${p14}px; left: ${p8}px; }
+QMenu::indicator:checked { image: url("$check"); }
+QMenu::right-arrow { image: url("$right"); width: ${p10}px; height: ${p10}px; right: ${p6}px; }
+
+QStatusBar { background: $ground; color: $dim; border-top: 1px solid $line; }
+QStatusBar::item { border: none; }
+QMainWindow { background: $ground; }
+QMainWindow::separator { background: $ground; width: ${gap}px; height: ${gap}px; }
+QMainWindow::separator:hover { background: $edge; }
+QDialog, QMessageBox { background: $panel; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
+
+QLabel { background: transparent; }
+QLabel[role="dim"], QLabel[role="caption"], QLabel[role="hint"] { color: $dim; }
+QLabel[role="caption"] { font-size: ${caption}px; }
+QLabel[role="strong"], QLabel[role="figure"] { color: $strong; }
+QLabel[role="accent"] { color: $accent_text; }
+QLabel[role="good"] { color: $good; }
+QLabel[role="warn"] { color: $warn; }
+QLabel[role="bad"] { color: $bad; }
+QLabel:disabled, QLabel[role="dim"]:disabled { color: $faint; }
+QLabel[role="sentence"], QLabel[role="sentence"]:disabled { color: $dim; }
+
+QPushButton, QToolButton {
+    background: $raised; color: $text; border: 1px solid $edge; border-radius: ${radius}px;
+    padding: 0 ${p10}px; min-height: ${control}px;
+}
+QPushButton:hover, QToolButton:hover { background: $hover; color: $strong; }
+QPushButton:pressed, QToolButton:pressed, QPushButton:checked, QToolButton:checked {
+    background: $pressed; color: $strong;
+}
+QPushButton:focus, QToolButton:focus { border-color: $accent; }
+QPushButton:disabled, QToolButton:disabled { background: $panel; color: $faint; border-color: $line; }
+QPushButton::menu-indicator, QToolButton::menu-indicator { width: 0; image: none; }
+QToolButton { padding: 0 ${p6}px; }
+QPushButton[role="main"], QPushButton[role="main"]:default {
+    background: $accent; color: $on_accent; border-color: $accent; font-weight: 600;
+}
+QPushButton[role="main"]:hover { background: $accent_hover; border-color: $accent_hover; }
+QPushButton[role="main"]:pressed { background: $accent_pressed; border-color: $accent_pressed; }
+QPushButton[role="main"]:focus { border: 2px solid $strong; }
+QPushButton[role="main"]:disabled { background: $raised; color: $faint; border-color: $line; }
+QPushButton[role="flat"], QToolButton[role="flat"] {
+    background: transparent; border: 1px solid transparent; padding: 0 ${p4}px;
+}
+QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $raised; }
+QPushButton[role="flat"]:focus, QToolButton[role="flat"]:focus { border-color: $accent; }
+QPushButton[role="flat"]:checked, QToolButton[role="flat"]:checked { background: $raised; color: $strong; }
+QPushButton[role="chip"], QToolButton[role="chip"] {
+    background: $panel; border: 1px solid transparent; border-radius: 5px; padding: 0 ${p8}px; min-height: ${chip}px;
+}
+QPushButton[role="chip"]:hover, QToolButton[role="chip"]:hover { background: $raised; }
+QPushButton[role="chip"]:focus, QToolButton[role="chip"]:focus { border-color: $accent; }
+
+QToolButton[role="badge"] {
+    background: $selection; color: $strong; border: 1px solid $accent; border-radius: 5px; padding: 0 ${p6}px;
+    min-height: ${chip}px;
+}
+QToolButton[role="badge"]:hover { background: $hover; }
+QToolButton[role="badge"]:pressed { background: $pressed; }
+QToolButton[role="badge"]:focus { border-color: $strong; }
+
+QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox {
+    background: $raised; color: $strong; border: 1px solid $line; border-radius: 5px;
+    padding: 0 ${p6}px; min-height: ${field}px;
+    selection-background-color: $accent; selection-color: $on_accent;
+}
+QPlainTextEdit, QTextEdit { padding: ${p4}px; background: $panel_deep; color: $text; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus { border-color: $accent; }
+QLineEdit:disabled, QAbstractSpinBox:disabled { background: $panel; color: $faint; }
+QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0 0 0 ${p4}px; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: ${p16}px; border: none; background: transparent; }
+QAbstractSpinBox::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; }
+QAbstractSpinBox::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; }
+
+QComboBox {
+    background: $raised; color: $text; border: 1px solid $edge; border-radius: ${radius}px;
+    padding: 0 ${p8}px; min-height: ${control}px;
+}
+QComboBox:hover { background: $hover; }
+QComboBox:focus { border-color: $accent; }
+QComboBox:disabled { background: $panel; color: $faint; border-color: $line; }
+QComboBox::drop-down { border: none; width: ${p20}px; }
+QComboBox::down-arrow { image: url("$down"); width: ${p10}px; height: ${p10}px; }
+QComboBox QAbstractItemView {
+    background: $head; color: $text; border: 1px solid $edge; outline: none; padding: ${p4}px;
+    selection-background-color: $raised; selection-color: $strong;
+}
+
+QCheckBox, QRadioButton { background: transparent; color: $text; spacing: ${p6}px; min-height: ${field}px; }
+QCheckBox::indicator, QRadioButton::indicator {
+    width: ${p14}px; height: ${p14}px; border: 1px solid $edge; background: $raised;
+}
+QCheckBox::indicator { border-radius: 4px; }
+QRadioButton::indicator { border-radius: ${p8}px; }
+QCheckBox::indicator:hover, QRadioButton::indicator:hover { background: $hover; }
+QCheckBox::indicator:focus, QRadioButton::indicator:focus { border-color: $accent; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$check_on"); }
+QRadioButton::indicator:checked { background: $accent; border-color: $accent; image: url("$dot_on"); }
+QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
+
+QProgressBar { background: $track; border: none; border-radius: 2px; min-height: 4px; max-height: 4px; }
+QProgressBar::chunk { background: $accent; border-radius: 2px; }
+
+QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
+QScrollBar { background: transparent; border: none; }
+QScrollBar:vertical { width: ${p10}px; margin: 0; }
+QScrollBar:horizontal { height: ${p10}px; margin: 0; }
+QScrollBar::handle { background: $edge; border-radius: 3px; margin: 2px; }
+QScrollBar::handle:vertical { margin: 2px 1px 2px 3px; min-height: ${p28}px; }
+QScrollBar::handle:horizontal { min-width: ${p28}px; }
+QScrollBar::handle:hover { background: $dim; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; border: none; background: none; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+
+QAbstractItemView { background: transparent; alternate-background-color: $stripe; color: $text; border: none;
+    outline: none; selection-background-color: $selection; selection-color: $strong; }
+QListView[role="well"] {
+    background: $panel_deep; border: 1px solid $line; border-radius: ${radius}px; padding: ${p4}px;
+}
+QListView[role="well"]:focus { border-color: $accent; }
+QHeaderView { background: transparent; font-size: ${table}px; }
+QHeaderView::section {
+    background: transparent; color: $dim; border: none; border-bottom: 1px solid $line; padding: ${p2}px ${p4}px;
+}
+QHeaderView::section:hover { color: $strong; }
+QHeaderView::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
+QHeaderView::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
+QTableCornerButton::section { background: transparent; border: none; }
+
+QTabBar { background: transparent; }
+QTabBar::tab {
+    background: transparent; color: $dim; padding: ${p6}px ${p10}px; border: none; border-bottom: 2px solid transparent;
+}
+QTabBar::tab:hover { color: $text; }
+QTabBar::tab:selected { color: $strong; border-bottom-color: $accent; }
+QTabBar::tab:focus { color: $strong; }
+QTabWidget::pane { border: none; }
+QSplitter::handle { background: transparent; }
+QGroupBox { border: none; margin-top: ${p20}px; }
+QGroupBox::title { subcontrol-origin: margin; color: $dim; }
+""")
+
+
+@cache
+def _folder() -> str:
+    """Return a folder for the sheet's pictures that is gone when the program is."""
+    folder = tempfile.mkdtemp(prefix="latentloom-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def style_sheet(tokens: Tokens) -> str:
+    """Return the style sheet of a theme, at the sizes of the system's font."""
+    px = theme.px
+    values: dict[str, object] = {
+        name: getattr(tokens, name) for name in tokens.__dataclass_fields__ if name not in ("sources", "name")
+    }
+    values |= {f"p{size}": px(size) for size in (2, 4, 5, 6, 8, 10, 14, 16, 20, 28)}
+    values |= {
+        "table": fonts.table().pixelSize(),
+        "caption": fonts.caption().pixelSize(),
+        "radius": px(theme.RADIUS),
+        "gap": theme.GAP,
+        "control": px(theme.ROW) - 2,
+        "field": px(21),
+        "chip": px(20),
+        "line": theme.mixed(tokens.panel, tokens.edge, 0.55).name(),
+        "faint": theme.mixed(tokens.dim, tokens.panel, 0.4).name(),
+        "stripe": theme.mixed(tokens.panel, tokens.head, 0.7).name(),
+        "selection": theme.mixed(tokens.panel, tokens.accent, 0.22).name(),
+        "panel_deep": theme.mixed(tokens.panel, tokens.well, 0.5).name(),
+        "accent_hover": theme.mixed(tokens.accent, tokens.strong, 0.18).name(),
+        "accent_pressed": theme.mixed(tokens.accent, tokens.ground, 0.18).name(),
+    }
+    values |= style_images.write(tokens, _folder())
+    return _SHEET.substitute(values)

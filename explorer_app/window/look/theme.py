@@ -1,0 +1,274 @@
+"""The theme: every colour, size and face of the window.
+
+No colour is written anywhere else. Widgets that paint ask `current()` at paint time, and Qt paints them again when
+`apply` sets another palette; those that keep what they made from a colour make it anew on `QEvent.Type.PaletteChange`.
+Everything else gets its look from the palette and the style sheet.
+
+Labels and buttons get a role instead of a style of their own: `set_role(label, "dim")`. Labels know "dim", "strong",
+"caption", "hint", "figure", "good", "warn" and "bad"; buttons know "main" (the one accented button of a panel), "flat"
+and "chip".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QStyle, QWidget
+
+from explorer_app.window.look import fonts
+
+Mode = Literal["system", "dark", "light"]
+
+GRID = 4
+"""Every distance is a multiple of this, in px at a factor of 1."""
+MARGIN = 10
+"""Inside a dock, in px."""
+GAP = 6
+"""Between docks, in px."""
+ROW = 25
+"""Height of a row of controls or of a table, in px."""
+DOCK_RADIUS = 8
+"""Corner of a dock, in px."""
+RADIUS = 6
+"""Corner of a control, in px."""
+MOTION_MS = 120
+"""How long anything may move by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The colours of one theme, as ``#rrggbb``.
+
+    Attributes
+    ----------
+    ground, well, panel, head
+        Window, canvas, docks and their headers.
+    raised, hover, pressed, edge, track
+        Buttons and fields, under the pointer, held down; hairlines; the groove of a slider.
+    text, strong, dim
+        Body, values, labels and hints.
+    accent, accent_text, on_accent
+        Selection and the main button; the accent dark enough for text on a panel; text on the accent.
+    sources
+        Mix sources and plot series, in order.
+    good, warn, bad
+        States, never by colour alone.
+    """
+
+    name: Literal["dark", "light"]
+    ground: str
+    well: str
+    panel: str
+    head: str
+    raised: str
+    hover: str
+    pressed: str
+    edge: str
+    track: str
+    text: str
+    strong: str
+    dim: str
+    accent: str
+    accent_text: str
+    on_accent: str
+    sources: tuple[str, ...]
+    good: str
+    warn: str
+    bad: str
+
+
+_SOURCES = ("#e8a33d", "#5aa9e6", "#7bc47f", "#c98bdb", "#f2777a")
+
+
+def _darker(colour: str, share: float = 0.2) -> str:
+    """Return the colour with each channel lowered by a share of itself."""
+    return "#" + "".join(f"{round(int(colour[i : i + 2], 16) * (1 - share)):02x}" for i in (1, 3, 5))
+
+
+DARK = Tokens(
+    name="dark",
+    ground="#131518",
+    well="#0d0e10",
+    panel="#1d2025",
+    head="#22262c",
+    raised="#2a2f36",
+    hover="#333942",
+    pressed="#23272d",
+    edge="#3a414b",
+    track="#2f353d",
+    text="#d7dbe0",
+    strong="#eef1f4",
+    dim="#8b939e",
+    accent="#e8a33d",
+    accent_text="#e8a33d",
+    on_accent="#131518",
+    sources=_SOURCES,
+    good="#7bc47f",
+    warn="#e8a33d",
+    bad="#f2777a",
+)
+LIGHT = Tokens(
+    name="light",
+    ground="#e9ebee",
+    well="#d9dce0",
+    panel="#f7f8f9",
+    head="#eef0f2",
+    raised="#ffffff",
+    hover="#f1f3f5",
+    pressed="#e3e6e9",
+    edge="#c9ced5",
+    track="#d5d9de",
+    text="#2a2f36",
+    strong="#101316",
+    dim="#636b76",
+    accent="#b87410",
+    accent_text="#8a5508",
+    on_accent="#101316",
+    sources=tuple(_darker(colour) for colour in _SOURCES),
+    good=_darker("#7bc47f"),
+    warn=_darker("#e8a33d"),
+    bad=_darker("#f2777a"),
+)
+
+
+class _Theme:
+    """Which theme is on; follows the system while the mode says so."""
+
+    def __init__(self) -> None:
+        self.mode: Mode = "system"
+        self.tokens = DARK
+        self.follows = False
+
+
+_theme = _Theme()
+
+
+def current() -> Tokens:
+    """Return the colours that are on now."""
+    return _theme.tokens
+
+
+def mode() -> Mode:
+    """Return what the person chose: "system", "dark" or "light"."""
+    return _theme.mode
+
+
+def apply(app: QApplication, mode: Mode = "system") -> None:
+    """Give the application the look of a mode: style, palette, fonts and style sheet; "system" keeps following.
+
+    May be called again at any time; what is on the screen changes at once.
+    """
+    from explorer_app.window.look.style_sheet import style_sheet  # it asks this module for the sizes
+
+    _theme.mode = mode
+    hints = app.styleHints()
+    if not _theme.follows:
+        _theme.follows = True
+        hints.colorSchemeChanged.connect(lambda: _follow(app))
+        fonts.remember_system_font(app)
+    if app.style().objectName().lower() != "fusion":
+        app.setStyle("Fusion")
+    if mode == "system":
+        hints.unsetColorScheme()
+    else:
+        hints.setColorScheme(Qt.ColorScheme.Dark if mode == "dark" else Qt.ColorScheme.Light)
+    light = mode == "light" or (mode == "system" and hints.colorScheme() == Qt.ColorScheme.Light)
+    tokens = LIGHT if light else DARK
+    _theme.tokens = tokens
+    app.setFont(fonts.body())
+    app.setPalette(palette(tokens))
+    sheet = style_sheet(tokens)
+    if app.styleSheet() != sheet:
+        app.setStyleSheet(sheet)
+
+
+def _follow(app: QApplication) -> None:
+    """The system's scheme changed: take it over if the person wants that."""
+    if _theme.mode == "system":
+        wanted = LIGHT if app.styleHints().colorScheme() == Qt.ColorScheme.Light else DARK
+        if wanted is not _theme.tokens:
+            apply(app, "system")
+
+
+def palette(tokens: Tokens) -> QPalette:
+    """Return the palette of a theme."""
+    role = QPalette.ColorRole
+    colours = {
+        role.Window: tokens.ground,
+        role.WindowText: tokens.text,
+        role.Base: tokens.panel,
+        role.AlternateBase: tokens.head,
+        role.Text: tokens.text,
+        role.PlaceholderText: tokens.dim,
+        role.Button: tokens.raised,
+        role.ButtonText: tokens.text,
+        role.BrightText: tokens.strong,
+        role.ToolTipBase: tokens.raised,
+        role.ToolTipText: tokens.text,
+        role.Highlight: tokens.accent,
+        role.HighlightedText: tokens.on_accent,
+        role.Accent: tokens.accent,
+        role.Link: tokens.accent_text,
+        role.LinkVisited: tokens.accent_text,
+        role.Light: tokens.hover,
+        role.Midlight: tokens.raised,
+        role.Mid: tokens.edge,
+        role.Dark: tokens.well,
+        role.Shadow: tokens.well,
+    }
+    result = QPalette()
+    for key, colour in colours.items():
+        result.setColor(key, QColor(colour))
+    for key in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, key, alpha(tokens.dim, 0.55))
+    result.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(tokens.edge))
+    return result
+
+
+def alpha(colour: str, opacity: float) -> QColor:
+    """Return a token's colour with an opacity in 0..1."""
+    result = QColor(colour)
+    result.setAlphaF(opacity)
+    return result
+
+
+def mixed(first: str, second: str, share: float) -> QColor:
+    """Return the opaque colour that lies `share` (0..1) of the way from one token's colour to another's."""
+    a, b = QColor(first), QColor(second)
+    return QColor(
+        *(round(x + (y - x) * share) for x, y in ((a.red(), b.red()), (a.green(), b.green()), (a.blue(), b.blue())))
+    )
+
+
+def source_colour(index: int) -> str:
+    """Return the colour of the mix source or plot series with this index; they repeat after the last."""
+    return _theme.tokens.sources[index % len(_theme.tokens.sources)]
+
+
+def px(size: float) -> int:
+    """Return a size of the design, in px at the usual font size, for the system's font size."""
+    return round(size * fonts.factor())
+
+
+def set_role(widget: QWidget, role: str) -> None:
+    """Give a label or a button a role of the style sheet; see the module's text."""
+    widget.setProperty("role", role)
+    if role in ("caption", "hint"):
+        widget.setFont(fonts.caption())
+    elif role == "figure":
+        widget.setFont(fonts.figure())
+    style = widget.style()
+    style.unpolish(widget)
+    style.polish(widget)
+
+
+def motion_ms() -> int:
+    """Return how long a movement lasts: `MOTION_MS`, or 0 where the system asks for no motion."""
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        return 0
+    asked = app.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration)
+    return MOTION_MS if asked > 0 else 0

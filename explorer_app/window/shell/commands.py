@@ -1,0 +1,382 @@
+"""What each action of the table does: asks the controller, or opens a dialog that will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+
+from explorer_app.controller import Controller
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.logs import log_path
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import ZeroSliders, set_truncation
+from explorer_app.session.session import Session
+from explorer_app.settings import Settings
+from explorer_app.window.look import theme
+
+if TYPE_CHECKING:
+    from explorer_app.window.shell.main_window import MainWindow
+    from explorer_app.window.sliders.find_directions import FindDirections
+
+_ZOOM_STEP = 1.25
+
+MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
+SESSION_FILES = "Sessions (*.loom)"
+MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
+LATENT_FILES = "Latents (*.npz *.npy *.pt)"
+PICTURE_FILES = "Pictures (*.png)"
+TRACE_FILES = "Chrome traces (*.json)"
+
+
+class Commands(QObject):
+    """One method an action; `action_table.ACTIONS` names them.
+
+    Dialogs never block: each is opened and answers by a signal.
+    """
+
+    def __init__(self, window: MainWindow, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+        super().__init__(window)
+        self._window = window
+        self._controller = controller
+        self._settings = settings
+        self._messages = messages
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def open_model(self) -> None:
+        """Choose a model file."""
+        self._choose_file("model", "Open model", MODEL_FILES, self._controller.open_model)
+
+    def open_bundled(self) -> None:
+        """Open the model that came with the program."""
+        self._controller.open_model(None)
+
+    def open_session(self) -> None:
+        """Choose a session file."""
+        self._choose_file("session", "Open session", SESSION_FILES, self._controller.open_session)
+
+    def save_session(self) -> None:
+        """Choose where the session goes."""
+        self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._controller.save_session)
+
+    def import_latent(self) -> None:
+        """Choose a file of w rows to show."""
+        self._choose_file("latent", "Import latent", LATENT_FILES, self._controller.import_latent)
+
+    def export_latent(self) -> None:
+        """Choose where the picture's w rows go."""
+        name = f"{picture_name(self._controller.session)}.npz"
+        self._choose_target("latent", "Export latent", LATENT_FILES, name, self._controller.export_latent)
+
+    def open_picture(self) -> None:
+        """Choose a picture to restore from."""
+        self._choose_file("picture", "Restore from picture", PICTURE_FILES, self._controller.open_picture)
+
+    def save_picture(self) -> None:
+        """Choose where the picture goes."""
+        name = f"{picture_name(self._controller.session)}.png"
+        self._choose_target("picture", "Save picture", PICTURE_FILES, name, self._controller.save_picture)
+
+    def export_sequence(self) -> None:
+        """Ask what to export."""
+        facts = self._controller.facts
+        if facts is None:
+            return
+        from explorer_app.window.export.export_dialog import ExportDialog  # dialogs are imported when they are opened
+
+        dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
+        dialog.export_requested.connect(self._controller.start_export)
+        self._window.serve_thumbnails(dialog.keys, "export")
+        dialog.keys.ask_for_thumbnails()
+        self._open(dialog)
+
+    def resume_export(self) -> None:
+        """Choose the manifest of an export to go on with."""
+        self._choose_file("export", "Resume export", MANIFEST_FILES, self._controller.resume_export)
+
+    def cancel_export(self) -> None:
+        """Stop the export that is running."""
+        self._controller.cancel_export()
+
+    def quit(self) -> None:
+        """Close the window."""
+        self._window.close()
+
+    # -- edits ------------------------------------------------------------------------------------------------------
+
+    def undo(self) -> None:
+        """Take back the last step, which a glide under way becomes."""
+        self._window.canvas.stop_glide()
+        self._controller.undo()
+
+    def redo(self) -> None:
+        """Bring back the step that undo took."""
+        self._window.canvas.stop_glide()
+        self._controller.redo()
+
+    def mix_in_current(self) -> None:
+        """Add the latent as it is now as a mix source."""
+        self._controller.keep_current()
+
+    def keep_current(self) -> None:
+        """Keep the current step, or keep it no longer."""
+        history = self._controller.history
+        if history.current is not None:
+            number = history.current.number
+            self._controller.set_starred(number, not history.is_kept(number))
+
+    def zero_sliders(self) -> None:
+        """Bring every direction back to zero."""
+        self._controller.edit(ZeroSliders(), True)
+
+    def reset_truncation(self) -> None:
+        """Bring truncation back to where a new session starts."""
+        self._controller.edit(set_truncation(Session().truncation), True)
+
+    def random_seed(self) -> None:
+        """Jump to a random seed."""
+        self._controller.random_seed()
+
+    def drift(self, on: bool) -> None:
+        """Let the picture walk by itself, or stop."""
+        self._controller.set_drifting(on)
+
+    def glide(self, on: bool) -> None:
+        """Let a flick glide on, or not."""
+        self._settings.change(flick_glide=on)
+        self._window.canvas.glides = on
+        if not on:
+            self._window.canvas.stop_glide()
+
+    def preferences(self) -> None:
+        """Open the preferences."""
+        from explorer_app.window.dialogs.preferences_dialog import PreferencesDialog
+
+        dialog = PreferencesDialog(self._settings.values, self._window)
+        actions = self._window.actions_by_key
+        dialog.theme_chosen.connect(lambda mode: actions[f"theme-{mode}"].trigger())
+        dialog.font_chosen.connect(lambda font: self._settings.change(font=font))
+        dialog.glide_chosen.connect(actions["glide"].setChecked)
+        dialog.glide_chosen.connect(self.glide)
+        self._open(dialog)
+
+    # -- view -------------------------------------------------------------------------------------------------------
+
+    def fit(self) -> None:
+        """Show the whole picture."""
+        self._window.canvas.fit()
+
+    def one_to_one(self) -> None:
+        """Show the picture's own pixels."""
+        self._window.canvas.one_to_one()
+
+    def zoom_in(self) -> None:
+        """Enlarge."""
+        self._window.canvas.zoom_by(_ZOOM_STEP)
+
+    def zoom_out(self) -> None:
+        """Shrink."""
+        self._window.canvas.zoom_by(1 / _ZOOM_STEP)
+
+    def before(self, on: bool) -> None:
+        """Show the picture before the last step, or the picture again."""
+        self._window.comparing.show_before(on)
+
+    def compare(self) -> None:
+        """Compare the kept pictures that are selected, or the picture with that before the last step."""
+        numbers = self._window.history.selected_numbers()
+        if len(numbers) > 2:
+            self._messages.info("Two pictures are compared: select one or two of those that are kept.")
+        else:
+            self._window.comparing.compare(numbers)
+
+    def transform(self, on: bool) -> None:
+        """Put handles around the picture, or take them away."""
+        self._window.canvas.transform.set_on(on)
+
+    def layer(self, on: bool) -> None:
+        """Show the layer that was shown last, or the picture."""
+        self._window.layers.toggle(on)
+
+    def workspace_explore(self, on: bool = True) -> None:
+        """Show the workspace for finding pictures."""
+        self._window.workspace.switch_to("explore")
+
+    def workspace_measure(self, on: bool = True) -> None:
+        """Show the workspace for kernels."""
+        self._window.workspace.switch_to("measure")
+
+    def panels(self, on: bool) -> None:
+        """Show all panels, or hide them."""
+        self._window.workspace.set_panels_shown(on)
+
+    def picture_alone(self, on: bool) -> None:
+        """Fill the screen with the picture, or bring the window back."""
+        self._window.set_picture_alone(on)
+
+    def next_panel(self) -> None:
+        """Bring the keyboard to the next panel."""
+        self._window.workspace.pass_focus(1)
+
+    def previous_panel(self) -> None:
+        """Bring the keyboard to the panel before."""
+        self._window.workspace.pass_focus(-1)
+
+    def theme_system(self) -> None:
+        """Be as the system is."""
+        self._set_theme("system")
+
+    def theme_dark(self) -> None:
+        """Be dark."""
+        self._set_theme("dark")
+
+    def theme_light(self) -> None:
+        """Be light."""
+        self._set_theme("light")
+
+    def reset_layout(self) -> None:
+        """Put every dock back where it was first."""
+        self._window.workspace.reset()
+
+    def copy_steps(self) -> None:
+        """Put the table of steps on the clipboard."""
+        text = self._window.performance.csv()
+        if not text:
+            self._messages.warning("No steps are measured yet: show the performance panel and move the picture.")
+            return
+        QGuiApplication.clipboard().setText(text)
+        self._messages.info(f"{len(text.splitlines()) - 1} steps are on the clipboard, with all their columns.")
+
+    def save_trace(self) -> None:
+        """Choose where the trace goes."""
+        self._choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._controller.save_trace)
+
+    def _set_theme(self, mode: theme.Mode) -> None:
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            self._settings.change(theme=mode)
+            theme.apply(app, mode)
+
+    # -- model and help ---------------------------------------------------------------------------------------------
+
+    def find_directions(self) -> None:
+        """Ask which directions to look for."""
+        from explorer_app.window.sliders.find_directions import FindDirections
+
+        controller, facts = self._controller, self._controller.facts
+        if facts is None:
+            return
+        dialog = FindDirections(facts, controller.history.kept, self._window)
+        dialog.find_requested.connect(controller.find_directions)
+        dialog.cancel_requested.connect(controller.cancel_directions)
+        dialog.take_back_requested.connect(controller.take_directions_back)
+        dialog.show_state(controller.directions_state)
+        show = partial(_show_directions_state, dialog, controller)
+        controller.directions_state_changed.connect(show)
+        dialog.finished.connect(lambda _: controller.directions_state_changed.disconnect(show))
+        self._window.serve_thumbnails(dialog, "directions")
+        dialog.ask_for_thumbnails()
+        self._open(dialog)
+
+    def show_recent(self) -> None:
+        """Open the menu of models."""
+        self._window.top_bar.model_button.showMenu()
+
+    def inspect(self) -> None:
+        """Show everything that is known of the model."""
+        if self._controller.facts is not None:
+            from explorer_app.window.model.model_details import ModelDetails
+
+            self._open(ModelDetails(self._controller.facts, self._window))
+
+    def show_tour(self) -> None:
+        """Show the hints of the first start again, in their workspace."""
+        self._window.workspace.set_panels_shown(True)
+        self._window.workspace.switch_to("explore")
+        self._window.hints.show_all()
+
+    def show_shortcuts(self) -> None:
+        """List every shortcut."""
+        from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
+
+        docks = [
+            (f"{dock.windowTitle()} panel", dock.toggleViewAction().shortcut().toString())
+            for dock in self._window.workspace.docks
+        ]
+        hidden = [key for key, action in self._window.actions_by_key.items() if not action.isVisible()]
+        self._open(ShortcutsDialog(docks, self._window, hidden=hidden))
+
+    def show_about(self) -> None:
+        """Say which version this is."""
+        from explorer_app.window.dialogs.about import AboutDialog
+
+        self._open(AboutDialog(self._window))
+
+    def copy_report(self) -> None:
+        """Put a report on the clipboard."""
+        from explorer_app.window.dialogs.about import report
+
+        text = report(self._controller.facts, self._controller.device, self._messages.messages)
+        QGuiApplication.clipboard().setText(text)
+        self._messages.info("The report is on the clipboard.")
+
+    def show_log_folder(self) -> None:
+        """Open the folder of the log file; where the system cannot, say where it is."""
+        path = log_path()
+        folder = path.parent
+        if not folder.is_dir() or not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            self._messages.info(f"The log file is {path}.")
+
+    # -- dialogs ----------------------------------------------------------------------------------------------------
+
+    def _open(self, dialog: QDialog) -> None:
+        """Open a dialog once: asked for again, the one that is open comes to the front."""
+        for other in self._window.findChildren(type(dialog)):
+            if other is not dialog and other.isVisible():
+                dialog.deleteLater()
+                other.raise_()
+                other.activateWindow()
+                return
+        dialog.open()
+
+    def _choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self._open(chooser)
+
+    def _choose_target(self, purpose: str, title: str, files: str, name: str, then: Callable[[Path], None]) -> None:
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        chooser.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        chooser.selectFile(name)
+        self._open(chooser)
+
+    def _chooser(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> QFileDialog:
+        folder = self._settings.folder(purpose)
+        chooser = QFileDialog(self._window, title, str(folder or Path.home()), files)
+
+        def chosen(name: str) -> None:
+            self._settings.remember_folder(purpose, Path(name).parent)
+            then(Path(name))
+
+        chooser.fileSelected.connect(chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        return chooser
+
+
+def _show_directions_state(dialog: FindDirections, controller: Controller) -> None:
+    dialog.show_state(controller.directions_state)
+
+
+def picture_name(session: Session) -> str:
+    """Return a file name for what a session shows, without suffix: "seed0012" on a seed, "-b64.conv1" for a layer."""
+    x, y = session.position.x, session.position.y
+    is_seed = not session.held and x == round(x) and y == round(y)
+    name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"
+    return name if session.tap is None else f"{name}-{session.tap.layer}"

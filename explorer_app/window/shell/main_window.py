@@ -1,0 +1,522 @@
+"""The main window: builds the parts, connects them to the controller, remembers where it was."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Slot
+from PySide6.QtGui import (
+    QActionGroup,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeyEvent,
+)
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+
+from explorer_app.controller import Controller
+from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.session.edits import Edit
+from explorer_app.settings import Settings
+from explorer_app.window.actions import actions
+from explorer_app.window.actions.action_table import ACTIONS
+from explorer_app.window.actions.menu_bar import fill_menu_bar
+from explorer_app.window.canvas.canvas import EDGE_PX, Canvas
+from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
+from explorer_app.window.canvas.comparing import Comparing
+from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.dialogs.quit_question import QuitQuestion
+from explorer_app.window.docks.dock import Dock
+from explorer_app.window.docks.layouts import WORKSPACES
+from explorer_app.window.docks.session_views import SessionViews
+from explorer_app.window.docks.workspace import Workspace
+from explorer_app.window.history.history_strip import HistoryStrip
+from explorer_app.window.latent.latent_panel import LatentPanel
+from explorer_app.window.layers.layers_panel import LayersPanel
+from explorer_app.window.look import theme
+from explorer_app.window.look.app_icon import app_icon
+from explorer_app.window.messages.message_strip import MessageStrip
+from explorer_app.window.mix.mix_panel import MixPanel
+from explorer_app.window.model.device_menu import DeviceMenu
+from explorer_app.window.model.model_panel import ModelPanel
+from explorer_app.window.model.model_text import loading_text
+from explorer_app.window.model.recent_menu import RecentMenu
+from explorer_app.window.performance.performance_link import PerformanceLink
+from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.shell.commands import Commands
+from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
+from explorer_app.window.shell.file_drop import drop_text, dropped
+from explorer_app.window.shell.hints import Hints
+from explorer_app.window.shell.status_bar import StatusBar
+from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from explorer_app.window.shell.top_bar import TopBar
+from explorer_app.window.sliders.sliders_panel import SlidersPanel
+from gpu_backend import printable
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions
+
+_Panel = TypeVar("_Panel", bound=QWidget)
+
+_FIRST_SIZE = (1600, 980)
+_LEAST_SIZE = (640, 440)
+_FRAME = (16, 48)
+"""Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
+_SPEED_MS = 250
+"""The figures above change at most this often, so that they can be read."""
+
+
+class MainWindow(QMainWindow):
+    """Canvas, docks, menus.
+
+    Parameters
+    ----------
+    controller
+        Is asked for everything, and told when frames are on the screen.
+    settings, messages
+        Preferences, and what the person is told.
+    """
+
+    def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+        super().__init__()
+        self._controller = controller
+        self._settings = settings
+        self._messages = messages
+        self._error: Message | None = None
+        self._is_picture_alone = False
+        self._had_panels = True
+        self.setWindowTitle("Latent Loom")
+        self.setWindowIcon(app_icon())
+        self.setAcceptDrops(True)
+        self.setMinimumSize(theme.px(_LEAST_SIZE[0]), theme.px(_LEAST_SIZE[1]))
+        self._make_parts()
+        self._make_docks()
+        self._make_menus()
+        self._connect()
+        self._speed_timer = QTimer(self, singleShot=True, interval=_SPEED_MS)
+        self._speed_timer.timeout.connect(self._show_speed)
+        self._show_everything()
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _make_parts(self) -> None:
+        self.quit_question = QuitQuestion(self, self._controller, self._messages)
+        self.commands = Commands(self, self._controller, self._settings, self._messages)
+        self.actions_by_key = actions.make_actions(self, self.commands)
+        self.addActions(list(self.actions_by_key.values()))
+        groups: dict[str, QActionGroup] = {}
+        for spec in ACTIONS:
+            if spec.group:
+                groups.setdefault(spec.group, QActionGroup(self)).addAction(self.actions_by_key[spec.key])
+        self.actions_by_key["panels"].setChecked(True)
+        self.actions_by_key[f"theme-{self._settings.values.theme}"].setChecked(True)
+        self.actions_by_key["glide"].setChecked(self._settings.values.flick_glide)
+
+        self._panels = {spec.key: spec.make() for spec in DOCKS}
+        self.latent = self._panel("latent", LatentPanel)
+        self.sliders = self._panel("sliders", SlidersPanel)
+        self.mix = self._panel("mix", MixPanel)
+        self.history = self._panel("history", HistoryStrip)
+        self.performance = self._panel("performance", PerformancePanel)
+        self.layers = self._panel("layers", LayersPanel)
+        self.model = self._panel("model", ModelPanel)
+        self._session_panels = [panel for panel in self._panels.values() if isinstance(panel, SessionPanel)]
+        self.canvas = Canvas()
+        self._editors: list[Canvas | SessionPanel] = [self.canvas, *self._session_panels]
+        self._session_views = SessionViews(self._editors)
+        self.canvas.glides = self._settings.values.flick_glide
+        self.canvas.transform.set_action(self.actions_by_key["transform"])
+        self.canvas.addActions(
+            [self.actions_by_key[key] for key in ("save-picture", "keep", "mix-in", "random", "fit", "one-to-one")]
+        )
+        self.state = CanvasOverlay(self.canvas)
+        self.message_strip = MessageStrip(self._messages)
+        self.top_bar = TopBar(self)
+        self.status_bar = StatusBar(self)
+        self.setStatusBar(self.status_bar)
+        self._courier = ThumbnailDispatcher(
+            lambda: self._controller.thumbnails, self._controller.request_thumbnail, self
+        )
+
+    def _make_docks(self) -> None:
+        area = QWidget(self)
+        centre = QWidget(area)
+        around_canvas = QVBoxLayout(centre)
+        around_canvas.setContentsMargins(0, 0, 0, 0)
+        around_canvas.setSpacing(0)
+        around_canvas.addWidget(self.canvas, 1)
+        around_canvas.addWidget(self.message_strip)
+        self.workspace = Workspace(centre, self.canvas, area)
+        self._around = QVBoxLayout(area)
+        self._around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
+        self._around.addWidget(self.workspace)
+        self.setCentralWidget(area)
+        self.docks = {spec.key: self._make_dock(spec) for spec in DOCKS}
+        self.workspace.set_docks(self.docks)
+        self.workspace.switched.connect(self._show_workspace)
+        self.workspace.panels_shown.connect(self.actions_by_key["panels"].setChecked)
+        self.addActions(self.workspace.toggles)
+
+    def _make_dock(self, spec: DockSpec) -> Dock:
+        return Dock(
+            f"{spec.key}-dock",
+            spec.title,
+            self._panels[spec.key],
+            scrolls=spec.scrolls,
+            extras=[ActionButton(self.actions_by_key[key], role=role) for key, role in spec.buttons.items()],
+            first_height=theme.px(spec.first_height),
+        )
+
+    def _panel(self, key: str, kind: type[_Panel]) -> _Panel:
+        panel = self._panels[key]
+        assert isinstance(panel, kind)
+        return panel
+
+    def _make_menus(self) -> None:
+        self.recent_menu = self._recent_menu(())
+        self.device_menu = DeviceMenu(lambda: self._controller.devices, self)
+        inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
+        self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
+        self.model.set_recent_menu(self._recent_menu(()))
+        self.model.set_device_menu(self.device_menu)
+        toggles = self.workspace.toggles
+        bar = self.top_bar.menu_bar
+        self.menus = fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
+        self.top_bar.set_workspaces([self.actions_by_key[f"workspace-{name}"] for name in WORKSPACES])
+        self.setMenuWidget(self.top_bar)
+
+    def _recent_menu(self, below: Any) -> RecentMenu:
+        menu = RecentMenu(lambda: self._controller.recent_models, self, below)
+        menu.path_chosen.connect(self._controller.open_model)
+        return menu
+
+    # -- connections ------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        controller = self._controller
+        controller.session_changed.connect(self._show_session)
+        controller.frame_changed.connect(self._show_frame)
+        controller.model_changed.connect(self._show_model)
+        controller.device_changed.connect(self._show_device)
+        controller.history_changed.connect(self._show_history)
+        controller.statistics_changed.connect(self._statistics_changed)
+        controller.loading_changed.connect(self._show_loading)
+        controller.export_changed.connect(self._show_export)
+        controller.thumbnails_changed.connect(self._courier.deliver)
+        controller.drifting_changed.connect(self._show_drift)
+        for panel in self._editors:
+            source = type(panel).__name__
+            panel.edited.connect(partial(_send_edit, controller, source))
+            panel.gesture_cancelled.connect(partial(controller.cancel_gesture, source))
+        self.canvas.painted.connect(controller.frame_painted)
+        self.latent.random_requested.connect(controller.random_seed)
+        self.latent.drift_changed.connect(self._drift_requested)
+        self.mix.mix_in_requested.connect(controller.keep_current)
+        self.history.go_to_requested.connect(controller.go_to)
+        self.history.kept_requested.connect(controller.go_to_kept)
+        self.history.star_requested.connect(controller.set_starred)
+        self.history.rename_requested.connect(controller.rename_kept)
+        self.history.move_requested.connect(controller.move_kept)
+        self.comparing = Comparing(self.canvas, controller, self.actions_by_key["before"], self)
+        self.history.compare_requested.connect(self.comparing.compare)
+        self.serve_thumbnails(self.latent, "latent")
+        self.serve_thumbnails(self.mix, "mix")
+        self.serve_thumbnails(self.history, "history")
+        self.model.open_requested.connect(self.commands.open_model)
+        self.model.inspect_requested.connect(self.commands.inspect)
+        self.state.open_requested.connect(self.commands.open_model)
+        self.state.cancel_requested.connect(controller.cancel_loading)
+        self.state.bundled_requested.connect(self.commands.open_bundled)
+        self.device_menu.device_chosen.connect(controller.choose_device)
+        self.device_menu.precision_chosen.connect(controller.choose_precision)
+        self.device_menu.again_requested.connect(controller.try_device_again)
+        self.status_bar.export_cancel_requested.connect(controller.cancel_export)
+        self.message_strip.filled.connect(self._show_caption)
+        self.message_strip.progress.cancel_requested.connect(controller.cancel_loading)
+        self.message_strip.message_shown.connect(self._message_shown)
+        self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
+        self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
+        for dock in self.docks.values():
+            if isinstance(dock.panel, SessionPanel):
+                dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
+        self.sliders.find_requested.connect(self.commands.find_directions)
+        self.hints = Hints(self.docks, self.workspace, self._settings, self)
+        for key, panel in (("latent", self.latent), ("sliders", self.sliders), ("mix", self.mix)):
+            panel.edited.connect(partial(_use_hint, self.hints, key))
+        self.canvas.edited.connect(partial(_use_hint, self.hints, "latent"))
+        self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
+        self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
+        self.docks["layers"].visibilityChanged.connect(controller.set_reading_values)
+
+    def serve_thumbnails(self, widget: Any, name: str) -> None:
+        """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
+        widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
+        widget.destroyed.connect(lambda: self._courier.forget(name))
+
+    # -- what the controller says -----------------------------------------------------------------------------------
+
+    def _show_everything(self) -> None:
+        self._show_model()
+        self._show_session()
+        self._show_history()
+        self._show_export()
+        self._show_drift()
+        self._show_speed()
+
+    @Slot()
+    def _show_session(self) -> None:
+        self._session_views.show(self._controller.session)
+        self.actions_by_key["layer"].setChecked(self._controller.session.tap is not None)
+
+    @Slot()
+    def _show_frame(self) -> None:
+        was_empty = self.canvas.frame is None
+        self.canvas.show_frame(self._controller.frame)
+        self.layers.show_frame(self._controller.frame)
+        if was_empty != (self.canvas.frame is None):
+            self._show_state()
+            self._enable()
+
+    @Slot()
+    def _show_model(self) -> None:
+        controller = self._controller
+        facts = controller.facts
+        directions = cast("Directions | None", controller.directions)
+        self._error = None
+        self._courier.renew()
+        self.canvas.show_model(facts)
+        self.canvas.show_frame(controller.frame)
+        self.canvas.show_stored(controller.stored_picture)
+        self.layers.show_frame(controller.frame)
+        for panel in self._session_panels:
+            panel.show_model(facts, directions)
+        self.model.show_model(facts, is_bundled=controller.is_bundled)
+        self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
+        self.setWindowTitle(f"{printable(facts.name)} – Latent Loom" if facts else "Latent Loom")
+        self._show_device()
+        self._enable()
+
+    @Slot()
+    def _show_device(self) -> None:
+        devices = self._controller.devices
+        self.model.show_devices(devices)
+        self.top_bar.show_devices(devices)
+        self.message_strip.close_needless()
+        self._show_loading()
+
+    @Slot()
+    def _show_history(self) -> None:
+        history = self._controller.history
+        self.history.show_history(history)
+        for key, label in (("undo", history.undo_label), ("redo", history.redo_label)):
+            action = self.actions_by_key[key]
+            word = key.capitalize()
+            action.setText(f"&{word} {label.lower()}" if label else f"&{word}")
+            action.setIconText(word)
+        self._enable()
+
+    @Slot()
+    def _statistics_changed(self) -> None:
+        self.performance.show_statistics(self._controller.statistics)
+        if not self._speed_timer.isActive():
+            self._speed_timer.start()
+
+    @Slot()
+    def _show_speed(self) -> None:
+        statistics = self._controller.statistics
+        self.top_bar.show_speed(statistics.fps, statistics.newest_ms)
+
+    @Slot()
+    def _show_loading(self) -> None:
+        loading = self._controller.loading
+        self.status_bar.show_loading(loading, self._controller.devices)
+        is_empty = loading is not None and self._controller.facts is None
+        for key, panel in self._panels.items():
+            if isinstance(panel, SessionPanel):
+                name = printable(Path(loading.path).name) if loading is not None else ""
+                self.docks[key].show_notice(f"{name} is being read." if is_empty else "")
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Decide what lies over the canvas while it has no picture, and what stands below the one that it has."""
+        loading, facts, frame = self._controller.loading, self._controller.facts, self._controller.frame
+        stored = self._controller.stored_picture
+        is_stored = stored is not None and facts is not None and (loading is None or loading.path == facts.path)
+        if loading is None or frame is None or is_stored:
+            self.message_strip.hide_progress()
+        if is_stored:
+            self.state.show_nothing()  # the status bar says how far the model is
+        elif loading is not None:
+            self._error = None
+            news = printable(Path(loading.path).name), loading_text(loading.stage, loading.share), loading.share
+            if frame is not None:
+                self.message_strip.show_progress(*news)
+                self.state.show_nothing()
+            else:
+                self.state.show_loading(*news)
+        elif self._error is not None and facts is None:
+            self.state.show_error("The model could not be opened", self._error.sentence)
+        elif facts is None:
+            self.state.show_no_model()
+        elif frame is None:
+            self.state.show_waiting(printable(facts.name), "The first picture is being made.")
+        else:
+            self.state.show_nothing()
+
+    @Slot()
+    def _show_export(self) -> None:
+        self.status_bar.show_export(self._controller.export)
+        self.message_strip.close_needless()
+        self._enable()
+
+    @Slot()
+    def _show_drift(self) -> None:
+        on = self._controller.drifting
+        self.latent.show_drift(self._controller.drift_speed if on else 0.0)
+        self.actions_by_key["drift"].setChecked(on)
+
+    @Slot(object)
+    def _message_shown(self, message: Message) -> None:
+        if message.level == Level.ERROR and self._controller.facts is None:
+            self._error = message
+            self._show_state()
+
+    @Slot(float)
+    def _drift_requested(self, speed: float) -> None:
+        if speed:
+            self._controller.set_drift_speed(speed)
+        self._controller.set_drifting(bool(speed))
+
+    def _enable(self) -> None:
+        controller = self._controller
+        history = controller.history
+        there = {
+            "model": controller.facts is not None,
+            "transform": controller.facts is not None and controller.facts.has_transform,
+            "picture": controller.frame is not None or controller.stored_picture is not None,
+            "undo": history.can_undo,
+            "redo": history.can_redo,
+            "exporting": controller.export is not None,
+        }
+        actions.enable(self.actions_by_key, {need for need, is_there in there.items() if is_there})
+
+    # -- files that are dropped -------------------------------------------------------------------------------------
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Take files, and say what dropping them would do."""
+        path = dropped(event)
+        if path is None:
+            event.ignore()
+            return
+        self.canvas.show_drop(drop_text(path))
+        event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
+        """The files go elsewhere."""
+        self.canvas.show_drop("")
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
+        """Open what was dropped, by its name."""
+        self.canvas.show_drop("")
+        path = dropped(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self._controller.open_file(path)
+
+    # -- workspaces -------------------------------------------------------------------------------------------------
+
+    @Slot(str)
+    def _show_workspace(self, name: str) -> None:
+        self.actions_by_key[f"workspace-{name}"].setChecked(True)
+        self.performance.set_compact(name != "measure")
+
+    @Slot(bool)
+    def _show_caption(self, is_strip_filled: bool) -> None:
+        """Let the first message have the room of the canvas's caption; the picture alone has none."""
+        margin = 0 if is_strip_filled else theme.px(EDGE_PX)
+        self.canvas.caption.set_shown(not is_strip_filled and not self._is_picture_alone, margin)
+
+    def set_picture_alone(self, on: bool) -> None:
+        """Fill the screen with the canvas, or bring back the window as it was."""
+        if on == self._is_picture_alone:
+            return
+        self._is_picture_alone = on
+        self.actions_by_key["picture-alone"].setChecked(on)
+        self.top_bar.setVisible(not on)
+        self.status_bar.setVisible(not on)
+        self._show_caption(not self.message_strip.isHidden())
+        edge = 0 if on else theme.GAP
+        self._around.setContentsMargins(edge, edge, edge, edge)
+        if on:
+            self._had_panels = self.workspace.are_panels_shown
+            self.workspace.set_panels_shown(False)
+            self.setWindowState(self.windowState() | Qt.WindowState.WindowFullScreen)
+        else:
+            self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
+            self.workspace.set_panels_shown(self._had_panels)
+        self.canvas.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape brings the window back when the picture is alone."""
+        if event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
+            self.set_picture_alone(False)
+        else:
+            super().keyPressEvent(event)
+
+    # -- where it was -----------------------------------------------------------------------------------------------
+
+    def show_restored(self) -> None:
+        """Show the window where it was, with the docks as they were; the first time, as large as is comfortable."""
+        values = self._settings.values
+        geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
+        if geometry.isEmpty() or not self.restoreGeometry(geometry):
+            free = self.screen().availableGeometry()
+            width, height = (theme.px(size) for size in _FIRST_SIZE)
+            self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
+        self.show()
+        self.performance_link.input_age.watch(self.windowHandle())
+        self.workspace.restore(values.layouts, values.workspace)
+        self.hints.begin()
+        self.canvas.setFocus()
+
+    def close_now(self) -> None:
+        """Close without a question; an export that runs is kept for later."""
+        self.quit_question.allow()
+        self.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Remember where it was and end everything that runs; ask first if an export does."""
+        if not self.quit_question.may_close():
+            event.ignore()
+            return
+        self.canvas.stop_glide()
+        self.set_picture_alone(False)
+        self._settings.change(
+            window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
+            workspace=self.workspace.name,
+            layouts=self.workspace.texts(),
+        )
+        with contextlib.suppress(RuntimeError):
+            self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)
+        self._speed_timer.stop()
+        self.message_strip.stop()
+        self.hide()  # the renderer may have a step to end, and nobody wants to watch that
+        self._controller.close()
+        self._settings.save()
+        super().closeEvent(event)
+
+
+def _use_hint(hints: Hints, key: str, edit: Edit, final: bool) -> None:
+    """Put the hint of a panel away once its person has made a gesture."""
+    if final:
+        hints.used(key)
+
+
+def _send_edit(controller: Controller, source: str, edit: Edit, final: bool) -> None:
+    """Hand an edit of a panel to the controller, with the panel's name as its source."""
+    controller.edit(edit, final, source)

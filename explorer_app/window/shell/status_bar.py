@@ -1,0 +1,102 @@
+"""The status bar: what is under way, and in what state the engine is; what is over is forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
+
+from explorer_app.controller import DeviceState
+from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.exporting.progress import time_text
+from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
+from explorer_app.window.model import device_text
+from gpu_backend import printable
+
+
+class StatusBar(QStatusBar):
+    """Says things quietly.
+
+    Signals
+    -------
+    export_cancel_requested()
+        The person wants to stop the export.
+    """
+
+    export_cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizeGripEnabled(False)
+        self.setAccessibleName("Status")
+        self.message = ElidedLabel("", self)
+        self.message.setAccessibleName("Under way")
+        self.export = QWidget(self)
+        self.export_text = QLabel(self.export)
+        self.export_bar = QProgressBar(self.export)
+        self.export_bar.setTextVisible(False)
+        self.export_bar.setFixedWidth(theme.px(120))
+        self.export_bar.setAccessibleName("Export")
+        self.export_cancel = QToolButton(self.export)
+        self.export_cancel.setIcon(icon("cancel", "dim"))
+        self.export_cancel.setToolTip(
+            "Stop the export; the frames that are done stay, and the same export goes on later."
+        )
+        self.export_cancel.setAccessibleName("Cancel export")
+        self.export_cancel.clicked.connect(self.export_cancel_requested)
+        theme.set_role(self.export_cancel, "flat")
+        row = QHBoxLayout(self.export)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(theme.px(8))
+        row.addWidget(self.export_text)
+        row.addWidget(self.export_bar)
+        row.addWidget(self.export_cancel)
+        self.engine = QLabel(self)
+        self.engine.setAccessibleName("Engine")
+        for label in (self.message, self.export_text, self.engine):
+            label.setFont(fonts.table())
+            theme.set_role(label, "dim")
+        self.setContentsMargins(theme.px(12), 0, theme.px(12), 0)
+        self.addWidget(self.message, 1)
+        self.addPermanentWidget(self.export)
+        self.addPermanentWidget(self.engine)
+        self.setMinimumHeight(theme.px(26))
+        self.show_export(None)
+
+    def show_now(self, text: str, tip: str = "") -> None:
+        """Say what is going on; empty when it is over."""
+        self.message.setText(text)
+        self.message.setToolTip(plain_tip(tip))
+
+    def show_engine(self, text: str, tip: str = "") -> None:
+        """Say in what state the engine is: "CPU ready"."""
+        self.engine.setText(text)
+        self.engine.setToolTip(tip)
+
+    def show_loading(self, loading: Loading | None, devices: DeviceState) -> None:
+        """Say how far a model is read, and in what state the engine is."""
+        self.show_engine(device_text.engine_text(devices), devices.reason)
+        if loading is None:
+            self.show_now("")
+        else:
+            share = f" {100 * loading.share:.0f} %" if loading.total > 0 else "…"
+            self.show_now(f"{printable(Path(loading.path).name)}: {loading.stage.lower()}{share}", loading.path)
+
+    def show_export(self, progress: ExportProgress | None) -> None:
+        """Show how far an export is, with the time left and a cancel; nothing while there is none."""
+        self.export.setVisible(progress is not None)
+        if progress is None:
+            return
+        left = ""
+        if progress.is_stopping:
+            left = " · stopping"
+        elif progress.seconds_left is not None and progress.done < progress.total:
+            left = f" · {time_text(progress.seconds_left)} left"
+        self.export_text.setText(f"Export “{progress.name}” {progress.done:,} / {progress.total:,}{left}")
+        self.export_bar.setRange(0, max(1, progress.total))
+        self.export_bar.setValue(progress.done)
+        self.export_cancel.setEnabled(not progress.is_stopping)

@@ -1,0 +1,84 @@
+"""The table of actions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.window.actions.action_table import ACTIONS, MENUS, ActionSpec
+from explorer_app.window.actions.actions import enable, make_actions
+from explorer_app.window.look import icons
+from explorer_app.window.shell.commands import Commands
+
+
+class Recorder(QObject):
+    """Remembers which command was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *_: self.asked.append(name)
+
+
+@pytest.mark.parametrize("spec", ACTIONS, ids=lambda spec: spec.key)
+def test_each_line_has_a_shortcut_a_sentence_an_icon_that_exists_and_a_command(spec: ActionSpec) -> None:
+    assert spec.shortcuts
+    assert all(not QKeySequence(text).isEmpty() for text in spec.shortcuts)
+    assert spec.tip.endswith(".")
+    assert spec.tip[0].isupper()
+    assert not spec.icon or spec.icon in icons.GLYPHS
+    assert callable(getattr(Commands, spec.asks))
+    assert spec.menu in MENUS
+
+
+def test_no_two_actions_share_a_key_or_a_shortcut() -> None:
+    assert not [key for key, count in Counter(spec.key for spec in ACTIONS).items() if count > 1]
+    docks = [f"Alt+{number}" for number in range(1, 8)]
+    shortcuts = Counter(
+        QKeySequence(text).toString() for text in [*docks, *(text for spec in ACTIONS for text in spec.shortcuts)]
+    )
+    assert not [text for text, count in shortcuts.items() if count > 1]
+
+
+def test_no_two_actions_of_a_menu_share_their_letter() -> None:
+    for menu in MENUS:
+        letters = Counter(
+            spec.text[spec.text.index("&") + 1].lower() for spec in ACTIONS if menu in (spec.menu, spec.also)
+        )
+        assert not [letter for letter, count in letters.items() if count > 1], menu
+
+
+def test_triggering_an_action_asks_for_its_command(qapp: QApplication) -> None:
+    recorder = Recorder()
+    actions = make_actions(recorder, recorder)
+    for spec in ACTIONS:
+        actions[spec.key].trigger()
+    assert recorder.asked == [spec.asks for spec in ACTIONS]
+
+
+def test_tooltips_tell_the_shortcut(qapp: QApplication) -> None:
+    recorder = Recorder()
+    actions = make_actions(recorder, recorder)
+    assert actions["undo"].toolTip() == "Take back the last step; one drag is one step (Ctrl+Z)."
+
+
+def test_what_is_not_possible_is_disabled(qapp: QApplication) -> None:
+    recorder = Recorder()
+    actions = make_actions(recorder, recorder)
+    enable(actions, set())
+    assert not actions["save-picture"].isEnabled()
+    assert not actions["undo"].isEnabled()
+    assert actions["open-model"].isEnabled()
+    enable(actions, {"picture", "undo"})
+    assert actions["save-picture"].isEnabled()
+    assert actions["undo"].isEnabled()
+    assert not actions["redo"].isEnabled()

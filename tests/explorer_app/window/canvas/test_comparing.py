@@ -1,0 +1,119 @@
+"""Before and after, and two pictures with a line between them, in the window."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.session.edits import GoToSeed
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.panels import double_click, drag
+from tests.helpers.windows import Make, asked
+
+
+@pytest.fixture
+def walked(make: Make, controller: FakeController) -> MainWindow:
+    """A window whose person went to seeds 1 and 2."""
+    window = make(controller)
+    for seed in (1, 2):
+        controller.edit(GoToSeed(seed))
+    window.canvas.setFocus()
+    return window
+
+
+def have(controller: FakeController, *seeds: int) -> None:
+    """Have the whole pictures of the steps at these seeds made."""
+    for entry in controller.history.entries:
+        if entry.session.position.x in seeds:
+            now, controller.session = controller.session, entry.session
+            controller.whole_pictures[entry.session] = controller.render()
+            controller.session = now
+    controller.whole_pictures_changed.emit()
+
+
+def shown_colour(window: MainWindow, share: float) -> QColor:
+    """The colour in the upper part of the picture, at a share of its width."""
+    rect = window.canvas.picture_rect()
+    place = QPointF(rect.left() + share * rect.width(), rect.top() + 0.03 * rect.height())
+    return window.canvas.grab().toImage().pixelColor(place.toPoint())
+
+
+def test_a_held_key_shows_the_picture_before_the_step_and_its_release_returns(
+    walked: MainWindow, controller: FakeController
+) -> None:
+    view, before = walked.comparing.view, controller.history.entries[-2].session
+    QTest.keyPress(walked.canvas, Qt.Key.Key_B)
+    assert view.isVisible()
+    assert view.sides[0].name == "Before “Go to seed”"
+    assert view.sides[0].image is None
+    assert ("whole_picture", before) in controller.asked
+    have(controller, 1)
+    assert view.sides[0].image is not None
+    QTest.keyRelease(walked.canvas, Qt.Key.Key_B)
+    assert not view.isVisible()
+    assert not walked.actions_by_key["before"].isChecked()
+    assert controller.session.position.x == 2.0
+
+
+def test_without_a_step_before_the_key_shows_nothing(make: Make, controller: FakeController) -> None:
+    window = make(controller)
+    QTest.keyClick(window.canvas, Qt.Key.Key_B)
+    assert not window.comparing.view.isVisible()
+    assert not window.actions_by_key["before"].isChecked()
+
+
+def test_leaving_the_window_ends_what_the_key_shows(walked: MainWindow) -> None:
+    QTest.keyPress(walked.canvas, Qt.Key.Key_B)
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    QApplication.sendEvent(app, QEvent(QEvent.Type.ApplicationDeactivate))
+    assert not walked.comparing.view.isVisible()
+
+
+def test_two_kept_pictures_share_the_canvas_and_the_line_is_dragged(
+    walked: MainWindow, controller: FakeController
+) -> None:
+    for entry in controller.history.entries[-2:]:
+        controller.set_starred(entry.number, True)
+    have(controller, 1, 2)
+    walked.docks["history"].header.tabs[1].click()
+    walked.history.kept.selectAll()
+    walked.actions_by_key["compare"].trigger()
+    view, rect = walked.comparing.view, walked.canvas.picture_rect()
+    assert [side.name for side in view.sides] == ["Seed 1", "Seed 2"]
+    left, right = shown_colour(walked, 0.2), shown_colour(walked, 0.8)
+    assert left != right
+    middle = QPointF(rect.center().x(), rect.center().y())
+    drag(view, middle, QPointF(rect.left() + 0.9 * rect.width(), rect.center().y()))
+    assert view.share == pytest.approx(0.9)
+    assert shown_colour(walked, 0.8) == left
+    double_click(view, middle)
+    assert view.share == 0.5
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert view.share == pytest.approx(0.55)
+    QTest.keyClick(view, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert view.share == pytest.approx(0.54)
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert not view.isVisible()
+    assert walked.canvas.hasFocus()
+
+
+def test_one_entry_is_compared_with_the_picture_as_it_is_now(walked: MainWindow, controller: FakeController) -> None:
+    walked.history.compare_requested.emit((controller.history.entries[-2].number,))
+    assert [side.name for side in walked.comparing.view.sides] == ["Go to seed", "Now"]
+    controller.show_model(facts(name="Other", model_id="ef" * 32))
+    assert not walked.comparing.view.isVisible(), "another model has other pictures"
+
+
+def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, controller: FakeController) -> None:
+    for entry in controller.history.entries:
+        controller.set_starred(entry.number, True)
+    walked.docks["history"].header.tabs[1].click()
+    walked.history.kept.selectAll()
+    walked.actions_by_key["compare"].trigger()
+    assert not walked.comparing.view.isVisible()
+    assert asked(controller, "whole_picture") == []

@@ -1,0 +1,47 @@
+"""Help > Shortcuts."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QScrollArea
+from pytestqt.qtbot import QtBot
+
+from explorer_app.window.actions.action_table import ACTIONS
+from explorer_app.window.dialogs.shortcuts_dialog import GESTURES, ShortcutsDialog
+
+
+@pytest.fixture
+def dialog(qtbot: QtBot) -> ShortcutsDialog:
+    dialog = ShortcutsDialog([("Latent panel", "Ctrl+1")])
+    qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
+
+
+def test_every_action_every_dock_and_every_gesture_is_listed(dialog: ShortcutsDialog) -> None:
+    expected = {spec.plain_text for spec in ACTIONS} | {"Latent panel"} | {what for _, what in GESTURES}
+    assert set(dialog.shown) == expected
+
+
+def test_each_line_shows_its_keys(dialog: ShortcutsDialog) -> None:
+    names = {label.accessibleName() for label in dialog.findChildren(QLabel)}
+    assert "Undo: Ctrl+Z" in names
+    assert "Redo: Ctrl+Shift+Z or Ctrl+Y" in names
+    assert "Latent panel: Ctrl+1" in names
+
+
+def test_no_key_is_cut_at_the_side(dialog: ShortcutsDialog) -> None:
+    area = dialog.findChild(QScrollArea)
+    assert area is not None
+    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
+    dialog.resize(300, 300)
+    assert area.widget().width() <= area.viewport().width()
+
+
+def test_typing_narrows_the_list_by_name_or_key(dialog: ShortcutsDialog) -> None:
+    QTest.keyClicks(dialog.filter, "zoom")
+    assert set(dialog.shown) == {"Zoom in", "Zoom out", "Zoom at the pointer"}
+    dialog.filter.clear()
+    QTest.keyClicks(dialog.filter, "ctrl+e")
+    assert dialog.shown == ["Export sequence"]

@@ -1,0 +1,57 @@
+"""The first layout of each workspace, by the room that there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer_app.window.docks.layouts import HOMES, WORKSPACES, WorkspaceName, first_layout
+from explorer_app.window.shell.dock_table import DOCKS
+
+SIZES = [
+    (640, 400),
+    (800, 500),
+    (1100, 700),
+    (1199, 900),
+    (1200, 700),
+    (1268, 649),
+    (1400, 900),
+    (1588, 909),
+    (2500, 1300),
+]
+
+
+@pytest.mark.parametrize(("width", "height"), [size for size in SIZES if size[0] >= 800])
+def test_the_picture_has_at_least_half_of_the_width_in_explore(width: int, height: int) -> None:
+    sides = [column.size for column in first_layout("explore", width, height).columns if column.area != "bottom"]
+    assert width - sum(sides) - 6 * len(sides) >= width / 2
+
+
+@pytest.mark.parametrize("workspace", WORKSPACES)
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_a_dock_has_one_place_and_the_performance_is_always_there(
+    workspace: WorkspaceName, width: int, height: int
+) -> None:
+    keys = list(first_layout(workspace, width, height).keys)
+    assert len(keys) == len(set(keys))
+    assert "performance" in keys
+    assert set(keys) <= set(HOMES)
+
+
+def test_every_dock_of_the_table_has_a_home() -> None:
+    assert {spec.key for spec in DOCKS} == set(HOMES)
+
+
+def test_what_grows_is_in_its_column() -> None:
+    for workspace in WORKSPACES:
+        for width, height in SIZES:
+            for column in first_layout(workspace, width, height).columns:
+                assert not column.grows or column.grows in [group[0] for group in column.groups]
+
+
+def test_a_low_window_has_tabs_where_a_high_one_has_docks_below_each_other() -> None:
+    low, high = (
+        {column.area: column.groups for column in first_layout("explore", 1268, height).columns}
+        for height in (649, 900)
+    )
+    assert low["right"] == (("performance", "model"),)
+    assert high["right"] == (("performance",), ("model",))

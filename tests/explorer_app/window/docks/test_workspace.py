@@ -1,0 +1,387 @@
+"""Docks around the canvas: their room, where they were, and how they come back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QTabBar, QWidget
+from pytestqt.qtbot import QtBot
+
+from explorer_app.messages import MessageLog
+from explorer_app.settings import Settings
+from explorer_app.window.look import theme
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.panels import move, press, release
+from tests.helpers.windows import Make, asked, dock
+
+
+def shown(window: MainWindow) -> set[str]:
+    """Keys of the docks that are not hidden; some may wait behind a tab."""
+    return {key for key, each in window.docks.items() if not each.isHidden()}
+
+
+def settle(window: MainWindow, width: int, height: int) -> None:
+    """Give the window a size, and the layout the time to follow."""
+    window.resize(width, height)
+    for _ in range(3):
+        QApplication.processEvents()
+
+
+def test_docks_and_size_come_back(make: Make, controller: FakeController, settings: Settings) -> None:
+    first = make(controller)
+    first.resize(1200, 700)
+    dock(first, "mix").toggleViewAction().trigger()
+    dock(first, "mix").toggleViewAction().trigger()  # the first brings it to the front of its tabs
+    dock(first, "model").setFloating(True)
+    QApplication.processEvents()
+    first.close()
+
+    second = make(FakeController())
+    assert dock(second, "mix").isHidden()
+    assert dock(second, "model").isFloating()
+    assert dock(second, "latent").isVisible()
+
+
+def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Make) -> None:
+    window = make(FakeController(), 1280, 700)
+    dock(window, "model").hide()
+    window.canvas.setFocus()
+    there = [each for each in window.workspace.docks if each.objectName() not in ("model-dock", "layers-dock")]
+    for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
+        for expected in order:
+            QTest.keySequence(QApplication.focusWidget(), keys)
+            QApplication.processEvents()
+            focus = QApplication.focusWidget()
+            assert expected.widget().isAncestorOf(focus), f"{keys} should lead to {expected.objectName()}"
+            assert not expected.visibleRegion().isEmpty()
+        QTest.keySequence(QApplication.focusWidget(), keys)
+        assert window.canvas.hasFocus()
+
+
+def test_without_a_model_f6_passes_over_what_takes_no_keys(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 700)
+    window.canvas.setFocus()
+    reached = []
+    for _ in range(20):
+        QTest.keySequence(QApplication.focusWidget(), "F6")
+        QApplication.processEvents()
+        if window.canvas.hasFocus():
+            break
+        reached.append(QApplication.focusWidget())
+    assert window.canvas.hasFocus()
+    assert any(window.model.isAncestorOf(widget) for widget in reached)
+
+
+def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
+    for name in ("mix", "latent", "performance"):
+        dock(window, name).hide()
+    dock(window, "model").setFloating(True)
+    window.actions_by_key["reset-layout"].trigger()
+    QApplication.processEvents()
+    assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
+    assert not any(dock.isFloating() for dock in window.workspace.docks)
+    canvas_x = window.canvas.mapTo(window.workspace, QPoint(0, 0)).x()
+    assert dock(window, "latent").x() < canvas_x < dock(window, "performance").x()
+    assert dock(window, "history").y() > window.canvas.y()
+
+
+def test_panels_that_share_a_place_have_one_row_of_tabs_after_a_reset_too(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    for _ in range(3):
+        window.actions_by_key["reset-layout"].trigger()
+        QApplication.processEvents()
+        bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.isVisible() and bar.count()]
+        tabs = [sorted(bar.tabText(index) for index in range(bar.count())) for bar in bars]
+        assert sorted(tabs) == [["Mix", "Sliders"], ["Model", "Performance"]]
+
+
+def test_a_dock_has_a_shortcut_that_hides_and_shows_it(window: MainWindow) -> None:
+    assert dock(window, "performance").isVisible()
+    QTest.keySequence(window.canvas, "Alt+4")
+    assert dock(window, "performance").isHidden()
+    QTest.keySequence(window.canvas, "Alt+4")
+    assert dock(window, "performance").isVisible()
+
+
+def test_steps_are_measured_only_while_the_performance_panel_is_seen(
+    window: MainWindow, controller: FakeController
+) -> None:
+    controller.asked.clear()
+    dock(window, "performance").hide()
+    assert asked(controller, "set_measuring")[-1] == ("set_measuring", False)
+    dock(window, "performance").show()
+    assert asked(controller, "set_measuring")[-1] == ("set_measuring", True)
+
+
+def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
+    make: Make, controller: FakeController, settings: Settings
+) -> None:
+    broken = ("%%%", "[]", "{}", '{"state": 3, "sizes": {}}', '{"state": "AAAA", "sizes": {"mix": 2}}', '{"sizes": {}}')
+    settings.change(window_geometry="nonsense!", workspace="nowhere", layouts={"explore": broken[0]})
+    window = make(controller, 1600, 980)
+    for text in broken:
+        window.workspace.restore({"explore": text}, "explore")
+        QApplication.processEvents()
+        assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
+
+
+@pytest.mark.usefixtures("each_font")
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1600, 980)])
+def test_everything_has_its_room(make: Make, controller: FakeController, width: int, height: int) -> None:
+    window = make(controller, width, height)
+    window.workspace.reset()
+    QApplication.processEvents()
+    assert (window.width(), window.height()) == (width, height)
+    assert window.canvas.width() >= 500
+    assert window.canvas.height() >= 400
+    for item in window.workspace.docks:
+        if item.visibleRegion().isEmpty():
+            continue  # behind a tab
+        header = item.header
+        for button in header.findChildren(QAbstractButton):
+            if not button.isVisible():
+                continue  # of the panel's other page
+            assert header.rect().contains(button.geometry()), f"{button.text()} in {item.windowTitle()}"
+            assert button.width() >= button.minimumSizeHint().width(), button.text()
+
+
+def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 720)
+    window.workspace.reset()
+    QApplication.processEvents()
+    panel = window.latent
+    assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
+
+
+def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
+    assert window.sliders.directions.rows
+    QApplication.processEvents()  # rows that were made just now are shown
+    parts = [
+        (window.latent.noise.layers_button,),
+        (window.sliders.zero, window.sliders.rows),
+        *((row.star, row.slider, row.field, row.rows) for row in window.sliders.directions.rows),
+    ]
+    expected = [widget for part in parts for widget in part]
+    reached: list[QWidget] = []
+    window.latent.noise.layers_button.setFocus()
+    for _ in range(2 * len(expected)):
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        reached.append(focus)
+        QTest.keyClick(focus, Qt.Key.Key_Tab)
+    assert [widget for widget in reached if widget in expected][: len(expected)] == expected
+    after = reached[reached.index(expected[-1]) + 1]
+    assert dock(window, "mix").isAncestorOf(after) or not dock(window, "mix").isVisible()
+    between = reached[reached.index(window.sliders.rows) : reached.index(expected[-1]) + 1]
+    assert len(between) == 1 + 4 * len(window.sliders.directions.rows), "nothing else comes between"
+
+
+def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
+    make: Make, controller: FakeController
+) -> None:
+    window = make(controller, 1600, 980)
+    window.workspace.reset()
+    for height in (980, 974, 950, 930):
+        window.resize(1600, height)
+        QApplication.processEvents()
+        viewport = window.latent.parentWidget()
+        assert viewport.height() >= window.latent.height(), height
+
+
+@pytest.mark.parametrize("family", ["StyleGAN3", "StyleGAN-XL"])
+def test_the_first_window_on_a_small_laptop_shows_the_transform_and_all_above_and_below_it(
+    make: Make, controller: FakeController, family: str
+) -> None:
+    window = make(controller, 1264, 672)
+    window.workspace.reset()
+    QApplication.processEvents()
+    for name in ("dogs", "cats"):
+        controller.facts = facts(family=family, name=name, has_transform=True, noise_layers=(), c_dim=10)
+        controller.model_changed.emit()
+        QApplication.processEvents()
+        viewport = window.latent.parentWidget()
+        assert window.latent.transform.isVisible()
+        assert viewport.height() >= window.latent.height()
+        assert window.latent.plane.height() >= theme.px(108)
+
+
+def test_docks_lie_six_px_apart(window: MainWindow) -> None:
+    left = dock(window, "latent")
+    gap = window.canvas.mapTo(window, QPoint(0, 0)).x() - left.mapTo(window, QPoint(left.width(), 0)).x()
+    assert gap == theme.GAP
+
+
+def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_waits_under_a_tab(
+    make: Make, controller: FakeController
+) -> None:
+    window = make(controller, 1280, 720)
+    window.workspace.reset()
+    QApplication.processEvents()
+    performance, model = dock(window, "performance"), dock(window, "model")
+    assert model in window.workspace.tabifiedDockWidgets(performance)
+    assert performance.height() > 500
+    assert window.performance.isVisible()
+
+
+# -- workspaces -----------------------------------------------------------------------------------------------------
+
+
+def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(make: Make, settings: Settings) -> None:
+    window = make(FakeController(), 1600, 980)
+    QTest.keySequence(window.canvas, "Ctrl+2")
+    settle(window, 1600, 980)
+    assert shown(window) == {"performance", "layers", "model"}
+    assert window.actions_by_key["workspace-measure"].isChecked()
+    dock(window, "model").toggleViewAction().trigger()
+    QTest.keySequence(window.canvas, "Ctrl+1")
+    settle(window, 1600, 980)
+    assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
+    window.top_bar.tabs[1].click()
+    settle(window, 1600, 980)
+    assert shown(window) == {"performance", "layers"}
+    window.close()
+    assert (settings.values.workspace, set(settings.values.layouts)) == ("measure", {"measure"})
+
+    second = make(FakeController(), 1600, 980)
+    assert second.workspace.name == "measure"
+    assert shown(second) == {"performance", "layers"}
+    assert second.top_bar.tabs[1].isChecked()
+    second.actions_by_key["reset-layout"].trigger()
+    assert shown(second) == {"performance", "layers", "model"}
+
+
+@pytest.mark.usefixtures("each_font")
+def test_at_1280_x_720_the_picture_has_half_of_the_width(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    assert window.canvas.width() >= 640
+
+
+@pytest.mark.usefixtures("each_font")
+@pytest.mark.parametrize("workspace", ["explore", "measure"])
+def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, workspace: str) -> None:
+    window = make(FakeController(), 800, 560)
+    window.actions_by_key[f"workspace-{workspace}"].trigger()
+    for height in (560, 500):  # 1600 x 1000 at 200 % are 800 x 500
+        settle(window, 800, height)
+        assert (window.width(), window.height()) == (800, height)
+        assert window.canvas.width() >= (400 if workspace == "explore" else 320)
+        assert window.canvas.height() >= 300
+        for item in window.workspace.docks:
+            if not item.visibleRegion().isEmpty():
+                assert item.widget().height() >= 60, item.windowTitle()
+        bar = window.top_bar
+        parts = [bar.menu_bar, *bar.tabs, bar.model_button]
+        places = [part.geometry() for part in parts]
+        assert all(left.right() < right.left() for left, right in pairwise(places))
+        assert places[-1].right() <= bar.width()
+
+
+def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    settle(window, 1600, 980)
+    first = {key: each.size() for key, each in window.docks.items() if each.isVisible()}
+    for size in ((800, 560), (1280, 720), (1000, 900)):
+        settle(window, *size)
+    settle(window, 1600, 980)
+    assert {key: each.size() for key, each in window.docks.items() if each.isVisible()} == first
+
+
+def test_sizes_that_a_person_gave_come_back_too(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    settle(window, 1600, 980)
+    latent = dock(window, "latent")
+    line = latent.mapTo(window.workspace, QPoint(latent.width() + theme.GAP // 2, 200))
+    press(window.workspace, line)
+    move(window.workspace, line + QPoint(90, 0))
+    QApplication.processEvents()
+    release(window.workspace, line + QPoint(90, 0))
+    settle(window, 1600, 980)
+    wide = latent.width()
+    assert wide > 400
+    for size in ((860, 560), (1000, 900)):
+        settle(window, *size)
+    assert latent.width() < wide
+    settle(window, 1600, 980)
+    assert latent.width() == wide
+
+
+def test_one_key_hides_all_panels_and_brings_them_back(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    dock(window, "mix").toggleViewAction().trigger()
+    settle(window, 1600, 980)
+    before = shown(window)
+    width = window.canvas.width()
+    QTest.keySequence(window.canvas, "P")
+    settle(window, 1600, 980)
+    assert not shown(window)
+    assert window.canvas.width() > 1500
+    QTest.keySequence(window.canvas, "P")
+    settle(window, 1600, 980)
+    assert shown(window) == before
+    assert abs(window.canvas.width() - width) <= 2
+
+
+def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    before = shown(window)
+    QTest.keySequence(window.canvas, "F11")
+    QApplication.processEvents()
+    assert window.isFullScreen()
+    assert not shown(window)
+    assert window.top_bar.isHidden()
+    assert window.status_bar.isHidden()
+    assert window.canvas.size() == window.size()
+    picture = window.canvas.picture_rect()
+    assert picture.top() == window.canvas.height() - picture.bottom(), "no caption below it"
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    settle(window, 1280, 720)
+    assert not window.isFullScreen()
+    assert shown(window) == before
+    assert window.top_bar.isVisible()
+
+
+def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    assert dock(window, "latent").header.title.isVisible()
+    mix, sliders = dock(window, "mix"), dock(window, "sliders")
+    assert sliders.header.title.isHidden()
+    settle(window, 1600, 980)
+    assert mix.header.title.isVisible()
+    assert sliders.header.title.isVisible()
+
+
+def test_the_view_menu_and_the_docks_have_the_same_names(window: MainWindow) -> None:
+    for item in window.workspace.docks:
+        assert item.toggleViewAction().text() == item.windowTitle() == item.header.title.text()
+
+
+def test_tabs_are_there_from_the_first_moment_on(
+    qtbot: QtBot, settings: Settings, messages: MessageLog, controller: FakeController
+) -> None:
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    window.show_restored()
+    controller.show_devices(replace(controller.devices, problem="The GPU is gone."))  # before the first layout is done
+    settle(window, 900, 600)
+    window.workspace.reset()
+    controller.show_devices(replace(controller.devices, problem=""))
+    QApplication.processEvents()
+    bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.count() > 1]
+    assert [bar.isVisible() for bar in bars] == [True]
+    window.close()
+
+
+@pytest.mark.usefixtures("each_font")
+def test_no_panel_at_the_left_is_cut_at_its_side(make: Make) -> None:
+    window = make(FakeController(), 1280, 720)
+    settle(window, 1280, 720)
+    for key in ("latent", "sliders", "mix"):
+        assert window.docks[key].width() >= window.docks[key].least_width(), key

@@ -1,0 +1,295 @@
+"""Asking for a sequence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox
+from pytestqt.qtbot import QtBot
+
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.session.history import History, KeptSession
+from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.settings import Settings
+from explorer_app.window.export.export_dialog import ExportDialog
+from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse_seeds
+from gpu_backend import Latent, Noise, Tap, Transform
+from tests.helpers.fake_controller import facts
+
+FACTS = facts()
+MODEL = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
+SESSION = Session(model=MODEL, position=Position(3.25, 1.5), noise=Noise("random", seed=4))
+
+
+def history(steps: int = 3, kept: int = 0) -> History:
+    made = History()
+    for number in range(steps):
+        made = made.added(Session(model=MODEL, position=Position(number + 0.5, 0.0)), "Walk")
+    for entry in made.entries[:kept]:
+        made = made.starred(entry.number, True)
+    return made
+
+
+@pytest.fixture
+def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
+    """A dialog with a folder, and a path that was emptied."""
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    dialog.keys.selectAll()
+    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    return dialog
+
+
+def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION) -> ExportDialog:
+    dialog = ExportDialog(session, past, FACTS, settings)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
+
+
+def type_seeds(dialog: ExportDialog, text: str) -> None:
+    QTest.keyClicks(dialog.seeds, text)
+    QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
+
+
+def is_possible(combo: QComboBox, row: int) -> bool:
+    return bool(combo.model().flags(combo.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled)
+
+
+def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "0,1,4-6")
+    assert [key.label for key in made.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
+    assert made.isVisible(), "Enter in the field adds; it does not export"
+    made.frames.setValue(10)
+    with qtbot.waitSignal(made.export_requested) as asked:
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    wanted: SequenceSettings = asked.args[0]
+    assert wanted.frame_count == 41
+    assert {key.noise for key in wanted.keys} == {SESSION.noise}
+    assert wanted.model == SESSION.model
+    assert wanted.z_dim == 512
+    assert [key.blend[0][0].latent.point.seeds for key in wanted.keys] == [((seed, 1.0),) for seed in (0, 1, 4, 5, 6)]
+    assert len(plan_sequence(wanted)) == 41
+    assert not made.isVisible()
+
+
+def test_that_frames_show_the_picture_is_said_while_a_layer_is_shown(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    of_picture = opened(qtbot, settings, history())
+    assert not of_picture.picture_hint.isVisible()
+    of_layer = opened(qtbot, settings, history(), replace(SESSION, tap=Tap("b64.conv1")))
+    hint = of_layer.picture_hint
+    assert hint.isVisible()
+    assert "the picture, not the layer" in hint.text()
+    assert hint.fontMetrics().horizontalAdvance(hint.text()) <= hint.width(), "in one line"
+    assert of_layer.size() == of_picture.size()
+
+
+def test_count_and_duration_follow_what_is_chosen(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "1-4")
+    made.frames.setValue(24)
+    assert made.length.text() == length_text(73, 24)
+    qtbot.mouseClick(made.loop, Qt.MouseButton.LeftButton, pos=QPoint(8, made.loop.height() // 2))
+    assert made.loop.isChecked()
+    assert made.length.text() == "96 frames · 4.0 s at 24 a second"
+
+
+def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "7,9")
+    assert all(is_possible(made.kind, row) for row in range(4))
+    qtbot.mouseClick(made.add_current, Qt.MouseButton.LeftButton)  # stands between seeds
+    assert [is_possible(made.kind, row) for row in range(4)] == [True, True, False, False]
+    reason = made.kind.itemData(2, Qt.ItemDataRole.ToolTipRole)
+    assert "seed" in reason
+    made.kind.setCurrentIndex(2)
+    assert not made.export.isEnabled()
+    assert "seed" in made.hint.text()
+
+
+def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialog) -> None:
+    assert made.empty.isVisible()
+    assert not made.export.isEnabled()
+    assert "Add at least two latents" in made.hint.text()
+
+
+def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    assert [(key.label, key.session) for key in dialog.keys.keys] == [("current", SESSION)]
+    assert dialog.empty.isHidden()
+    assert dialog.hint.property("role") == "dim"
+    type_seeds(dialog, "7")
+    assert dialog.export.isEnabled()
+    assert dialog.wanted.frame_count == dialog.frames.value() + 1
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Path, loop: bool) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    dialog.loop.setChecked(loop)
+    assert dialog.keys.count() == 1
+    assert not dialog.export.isEnabled()
+    assert "Save picture" in dialog.hint.text()
+    assert dialog.length.text() == length_text(0, 24)
+
+
+def test_a_keyframe_brings_its_own_noise_and_transform(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    turned = replace(SESSION, transform=Transform(degrees=30.0), noise=Noise("none"))
+    past = History().added(turned, "Turn")
+    dialog = ExportDialog(
+        SESSION, past.starred(past.entries[0].number, True), replace(FACTS, has_transform=True), settings
+    )
+    qtbot.addWidget(dialog)
+    first, second = dialog.wanted.keys
+    assert (first.noise, first.transform) == (SESSION.noise, None)
+    assert (second.noise, second.transform) == (Noise("none"), Transform(degrees=30.0).matrix)
+
+
+def test_kept_latents_are_on_the_path_at_once_after_the_current_one(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(steps=5, kept=2))
+    assert [key.session.position.x for key in dialog.keys.keys] == [SESSION.position.x, 0.5, 1.5]
+    assert dialog.add_kept.text() == "+ Kept (2)"
+
+
+def test_a_kept_latent_that_is_the_current_one_is_passed_once(qtbot: QtBot, settings: Settings) -> None:
+    past = history(steps=3, kept=2)
+    dialog = opened(qtbot, settings, past, past.kept[1].session)
+    assert [key.session.position.x for key in dialog.keys.keys] == [1.5, 0.5]
+
+
+def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warning(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    settings.choose("export.kind", "z-slerp")
+    assert opened(qtbot, settings, history(), Session(position=Position(3.0, 1.0))).wanted.kind == "z-slerp"
+    between_seeds = opened(qtbot, settings, history())
+    assert between_seeds.wanted.kind == "w-cubic"
+    assert between_seeds.hint.property("role") == "dim"
+
+
+def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot: QtBot, settings: Settings) -> None:
+    other = Session(
+        ModelReference("faces.pkl", "Faces", "cd" * 32),
+        Position(0.5, 0.0),
+        classes=((7, 1.0),),
+        sliders=(Slider("faces/smile", 2.0), Slider("sefa/0", 1.0)),
+        mix=(Source(Latent(), (1.0,) * 18, "seed 0"),),
+    )
+    dialog = opened(qtbot, settings, History().with_kept((KeptSession(other, "Walk"),)).added(other, "Walk"))
+    qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
+    assert dialog.keys.count() == 3
+    for key in dialog.wanted.keys[1:]:
+        latent = key.blend[0][0].latent
+        assert latent.classes == ()
+        assert [item.name for item in latent.directions] == ["sefa/0"]
+        assert [len(source.strengths) for source in latent.mix] == [FACTS.num_ws]
+
+
+def test_thousands_of_kept_latents_wait_until_they_are_asked_for(qtbot: QtBot, settings: Settings) -> None:
+    many = History().with_kept(tuple(KeptSession(Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
+    dialog = opened(qtbot, settings, many)
+    assert [key.session for key in dialog.keys.keys] == [SESSION]
+    assert dialog.add_kept.text() == "+ Kept (3,000)"
+
+
+def test_recent_steps_are_added_oldest_first(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(steps=12))
+    qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
+    assert [key.session.position.x for key in dialog.keys.keys[1:]] == [i + 0.5 for i in range(4, 12)]
+
+
+def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:
+    type_seeds(made, "1-4")
+    made.keys.setCurrentRow(1)
+    QTest.keyClick(made.keys, Qt.Key.Key_Delete)
+    assert [key.label for key in made.keys.keys] == ["seed 1", "seed 3", "seed 4"]
+    assert made.wanted.frame_count == 2 * made.frames.value() + 1
+
+
+def test_taking_away_many_at_once_is_one_change(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "0-99")
+    made.keys.selectAll()
+    changes: list[int] = []
+    made.keys.keys_changed.connect(lambda: changes.append(len(made.keys.keys)))
+    QTest.keyClick(made.keys, Qt.Key.Key_Delete)
+    assert changes == [0]
+    assert made.empty.isVisible()
+
+
+def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> None:
+    type_seeds(made, "1-3")
+    item = made.keys.takeItem(2)
+    made.keys.insertItem(0, item)
+    assert [key.label for key in made.keys.keys] == ["seed 3", "seed 1", "seed 2"]
+    assert made.wanted.keys[0].blend[0][0].latent.point.seeds == ((3, 1.0),)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".hidden"])
+def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(made: ExportDialog, name: str) -> None:
+    type_seeds(made, "1-3")
+    made.name.setText(name)
+    assert not made.export.isEnabled()
+    assert "name" in made.hint.text()
+
+
+def test_without_a_folder_it_asks_for_one(made: ExportDialog) -> None:
+    type_seeds(made, "1-3")
+    made.folder.clear()
+    assert not made.export.isEnabled()
+    assert "folder" in made.hint.text()
+
+
+def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    type_seeds(made, "1-3")
+    made.kind.setCurrentIndex(1)
+    made.frames.setValue(60)
+    made.loop.setChecked(True)
+    made.name.setText("evening")
+    qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    again = opened(qtbot, settings, history())
+    assert (again.wanted.kind, again.wanted.frames_per_step, again.wanted.loop) == ("w-linear", 60, True)
+    assert (again.wanted.name, again.wanted.folder) == ("evening", tmp_path)
+
+
+def test_a_line_that_names_no_seeds_is_answered_with_a_sentence(made: ExportDialog) -> None:
+    type_seeds(made, "1,x")
+    assert "“x” came" in made.hint.text()
+    assert made.seeds.text() == "1,x"
+    assert made.keys.keys == []
+
+
+def test_small_pictures_are_asked_for_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "5")
+    with qtbot.waitSignal(made.keys.thumbnail_wanted) as wanted:
+        made.keys.ask_for_thumbnails()
+    assert wanted.args[1] == made.keys.keys[0].session
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [
+        ("0,1,4-6", (0, 1, 4, 5, 6)),
+        (" 7 ", (7,)),
+        ("3-1", (3, 2, 1)),
+        ("1, 2 3;4", (1, 2, 3, 4)),
+        ("4294967295", (2**32 - 1,)),
+    ],
+)
+def test_lists_of_seeds_are_read(text: str, seeds: tuple[int, ...]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "-4", "4294967296", "1.5", f"0-{MAX_SEEDS}"])
+def test_what_is_no_list_of_seeds_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"[Ss]eed"):
+        parse_seeds(text)

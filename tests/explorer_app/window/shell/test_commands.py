@@ -1,0 +1,230 @@
+"""Actions and files of the main window, each asked of the controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from explorer_app.logs import log_path
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import PLACE, SetParameter, SetSlider, ZeroSliders, set_truncation
+from explorer_app.session.session import Position, Session, Slider
+from explorer_app.settings import RecentModel, Settings
+from explorer_app.window.dialogs.about import AboutDialog
+from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
+from explorer_app.window.export.export_dialog import ExportDialog
+from explorer_app.window.model.model_details import ModelDetails
+from explorer_app.window.shell import commands
+from explorer_app.window.shell.commands import MODEL_FILES, picture_name
+from explorer_app.window.shell.main_window import MainWindow
+from gpu_backend import Truncation
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.mouse import drop
+from tests.helpers.windows import asked, dialog_of, dock
+
+
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [("R", "random_seed"), ("A", "keep_current"), ("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo"), ("Ctrl+Y", "redo")],
+)
+def test_shortcuts_ask_the_controller(window: MainWindow, controller: FakeController, key: str, what: str) -> None:
+    for x in (1.0, 2.0, 3.0):
+        controller.edit(SetParameter(PLACE, Position(x, 0)))
+    controller.undo()
+    controller.asked.clear()
+    QTest.keySequence(window.canvas, key)
+    assert len(asked(controller, what)) == 1
+
+
+def test_zoom_keys_work_on_the_canvas(window: MainWindow) -> None:
+    fitted = window.canvas.picture_rect()
+    QTest.keySequence(window.canvas, "1")
+    assert window.canvas.picture_rect().width() * window.devicePixelRatioF() == 256
+    QTest.keySequence(window.canvas, "+")
+    assert window.canvas.picture_rect().width() * window.devicePixelRatioF() == 320
+    QTest.keySequence(window.canvas, "F")
+    assert window.canvas.picture_rect() == fitted
+
+
+def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, controller: FakeController) -> None:
+    window.commands.export_sequence()
+    dialog = dialog_of(window, ExportDialog)
+    dialog.name.setFocus()
+    dialog.name.clear()
+    controller.asked.clear()
+    QTest.keyClicks(dialog.name, "frk1")
+    assert dialog.name.text() == "frk1"
+    assert controller.asked == []
+    dialog.close()
+
+
+def test_sliders_and_truncation_are_reset_by_their_actions(window: MainWindow, controller: FakeController) -> None:
+    controller.edit(SetSlider(Slider("sefa/0", 2.0)))
+    controller.edit(set_truncation(Truncation(0.1, 3)))
+    window.actions_by_key["zero-sliders"].trigger()
+    window.actions_by_key["reset-truncation"].trigger()
+    assert asked(controller, "edit")[-2] == ("edit", ZeroSliders(), True)
+    assert controller.session.truncation == Session().truncation
+    assert controller.session.sliders == ()
+
+
+def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
+    window: MainWindow, controller: FakeController
+) -> None:
+    assert not window.actions_by_key["undo"].isEnabled()
+    controller.edit(SetParameter(PLACE, Position(1, 0)))
+    assert window.actions_by_key["undo"].isEnabled()
+    assert window.actions_by_key["undo"].text() == "&Undo walk"
+    controller.undo()
+    assert window.actions_by_key["redo"].text() == "&Redo walk"
+    assert not window.actions_by_key["undo"].isEnabled()
+
+
+def test_the_buttons_beside_the_history_obey_their_actions(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    controller.edit(SetParameter(PLACE, Position(1, 0)))
+    buttons = {
+        button.accessibleName(): button for button in dock(window, "history").header.findChildren(QAbstractButton)
+    }
+    controller.asked.clear()
+    qtbot.mouseClick(buttons["Undo"], Qt.MouseButton.LeftButton)
+    assert asked(controller, "undo")
+    assert not buttons["Undo"].isEnabled()
+    assert buttons["Redo"].isEnabled()
+
+
+def test_a_star_is_given_and_taken(window: MainWindow, controller: FakeController) -> None:
+    QTest.keySequence(window.canvas, "K")
+    current = controller.history.current
+    assert current is not None
+    assert controller.history.is_kept(current.number)
+    QTest.keySequence(window.canvas, "K")
+    assert not controller.history.is_kept(current.number)
+
+
+def test_drifting_is_shown_wherever_it_was_begun(window: MainWindow, controller: FakeController) -> None:
+    window.actions_by_key["drift"].trigger()
+    assert asked(controller, "set_drifting") == [("set_drifting", True)]
+    assert window.actions_by_key["drift"].isChecked()
+    controller.set_drifting(False)
+    assert not window.actions_by_key["drift"].isChecked()
+
+
+def test_flick_glide_is_remembered(window: MainWindow, settings: Settings) -> None:
+    window.actions_by_key["glide"].trigger()
+    assert settings.values.flick_glide
+    assert window.canvas.glides
+
+
+def test_every_menu_holds_its_actions(window: MainWindow) -> None:
+    def texts(menu: str) -> list[str]:
+        return [action.text().replace("&", "") for action in window.menus[menu].actions() if not action.isSeparator()]
+
+    assert texts("File")[:2] == ["Open model…", "Open recent"]
+    assert {"Latent", "Sliders", "Mix", "Performance", "Model", "History", "Reset layout"} <= set(texts("View"))
+    assert "Open model…" in texts("Model")
+    assert texts("Help") == ["Tour", "Shortcuts", "Copy report", "Show log file", "About Latent Loom"]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("shortcuts", ShortcutsDialog), ("about", AboutDialog), ("inspect", ModelDetails), ("export", ExportDialog)],
+)
+def test_dialogs_open_once_and_do_not_block(window: MainWindow, key: str, kind: type[QDialog], qtbot: QtBot) -> None:
+    window.actions_by_key[key].trigger()
+    window.actions_by_key[key].trigger()
+    QApplication.processEvents()
+    dialogs = [dialog for dialog in window.findChildren(kind) if dialog.isVisible()]
+    assert len(dialogs) == 1
+    QTest.keyClick(dialogs[0], Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(kind))
+
+
+def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(
+    window: MainWindow, messages: MessageLog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    path = tmp_path / "logs" / "latentloom.log"
+    monkeypatch.setattr(commands, "log_path", lambda: path)
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url.toLocalFile())
+        return True
+
+    monkeypatch.setattr(commands.QDesktopServices, "openUrl", open_url)
+    window.actions_by_key["log-folder"].trigger()
+    assert messages.messages[-1].sentence == f"The log file is {path}."
+    path.parent.mkdir()
+    window.actions_by_key["log-folder"].trigger()
+    assert opened == [str(path.parent)]
+    assert str(log_path()) in window.actions_by_key["log-folder"].toolTip()
+
+
+def test_the_report_is_copied(window: MainWindow, messages: MessageLog) -> None:
+    messages.note("Something happened.", "with particulars")
+    window.actions_by_key["report"].trigger()
+    text = QGuiApplication.clipboard().text()
+    assert "Latent Loom" in text
+    assert facts().model_id in text
+    assert "[note] Something happened.\n    with particulars" in text
+
+
+@pytest.mark.parametrize(
+    ("key", "what", "name"),
+    [
+        ("open-model", "open_model", "m.pkl"),
+        ("open-session", "open_session", "s.loom"),
+        ("save-session", "save_session", "s.loom"),
+        ("open-picture", "open_picture", "p.png"),
+        ("save-picture", "save_picture", "p.png"),
+    ],
+)
+def test_a_chosen_file_goes_to_the_controller_and_its_folder_is_remembered(
+    window: MainWindow, controller: FakeController, settings: Settings, tmp_path: Path, key: str, what: str, name: str
+) -> None:
+    window.actions_by_key[key].trigger()
+    chooser = dialog_of(window, QFileDialog)
+    chooser.fileSelected.emit(str(tmp_path / name))
+    chooser.close()
+    assert asked(controller, what) == [(what, tmp_path / name)]
+    assert tmp_path in (settings.folder("model"), settings.folder("session"), settings.folder("picture"))
+
+
+def test_a_picture_is_named_after_its_seed() -> None:
+    assert picture_name(Session(position=Position(12, 3))) == "seed0312"
+    assert picture_name(Session(position=Position(12.5, 3))) == "picture"
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.pt", "evening.loom", "seed0001.png"])
+def test_files_may_be_dropped_on_the_window(
+    window: MainWindow, controller: FakeController, tmp_path: Path, name: str
+) -> None:
+    event = drop(window, str(tmp_path / name))
+    assert event.isAccepted()
+    assert asked(controller, "open_file") == [("open_file", tmp_path / name)]
+    assert "Drop" not in window.canvas.caption.text()
+
+
+def test_recent_models_open_from_the_chip_above(window: MainWindow, controller: FakeController) -> None:
+    controller.recent_models = (RecentModel("/m/a.pkl", "A", "1"), RecentModel("/m/b.pkl", "B", "2"))
+    menu = window.top_bar.model_button.menu()
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions()[:2]] == ["A", "B"]
+    menu.actions()[1].trigger()
+    assert asked(controller, "open_model") == [("open_model", "/m/b.pkl")]
+
+
+def test_only_files_that_load_are_promised(window: MainWindow) -> None:
+    promises = [window.actions_by_key["open-model"].toolTip(), MODEL_FILES]
+    promises += [button.toolTip() for button in (window.model.open_button, window.state.open_button)]
+    for promise in promises:
+        for suffix in (".pkl", ".pt", ".safetensors"):
+            assert suffix in promise
+        assert ".onnx" not in promise

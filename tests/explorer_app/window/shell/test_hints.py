@@ -1,0 +1,70 @@
+"""The hints of the first start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+
+from explorer_app.messages import MessageLog
+from explorer_app.settings import Settings
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.panels import drag
+from tests.helpers.windows import Make
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "settings.json"
+
+
+@pytest.fixture
+def first(controller: FakeController, path: Path, messages: MessageLog) -> Iterator[MainWindow]:
+    """The window of somebody who starts the program for the first time."""
+    settings = Settings(path, messages)
+    window = MainWindow(controller, settings, messages)
+    window.resize(1280, 800)
+    window.show_restored()
+    yield window
+    window.close()
+    window.deleteLater()
+
+
+def test_each_hint_stands_in_its_panel_at_the_first_start(first: MainWindow) -> None:
+    assert list(first.hints.lines) == ["latent", "sliders", "mix"]
+    for key, line in first.hints.lines.items():
+        assert first.docks[key].isAncestorOf(line)
+        assert not line.isHidden()
+
+
+def test_a_hint_goes_away_when_it_is_put_away_and_when_it_was_followed(
+    first: MainWindow, path: Path, messages: MessageLog
+) -> None:
+    QTest.mouseClick(first.hints.lines["mix"].button, Qt.MouseButton.LeftButton)
+    assert "mix" not in first.hints.lines
+    drag(first.canvas, QPointF(200.0, 200.0), QPointF(260.0, 220.0))
+    assert list(first.hints.lines) == ["sliders"]
+    first.close()
+    assert Settings(path, messages).choice("hints-seen").split() == ["latent", "mix"]
+
+
+def test_what_was_put_away_stays_away_at_the_next_start(
+    controller: FakeController, path: Path, messages: MessageLog
+) -> None:
+    settings = Settings(path, messages)
+    settings.choose("hints-seen", "latent mix sliders")
+    window = MainWindow(controller, settings, messages)
+    window.show_restored()
+    assert window.hints.lines == {}
+    window.actions_by_key["tour"].trigger()
+    assert set(window.hints.lines) == {"latent", "sliders", "mix"}
+    window.close()
+    window.deleteLater()
+
+
+def test_a_window_that_remembers_nothing_gives_no_hints(make: Make, controller: FakeController) -> None:
+    assert make(controller).hints.lines == {}

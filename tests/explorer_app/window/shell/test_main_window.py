@@ -1,0 +1,203 @@
+"""The main window, with a controller that obeys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMenuBar, QWidget
+from pytestqt.qtbot import QtBot
+
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import PLACE, SetParameter, ZeroSliders, set_truncation
+from explorer_app.session.session import Position
+from explorer_app.settings import Settings
+from explorer_app.window.gestures.walk import Glide
+from explorer_app.window.look import theme
+from explorer_app.window.shell.main_window import MainWindow
+from gpu_backend import Truncation
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.mouse import drag, move, press
+from tests.helpers.windows import Make, asked, dock
+
+
+def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+    assert window.canvas.frame is controller.frame
+    assert "Landscapes 256" in window.windowTitle()
+    assert window.state.isHidden()
+    assert window.canvas.hasFocus()
+    qtbot.waitUntil(lambda: controller.frame in controller.painted)
+
+
+def test_the_first_time_it_leaves_room_for_the_frame_around_it(
+    controller: FakeController, settings: Settings, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show_restored()
+    free = window.screen().availableGeometry()
+    assert window.minimumHeight() < window.height() <= free.height() - 40, "a title bar is that high"
+
+
+def test_a_drag_on_the_canvas_moves_picture_panels_and_history(window: MainWindow, controller: FakeController) -> None:
+    steps = len(controller.history.entries)
+    middle = window.canvas.rect().center()
+    drag(window.canvas, [middle, middle + QPoint(60, 0), middle + QPoint(96, 24)])
+    assert controller.session.position == Position(0.4, 0.1)
+    assert len(controller.history.entries) == steps + 1
+    assert window.canvas.frame is controller.frame
+    assert window.latent.plane_x.value() == pytest.approx(0.4)
+
+
+def test_escape_during_a_drag_brings_back_what_was(window: MainWindow, controller: FakeController) -> None:
+    middle = window.canvas.rect().center()
+    press(window.canvas, middle)
+    move(window.canvas, middle + QPoint(60, 0))
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert asked(controller, "cancel_gesture")
+    assert controller.session.position == Position(0.0, 0.0)
+    assert window.latent.plane_x.value() == 0.0
+
+
+def press_keys(keys: str) -> Callable[[MainWindow], None]:
+    return lambda window: QTest.keySequence(window.canvas, keys)
+
+
+@pytest.mark.usefixtures("quick_hand")
+@pytest.mark.parametrize(
+    ("interrupt", "x"),
+    [
+        pytest.param(press_keys("Ctrl+Z"), 1.0, id="undo takes it back"),
+        pytest.param(press_keys("Ctrl+Y"), None, id="redo finds it in its place"),
+        pytest.param(press_keys("R"), 11.0, id="a jump"),
+        pytest.param(lambda window: window.history.go_to_requested.emit(0), 0.0, id="another step"),
+    ],
+)
+def test_a_glide_comes_to_rest_before_anything_else_happens(
+    window: MainWindow,
+    controller: FakeController,
+    qtbot: QtBot,
+    interrupt: Callable[[MainWindow], None],
+    x: float | None,
+) -> None:
+    for place in (1.0, 5.0):
+        controller.edit(SetParameter(PLACE, Position(place, 0.0)))
+    controller.undo()
+    window.canvas.glides = True
+    middle = window.canvas.rect().center()
+    drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
+    let_go = controller.session.position
+    qtbot.waitUntil(lambda: controller.session.position.x > let_go.x)
+    interrupt(window)
+    glide = window.canvas.findChild(Glide)
+    assert glide is not None
+    assert not glide.is_moving
+    assert controller.session.position.x == (glide.position.x if x is None else x)
+
+
+@pytest.mark.usefixtures("quick_hand")
+def test_a_glide_goes_on_while_a_slider_is_moved(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+    window.canvas.glides = True
+    middle = window.canvas.rect().center()
+    drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
+    window.sliders.edited.emit(ZeroSliders(), True)
+    reached = controller.session.position
+    qtbot.waitUntil(lambda: controller.session.position.x > reached.x)
+    window.canvas.stop_glide()
+
+
+def test_every_panel_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
+    for panel in (window.latent, window.sliders, window.mix):
+        controller.asked.clear()
+        edit = set_truncation(Truncation(0.5))
+        panel.edited.emit(edit, True)
+        assert asked(controller, "edit") == [("edit", edit, True)]
+        panel.gesture_cancelled.emit()
+        assert asked(controller, "cancel_gesture")
+
+
+def test_three_thousand_gestures_leave_the_last_one_on_the_screen(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    controller.painted.clear()
+    for number in range(3000):
+        controller.session = SetParameter(PLACE, Position(number / 100, 0)).apply(controller.session)
+        if number % 50 == 0:
+            controller.render(resolution=16)
+    last = controller.render()
+    qtbot.waitUntil(lambda: last in controller.painted)
+    assert controller.painted == [last]
+
+
+def test_the_theme_is_changed_and_remembered(window: MainWindow, settings: Settings) -> None:
+    window.actions_by_key["theme-light"].trigger()
+    assert theme.current() is theme.LIGHT
+    assert settings.values.theme == "light"
+    shot = window.grab().toImage()
+    assert shot.pixelColor(2, shot.height() // 2).name() == theme.LIGHT.ground
+    window.actions_by_key["theme-dark"].trigger()
+    assert theme.current() is theme.DARK
+
+
+def test_closing_ends_the_controller_and_keeps_the_layout(
+    make: Make, controller: FakeController, settings: Settings
+) -> None:
+    window = make(controller)
+    window.close()
+    assert asked(controller, "close")
+    assert settings.values.window_geometry
+    assert settings.values.workspace == "explore"
+    window.close()
+
+
+def test_the_window_is_out_of_sight_before_it_waits_for_what_runs(
+    make: Make, controller: FakeController, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(controller)
+    shown: list[bool] = []
+    monkeypatch.setattr(controller, "close", lambda: shown.append(window.isVisible()))
+    assert window.isVisible()
+    dock(window, "mix").toggleViewAction().trigger()
+    QApplication.processEvents()
+    before = window.workspace.texts()
+    window.close()
+    assert shown == [False]
+    assert before
+    assert settings.values.layouts == before
+
+
+def test_everything_is_reached_by_tab_and_has_a_name(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    controller.render(measured=True)
+    qtbot.waitUntil(window.performance.table.isVisible)
+    reached: list[QWidget] = []
+    window.canvas.setFocus()
+    for _ in range(400):
+        QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        focus = QApplication.focusWidget()
+        if focus is None or focus in reached:
+            break
+        reached.append(focus)
+    assert window.canvas in reached
+    for part in (window.latent, window.sliders, window.history, window.performance, window.model, window.top_bar):
+        assert any(part.isAncestorOf(widget) for widget in reached), part.objectName() or part.accessibleName()
+    nameless = [
+        f"{type(widget).__name__} in {type(widget.parent()).__name__}"
+        for widget in reached
+        if not widget.accessibleName() and not (isinstance(widget, QAbstractButton) and widget.text())
+    ]
+    assert nameless == []
+
+
+def test_buttons_have_a_tooltip_of_one_sentence(window: MainWindow) -> None:
+    own = (window.top_bar, window.model, window.status_bar, window.state, dock(window, "history").header)
+    buttons = [button for part in own for button in part.findChildren(QAbstractButton) if not button.isCheckable()]
+    qts = (QMenuBar, QLineEdit)  # their own buttons, for menus that do not fit and to clear a text
+    buttons = [button for button in buttons if not isinstance(button.parent(), qts)]
+    assert buttons
+    silent = [button.text() or button.accessibleName() for button in buttons if not button.toolTip()]
+    assert silent == []

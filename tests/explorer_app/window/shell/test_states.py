@@ -1,0 +1,200 @@
+"""What the window says while it has no model, loads, exports, or has something to tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
+from pytestqt.qtbot import QtBot
+
+from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.session import Position
+from explorer_app.window.export.export_dialog import ExportDialog
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.windows import Make, asked, dialog_of
+
+LONG = "ffhq-1024x1024-config-f-finetuned-on-paintings-" + "kimg-025000-" * 8
+
+
+def test_without_a_model_it_says_how_to_begin(make: Make, qtbot: QtBot) -> None:
+    window = make(FakeController(with_model=False))
+    assert window.state.isVisible()
+    assert window.state.title.text() == "No model is open"
+    assert not window.actions_by_key["save-picture"].isEnabled()
+    qtbot.mouseClick(window.state.open_button, Qt.MouseButton.LeftButton)
+    dialog_of(window, QFileDialog).close()
+
+
+def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller)
+    qtbot.mouseClick(window.state.bundled_button, Qt.MouseButton.LeftButton)
+    assert asked(controller, "open_model") == [("open_model", None)]
+
+
+def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller)
+    controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
+    assert window.state.isVisible()
+    assert window.state.title.text() == "big.pkl"
+    assert window.state.sentence.text() == "Reading 43 %"
+    assert window.state.bar.value() == 430
+    assert window.status_bar.message.text() == "big.pkl: reading 43 %"
+    qtbot.mouseClick(window.state.cancel_button, Qt.MouseButton.LeftButton)
+    assert asked(controller, "cancel_loading")
+    assert window.status_bar.message.text() == "", "what is over is forgotten"
+
+
+def test_while_the_first_model_loads_the_panels_say_so(make: Make) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller, 1600, 980)
+    controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
+    for key in ("latent", "sliders", "mix"):
+        notices = [
+            label for label in window.docks[key].findChildren(QLabel) if label.text() == "big.pkl is being read."
+        ]
+        assert [label.isVisible() for label in notices] == [True], key
+        assert not window.docks[key].panel.isVisible()
+    controller.show_model(facts())
+    controller.load(None)
+    assert all(window.docks[key].panel.isVisible() for key in ("latent", "sliders", "mix"))
+
+
+def test_while_there_is_a_picture_loading_is_told_below_it(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    before = window.canvas.picture_rect()
+    controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
+    QApplication.processEvents()
+    line = window.message_strip.progress
+    assert line.isVisible()
+    assert window.state.isHidden()
+    assert line.text.text() == "big.pkl: reading 43 %"
+    assert line.bar.value() == 430
+    assert window.canvas.frame is controller.frame, "the last picture stays until the next"
+    assert window.canvas.picture_rect() == before, "and where it is"
+    qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
+    assert asked(controller, "cancel_loading")
+    assert window.message_strip.isHidden()
+
+
+def test_a_model_that_cannot_be_opened_says_why_over_the_canvas(make: Make, messages: MessageLog, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = make(controller)
+    controller.load(Loading("/models/page.pkl", 0, 0, "Reading"))
+    messages.error("This file is not a model: it begins with a web page.")
+    controller.load(None)
+    qtbot.waitUntil(lambda: window.state.title.text() == "The model could not be opened")
+    assert window.state.sentence.text() == "This file is not a model: it begins with a web page."
+    assert window.state.open_button.isVisible()
+    controller.show_model(facts())
+    assert window.state.isHidden()
+
+
+def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
+    make: Make, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = make(FakeController(with_model=False))
+    messages.warning("Nothing is open.")
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
+    card = window.state
+    for width, height in ((1500, 900), (1100, 700)):
+        window.resize(width, height)
+        QApplication.processEvents()
+        canvas = window.canvas.rect()
+        assert abs(card.geometry().center().x() - canvas.center().x()) <= 1
+        assert abs(card.geometry().center().y() - canvas.center().y()) <= 1
+
+
+def test_between_the_model_and_its_first_picture_it_says_so(make: Make) -> None:
+    controller = FakeController()
+    controller.frame = None
+    window = make(controller)
+    assert window.state.isVisible()
+    assert window.state.sentence.text() == "The first picture is being made."
+    controller.render()
+    assert window.state.isHidden()
+
+
+def test_an_export_is_told_in_the_status_bar_and_can_be_cancelled(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    assert not window.status_bar.export.isVisible()
+    controller.progress(ExportProgress("evening loop", 412, 960, 21.0))
+    assert window.status_bar.export_text.text() == "Export “evening loop” 412 / 960 · 21 s left"
+    assert window.actions_by_key["cancel-export"].isEnabled()
+    qtbot.mouseClick(window.status_bar.export_cancel, Qt.MouseButton.LeftButton)
+    assert asked(controller, "cancel_export")
+    controller.progress(ExportProgress("evening loop", 413, 960, 21.0, is_stopping=True))
+    assert "stopping" in window.status_bar.export_text.text()
+    assert not window.status_bar.export_cancel.isEnabled()
+    controller.progress(None)
+    assert not window.status_bar.export.isVisible()
+
+
+def test_the_export_dialog_starts_the_export(window: MainWindow, controller: FakeController, tmp_path: Path) -> None:
+    window.actions_by_key["export"].trigger()
+    dialog = dialog_of(window, ExportDialog)
+    QTest.keyClicks(dialog.seeds, "1-3")
+    QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
+    dialog.folder.setText(str(tmp_path))
+    QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+    (call,) = asked(controller, "start_export")
+    assert len(call[1].keys) == 4, "where one is, then the seeds"  # type: ignore[attr-defined]
+
+
+def test_a_very_long_model_name_moves_nothing(window: MainWindow, controller: FakeController) -> None:
+    sizes = [dock.size() for dock in window.workspace.docks]
+    controller.show_model(facts(name=LONG))
+    QApplication.processEvents()
+    assert window.width() == 1280
+    assert [dock.size() for dock in window.workspace.docks] == sizes
+    assert window.top_bar.model_button.width() < 320
+    assert LONG in window.top_bar.model_button.toolTip()
+
+
+def test_the_device_is_told_with_its_reason(window: MainWindow) -> None:
+    assert window.top_bar.device_button.text() == "CPU · fp32 ▾"
+    assert window.top_bar.device_button.toolTip() == "CPU: this version renders on the processor."
+
+
+def test_figures_above_keep_their_width(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+    before = (window.top_bar.fps.width(), window.top_bar.time.width())
+    controller.render(total_ms=1234.5)
+    qtbot.waitUntil(lambda: "1234" in window.top_bar.time.text() or "1235" in window.top_bar.time.text())
+    assert (window.top_bar.fps.width(), window.top_bar.time.width()) == before
+
+
+@pytest.mark.parametrize("zoom", ["fit", "one-to-one"])
+def test_a_message_covers_and_moves_no_picture(
+    window: MainWindow, messages: MessageLog, qtbot: QtBot, zoom: str
+) -> None:
+    window.actions_by_key[zoom].trigger()
+    before = window.canvas.picture_rect()
+    messages.info("Saved seed0001.png.")
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
+    QApplication.processEvents()
+    assert window.canvas.picture_rect() == before
+    strip = window.message_strip
+    assert (
+        strip.mapTo(window, strip.rect().topLeft()).y()
+        >= window.canvas.mapTo(window, window.canvas.rect().bottomLeft()).y()
+    )
+    assert window.status_bar.message.text() == "", "it says what goes on, not what went on"
+
+
+def test_small_pictures_arrive_where_they_were_asked_for(make: Make, qtbot: QtBot) -> None:
+    controller = FakeController(serves_thumbnails=True)
+    window = make(controller)
+    shown: list[object] = []
+    history = window.history.show_thumbnail
+    window.history.show_thumbnail = lambda key, image: (shown.append(key), history(key, image))[1]  # type: ignore[method-assign]
+    controller.edit(SetParameter(PLACE, Position(4, 4)))
+    qtbot.waitUntil(lambda: bool(shown))

@@ -1,0 +1,50 @@
+"""Small pictures on their way to the widgets that want them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.window.shell.main_window import MainWindow
+from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from gpu_backend import RenderRequest
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.fake_engine import fake_frame
+
+
+class Widget:
+    def __init__(self) -> None:
+        self.shown: list[object] = []
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        self.shown.append(key)
+
+
+def test_what_is_waited_for_is_asked_of_the_next_model_and_what_came_is_not(qapp: QApplication) -> None:
+    store, widget, parent = ThumbnailStore(), Widget(), QObject()
+    asked: list[tuple[Hashable, object]] = []
+    courier = ThumbnailDispatcher(lambda: store, lambda key, what: asked.append((key, what)), parent)
+    courier.want("list", widget, 1, "one")
+    courier.want("list", widget, 2, "two")
+    store.put(("list", 1), fake_frame(RenderRequest("x")))
+    courier.deliver()
+    assert widget.shown == [1]
+    asked.clear()
+    courier.renew()
+    assert asked == [(("list", 2), "two")]
+
+
+def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make, qtbot) -> None:
+    controller = FakeController(with_model=False, serves_thumbnails=True)
+    controller.history = controller.history.added(controller.session, "Start")
+    window: MainWindow = make(controller)
+    pictures = window.history.steps.entries.pictures
+    ask = window.history.steps._ask_later
+    qtbot.waitUntil(lambda: not ask.isActive())
+    controller.facts = facts()
+    controller.model_changed.emit()  # the history stays the same, and is not told again
+    qtbot.waitUntil(lambda: len(pictures) == 1)
