@@ -18,7 +18,6 @@ taken down. Every `close` may be called twice.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import signal
@@ -36,9 +35,10 @@ import platformdirs
 import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
-from explorer_app.collector import Collector, freeze_startup_objects
+from explorer_app.collector import Collector, without_collections
 from explorer_app.interrupts import leaving_at_once
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
+from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
 from gpu_backend import LoomError, printable, printable_lines
@@ -106,14 +106,14 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     0; 130 after a Ctrl-C, 143 after SIGTERM; EXIT_BUG if the window could not be built or an exception was not caught.
     """
     # A KeyboardInterrupt that is raised while Qt's bindings are imported aborts the process; nothing has begun yet.
-    with leaving_at_once():
+    with without_collections(), leaving_at_once():
         _import_qt()
         return _open_window(file, device=device, precision=precision, time_start=time_start)
 
 
 def _import_qt() -> None:
     try:
-        importlib.import_module("PySide6.QtWidgets")
+        import_qt()
     except ImportError as error:
         raise WindowError(
             f"The window needs a library that this system lacks ({error}); "
@@ -144,7 +144,8 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
     try:
         try:
             app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
-            app.controller.frame_changed.connect(freeze_startup_objects, Qt.ConnectionType.SingleShotConnection)
+            app.collector.hold()
+            app.controller.frame_changed.connect(app.collector.release, Qt.ConnectionType.SingleShotConnection)
             if time_start:
                 app.window.canvas.painted.connect(partial(_tell_start_times, qt))
             app.start(file)
@@ -257,7 +258,7 @@ class App:
             self.window = MainWindow(self.controller, self.settings, messages)
             self.window.canvas.painted.connect(_mark_picture)
             start_times.mark(start_times.BUILT)
-            self._collector = Collector()
+            self.collector = Collector()
         except BaseException:
             self._preparation.close()  # a process that ends while it loads a library crashes
             self._bridge.remove()
@@ -267,7 +268,7 @@ class App:
         """Show the window, then begin with everything that takes time."""
         from PySide6.QtCore import QTimer
 
-        self._collector.start()
+        self.collector.start()
         self.controller.bring_back(*_model_and_document(file))
         begin = partial(self._begin_once, file)
         # Once the window is painted: what begins then takes Python's lock from it.
@@ -286,7 +287,7 @@ class App:
         self.controller.close()
         self.settings.save()
         self._bridge.remove()
-        self._collector.close()
+        self.collector.close()
 
     def _begin_once(self, file: Path | None) -> None:
         if not self._has_begun:

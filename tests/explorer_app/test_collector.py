@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from explorer_app import collector
-from explorer_app.collector import Collector, collect_due
+from explorer_app.collector import Collector, collect_due, without_collections
 
 
 class Ring(QObject):
@@ -67,3 +67,54 @@ def test_nothing_is_looked_through_before_there_is_enough(monkeypatch: pytest.Mo
         monkeypatch.setattr(gc, "get_count", lambda count=count: count)
         collect_due()
     assert asked == [0, 1, 2, 2]
+
+
+def test_nothing_is_collected_during_a_start_and_what_it_made_is_passed_over_later(
+    qtbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(collector, "_BEAT_MS", 1)
+    monkeypatch.setattr(collector, "_LONGEST_START_BEATS", 1_000_000)
+    monkeypatch.setattr(collector, "collect_due", lambda: done.append("collected"))
+    monkeypatch.setattr(gc, "freeze", lambda: done.append("frozen"))
+    collects = Collector()
+    collects.hold()
+    collects.start()
+    try:
+        for _ in range(3):
+            with qtbot.waitSignal(collects._timer.timeout):
+                pass
+        assert done == []
+        collects.release()
+        collects.release()
+        qtbot.waitUntil(lambda: len(done) > 1)
+        assert done[:2] == ["frozen", "collected"]
+        assert done.count("frozen") == 1
+    finally:
+        collects.close()
+
+
+def test_a_start_without_a_picture_counts_as_over_after_a_while(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(collector, "_BEAT_MS", 1)
+    monkeypatch.setattr(collector, "_LONGEST_START_BEATS", 3)
+    monkeypatch.setattr(collector, "collect_due", lambda: done.append("collected"))
+    monkeypatch.setattr(gc, "freeze", lambda: done.append("frozen"))
+    collects = Collector()
+    collects.hold()
+    collects.start()
+    try:
+        qtbot.waitUntil(lambda: len(done) > 1)
+        assert done[:2] == ["frozen", "collected"]
+    finally:
+        collects.close()
+
+
+def test_python_s_own_collections_are_switched_on_again_where_they_were(qtbot) -> None:
+    gc.enable()
+    with without_collections():
+        assert not gc.isenabled()
+        with without_collections():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
