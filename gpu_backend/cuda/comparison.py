@@ -1,4 +1,4 @@
-"""How far numbers on the device are apart, found there: activations of a large network are hundreds of megabytes."""
+"""Comparison of arrays on the device: activations may have hundreds of megabytes, too many to download."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPARISON = KernelRecipe("comparison")
 
 _THREADS = 256
 _BLOCKS = 1024
-_FIGURES = 4
+_SUMS = 4
 _MOST_AT_ONCE = 1 << 31
 """Numbers of a launch, which counts in 32 bits; a multiple of what an address has to be."""
 
@@ -44,16 +44,16 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class TensorDiff:
-    """How far numbers are from those that were expected.
+    """Difference between two arrays.
 
     Attributes
     ----------
     difference, size
-        L2 norms of the difference and of what was expected, where that is finite.
+        L2 norms of the difference and of the expected numbers, over the places where the latter are finite.
     nonfinite
         Numbers that are not finite where they should be.
     mismatched
-        Numbers of which any bit is another one.
+        Numbers that differ in any bit.
     """
 
     difference: float
@@ -63,7 +63,7 @@ class TensorDiff:
 
     @property
     def relative_error(self) -> float:
-        """Difference over size; infinite if what came is not finite."""
+        """Difference over size; infinite if any number is nonfinite."""
         if self.nonfinite:
             return math.inf
         return self.difference / self.size if self.size else self.difference
@@ -103,28 +103,28 @@ class Comparer:
         """Give back what `keep` returned. Never raises."""
         self._pool.release(address)
 
-    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
+    def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
         """Compare, after all work handed over so far, and wait for it.
 
         Raises
         ------
         ValueError
-            If there are not as many of one as of the other, of one type; or too many in parts.
+            If counts or types differ, or if there are too many numbers in parts.
         DeviceMemoryError, DeviceLostError
-            If there is no room for what is found, or the device failed.
+            If there is no memory for the result, or the device failed.
         """
         if (got.count, got.dtype) != (expected.count, expected.dtype):
             raise ValueError(f"{got.count} numbers of {got.dtype}, but {expected.count} of {expected.dtype}")
         if got.count > _MOST_AT_ONCE and max(got.parts, expected.parts) > 1:
             raise ValueError(f"{got.count} numbers in parts are too many")
-        figures = np.zeros((_BLOCKS, _FIGURES))
-        total = np.zeros(_FIGURES)
-        place = self._pool.reserve(figures.nbytes)
+        sums = np.zeros((_BLOCKS, _SUMS))
+        total = np.zeros(_SUMS)
+        place = self._pool.reserve(sums.nbytes)
         try:
             for first in range(0, got.count, _MOST_AT_ONCE):
                 self._launch(got, expected, first, place)
-                self._driver.download(figures, place)
-                total += figures.sum(axis=0)
+                self._driver.download(sums, place)
+                total += sums.sum(axis=0)
         finally:
             self._pool.release(place)
         return TensorDiff(math.sqrt(total[0]), math.sqrt(total[1]), int(total[2]), int(total[3]))

@@ -65,7 +65,7 @@ def shape_of_step(step: Step, batch: int) -> ConvShape | None:
     if not isinstance(attributes, _CONVOLUTIONS) or attributes.kernel not in (1, 3):
         return None
     cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
-    kind: ConvKind = "flat_conv" if attributes.kernel == 1 else "conv"
+    kind: ConvKind = "conv1x1" if attributes.kernel == 1 else "conv"
     if isinstance(attributes, ModulatedUpConv | AdainUpConv):
         kind = "up_conv"
     return ConvShape(kind, attributes.resolution, cin, cout, batch)

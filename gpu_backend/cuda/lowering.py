@@ -75,7 +75,7 @@ def lower(
 
 
 class _Synthesis:
-    """Walks through a synthesis plan."""
+    """Lowers a synthesis plan step by step."""
 
     def __init__(
         self, plan: Plan, weights: Weights, target: Target, plain: Mapping[str, str], everything_plain: bool

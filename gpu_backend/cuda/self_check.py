@@ -73,7 +73,7 @@ class Compares(Protocol):
         """Give back what `keep` returned."""
         ...
 
-    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
+    def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
         """Compare, after all work handed over so far."""
         ...
 
@@ -172,7 +172,7 @@ def _ask_plain(
         # A region that the launch does not name can change too: its memory may serve another one by now.
         for name in _named(plain.schedule.launches[index]) & set(pairs):
             other = pairs[name][1]
-            if comparer.apart(_in_one(other), _in_one(before[name])).mismatched:
+            if comparer.diff(_in_one(other), _in_one(before[name])).mismatched:
                 written[name] = keep(other)
     return [(mine, written[name]) for name, (mine, _) in pairs.items() if name in written]
 
@@ -256,7 +256,7 @@ def _named(launch: Launch) -> set[str]:
 
 def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Compares) -> str:
     for got, expected in asked:
-        error = comparer.apart(got, expected).relative_error
+        error = comparer.diff(got, expected).relative_error
         if not error <= TOLERANCE[got.dtype]:
             return f"its self-check was off by {error:.1%} in {launch.layer}"
     return ""

@@ -34,7 +34,7 @@ ROUNDS = 3
 WORTH = 0.01
 """A tile that is faster by less than this share does not take the place of the one in use."""
 
-_CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split"))
+_CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split_k"))
 
 
 class TileTimer(Protocol):
@@ -187,7 +187,7 @@ def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[
 
 
 def resembles(one: ConvTile, other: ConvTile) -> bool:
-    """Tell whether two tiles differ in two choices at most; the split follows from the others."""
+    """Tell whether two tiles differ in two choices at most; split-K follows from the others."""
     differing = [a for a, b in zip(_CHOICES(one), _CHOICES(other), strict=True) if a != b]
     return len(differing) <= 2
 

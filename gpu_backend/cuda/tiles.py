@@ -22,11 +22,11 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from gpu_backend.cuda.kernel_cache import cache_folder
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.conv_rules import (
+    conv1x1_tile,
     default_tile,
     filling,
-    flat_tile,
     with_fitting_channels,
-    with_fitting_walk,
+    with_fitting_row_tiles,
 )
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.whole_file import write_whole
@@ -115,12 +115,12 @@ class TileTable:
             return geometry.fits(self.architecture, self.shared_nbytes_per_block)
 
         def overhang(tile: ConvTile) -> float:
-            return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_be_cut else 0.0
+            return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_have_partial_tiles else 0.0
 
         def idle(tile: ConvTile) -> float:
             """Halvings of what there is to do until the GPU's multiprocessors have a block each."""
             blocks = ConvGeometry(shape, tile).blocks
-            return 0.0 if shape.may_be_cut else max(0.0, math.log2(self.multiprocessors / blocks))
+            return 0.0 if shape.may_have_partial_tiles else max(0.0, math.log2(self.multiprocessors / blocks))
 
         origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
         origins = (("tuned", self.tuned), ("shipped", self.shipped))
@@ -133,17 +133,17 @@ class TileTable:
             for other, entry in entries.items():
                 if other.kind != shape.kind:
                     continue
-                tile = entry.tile if shape.may_be_cut else filling(shape, entry.tile, self.multiprocessors)
+                tile = entry.tile if shape.may_have_partial_tiles else filling(shape, entry.tile, self.multiprocessors)
                 if fits(tile) and (apart := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
                     near.append((apart + idle(tile), place, tile))
         if near:
             tile = min(near, key=lambda item: item[:2])[2]
-            if shape.may_be_cut:
+            if shape.may_have_partial_tiles:
                 wide = with_fitting_channels(shape, tile)
-                tile = with_fitting_walk(shape, wide if fits(wide) else tile, self.multiprocessors)
+                tile = with_fitting_row_tiles(shape, wide if fits(wide) else tile, self.multiprocessors)
             return tile, "near"
-        if shape.kind == "flat_conv" and shape.may_be_cut:
-            return flat_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
+        if shape.kind == "conv1x1" and shape.may_have_partial_tiles:
+            return conv1x1_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(
             shape,
             self.architecture,

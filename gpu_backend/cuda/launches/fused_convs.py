@@ -28,7 +28,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"
-"""Regions that convolutions with a split share: each needs them only while it runs."""
+"""Regions of all convolutions with split-K: each needs them only while it runs."""
 
 _WITH_TMA = ("sm_90a",)
 """Architectures whose convolutions are fed by it. Later ones have it too; there it was not measured."""
@@ -49,7 +49,7 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         raise ValueError(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
     if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
         raise ValueError(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
-    kind: ConvKind = "up_conv" if work.is_up else "flat_conv" if work.kernel == 1 else "conv"
+    kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
     shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
@@ -63,11 +63,11 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
 
 
 def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvGeometry) -> Built:
-    """Build a convolution, up-convolution or skip convolution with all that rides in its epilogue.
+    """Build a convolution, up-convolution or skip convolution with its whole epilogue.
 
     Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes and declares
     ``site.y``, ``site.y_raw``, the region of toRGB's parts, one a block of channels, and ``site.moments``, one a block
-    of pixels. Where blocks share a walk it also declares `WORKSPACE` and `COUNTERS`.
+    of pixels. With split-K it also declares `WORKSPACE` and `COUNTERS`.
     """
     tile = geometry.tile
     key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
@@ -127,11 +127,11 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "STAGES": tile.stages,
         "WARPS_M": tile.warps_m,
         "WARPS_N": tile.warps_n,
-        "SPLIT": tile.split,
+        "SPLIT_K": tile.split_k,
         "WGMMA": int(tile.mma == "wgmma"),
         "MIN_BLOCKS": tile.blocks,
-        "WALK": tile.walk,
-        "RESIDENT": int(tile.resident),
+        "ROW_TILES": tile.row_tiles,
+        "WEIGHTS_IN_SMEM": int(tile.weights_in_smem),
         "USE_TMA": int(geometry.uses_tma),
         "DECOUPLED": int(geometry.is_decoupled),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
@@ -146,7 +146,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding
-        defines["CUTS"] = int(geometry.is_cut)
+        defines["HAS_PARTIAL_TILES"] = int(geometry.has_partial_tiles)
         defines["HAS_RGB"] = int(site.rgb is not None)
         defines["IMG_CHANNELS"] = 1 if site.rgb is None else site.rgb.channels
         defines["HAS_SKIP"] = int(site.skip is not None)

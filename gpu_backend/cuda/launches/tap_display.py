@@ -1,4 +1,4 @@
-"""Launches that show a layer instead of the picture: its figures, then its bytes."""
+"""Launches that show a layer instead of the picture: its statistics, then its bytes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PIXELS = 8
 _MOST_STRETCHES = 256
 """Every block that makes bytes looks at all of them."""
 
-FIGURES, SHARES = "tap/figures", "tap/shares"
+CHANNEL_PARTIALS, SLAB_PARTIALS = "tap/channel_partials", "tap/slab_partials"
 """Regions between the two kernels."""
 
 
 def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Built:
-    """Build what shows a layer.
+    """Build the two launches that show a layer.
 
     Reads `x` (batch, side, side, at least the layer's channels) and ``tap``; writes the step's outputs, of which it
     declares all but ``flags``.
@@ -33,7 +33,7 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     Parameters
     ----------
     multiprocessors
-        Of the GPU: so many blocks, a few times, share the work.
+        Of the GPU: the grid has a small multiple of them.
     """
     settings: TapDisplay = step.attributes
     area, stride = settings.resolution**2, x.shape[-1]
@@ -55,7 +55,14 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         grid=(stretches, slabs, batch),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(region(x.name), region(FIGURES), region(SHARES), *sizes, np.int32(stretch), np.int32(lanes)),
+        arguments=(
+            region(x.name),
+            region(CHANNEL_PARTIALS),
+            region(SLAB_PARTIALS),
+            *sizes,
+            np.int32(stretch),
+            np.int32(lanes),
+        ),
         flops=6 * numbers,
         nbytes=itemsize * numbers,
     )
@@ -67,7 +74,10 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
         arguments=(
-            *(region(name) for name in (x.name, FIGURES, SHARES, "tap", pixels, values, statistics, flags)),
+            *(
+                region(name)
+                for name in (x.name, CHANNEL_PARTIALS, SLAB_PARTIALS, "tap", pixels, values, statistics, flags)
+            ),
             *sizes,
             *(np.int32(number) for number in (stretches, stretch, slabs, slab)),
             np.float32(LEAST),
@@ -77,8 +87,8 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         nbytes=batch * area * (3 * itemsize + 8),
     )
     regions = (
-        Region(FIGURES, (batch, stretches, stride, 4), "float32", "scratch"),
-        Region(SHARES, (batch, stretches, slabs, 4), "float32", "scratch"),
+        Region(CHANNEL_PARTIALS, (batch, stretches, stride, 4), "float32", "scratch"),
+        Region(SLAB_PARTIALS, (batch, stretches, slabs, 4), "float32", "scratch"),
         Region(pixels, settings.output_shape(batch), "uint8", "output"),
         Region(statistics, settings.statistics_shape(batch), "float32", "output"),
         Region(values, settings.values_shape(batch), "float32", "output"),

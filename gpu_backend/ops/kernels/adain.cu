@@ -1,9 +1,9 @@
-// The end of a StyleGAN1 layer, gpu_backend/ops/adain.py: instance normalisation and style of what its convolution stored,
-// which is past noise, bias and activation.
+// The end of a StyleGAN1 layer, gpu_backend/ops/adain.py: instance normalisation and style of its convolution's output, which
+// already has noise, bias and activation.
 //     y = (x - mean) factor + shift,    factor = scale / sqrt(variance + epsilon)
-// A block has a chunk of pixels of 8 GROUPS channels. It puts together what the convolution's blocks tell of these channels
-// (parts/moments.cuh), while its own pixels are on their way. With IMG_CHANNELS it makes a share of a picture, and stores
-// the layer only where y is not null:
+// A block has a chunk of pixels of 8 GROUPS channels. It merges the convolution's partial moments of these channels
+// (parts/moments.cuh) while its own pixels are loading. With IMG_CHANNELS it computes its part of toRGB, and stores the
+// layer only where y is not null:
 //     rgb_parts[channel block][picture][pixel][i] = rgb_gain sum_o rgb_weight[i][o] y[pixel][o]
 //
 // Macros: HALF (1), GROUPS (a power of two up to 8), THREADS, IMG_CHANNELS (0: none).
@@ -42,23 +42,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
     };
     load(tid / GROUPS);
 
-    // Two channels a thread, and of every SLICES-th part; about the first part's mean.
+    // Two channels a thread, and of every SLICES-th part; the pivot is the first part's mean.
     const int own = first_channel + tid, pair = tid % PAIRS * 2, across = (side + part_columns - 1) / part_columns;
     float scale = 0.0f, shift = 0.0f;
     if (tid < CHANNELS && own < channels) {
         const float* const styles = style + (size_t)sample * style_stride + own;
         scale = styles[0], shift = styles[channels];
     }
-    const float2* const told = moments + (size_t)sample * parts * cout + first_channel + pair;
+    const float2* const partials = moments + (size_t)sample * parts * cout + first_channel + pair;
     float4 sums = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (first_channel + pair < cout) {
-        const float4 one = *reinterpret_cast<const float4*>(told);
+        const float4 pivot = *reinterpret_cast<const float4*>(partials);
         for (int begin = tid / PAIRS; begin < parts; begin += PARTS_AT_ONCE * SLICES) {
             float4 part[PARTS_AT_ONCE];
 #pragma unroll
             for (int k = 0; k < PARTS_AT_ONCE; ++k) {
                 const int p = begin + k * SLICES;
-                if (p < parts) part[k] = *reinterpret_cast<const float4*>(told + (size_t)p * cout);
+                if (p < parts) part[k] = *reinterpret_cast<const float4*>(partials + (size_t)p * cout);
             }
 #pragma unroll
             for (int k = 0; k < PARTS_AT_ONCE; ++k) {
@@ -66,12 +66,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
                 if (p >= parts) continue;
                 const int down = p / across, right = p - down * across;
                 const int rows = min(part_rows, side - down * part_rows), columns = min(part_columns, side - right * part_columns);
-                const float pixels = (float)(rows * columns), low = part[k].x - one.x, high = part[k].z - one.z;
+                const float pixels = (float)(rows * columns), low = part[k].x - pivot.x, high = part[k].z - pivot.z;
                 sums.x = fmaf(pixels, low, sums.x), sums.y += fmaf(pixels * low, low, part[k].y);
                 sums.z = fmaf(pixels, high, sums.z), sums.w += fmaf(pixels * high, high, part[k].w);
             }
         }
-        if (tid < PAIRS) shared_offset[pair] = one.x, shared_offset[pair + 1] = one.z;
+        if (tid < PAIRS) shared_offset[pair] = pivot.x, shared_offset[pair + 1] = pivot.z;
     }
     *reinterpret_cast<float4*>(&shared_sums[tid / PAIRS][pair]) = sums;
     __syncthreads();
@@ -79,10 +79,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
         float sum = 0.0f, square = 0.0f;
 #pragma unroll
         for (int s = 0; s < SLICES; ++s) sum += shared_sums[s][tid].x, square += shared_sums[s][tid].y;
-        const float apart = sum / (float)area, rest = square - sum * apart;
+        const float delta = sum / (float)area, rest = square - sum * delta;
         const float factor = scale * rsqrtf((rest < 0.0f ? 0.0f : rest) / (float)area + epsilon);
         shared_factor[tid] = own < channels ? factor : 0.0f;
-        shared_offset[tid] = own < channels ? fmaf(-(shared_offset[tid] + apart), factor, shift) : 0.0f;
+        shared_offset[tid] = own < channels ? fmaf(-(shared_offset[tid] + delta), factor, shift) : 0.0f;
     }
     __syncthreads();
 

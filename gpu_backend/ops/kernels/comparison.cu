@@ -1,9 +1,10 @@
-// How far numbers on the device are apart, for the self-check (gpu_backend/cuda/comparison.py). Either side may lie in parts
-// of `count` numbers, whose sum counts. Of each block, over the places where what was expected is finite:
-//     {sum of (got - expected)^2, sum of expected^2, numbers that came and are not finite}, and over all places
-//     {numbers of which a bit is another}
+// Differences between two arrays on the device, for the self-check (gpu_backend/cuda/comparison.py). Either array may be
+// given as parts of `count` numbers each; then the sum of its parts is compared. Output of each block, over the places
+// where the expected number is finite:
+//     {sum of (got - expected)^2, sum of expected^2, count of nonfinite numbers in got}, and over all places
+//     {count of numbers that differ in any bit}
 // The order of all sums is fixed. is_half: numbers are fp16, otherwise fp32.
-// Grid: any blocks, which take turns.
+// Grid: any number of blocks; they stride over the array.
 #define HALF 0
 // part: types
 
@@ -29,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) comparison(
         const float one = number_at(got, got_parts, is_half, count, place);
         const float other = number_at(expected, expected_parts, is_half, count, place);
         if (is_finite(other)) {
-            const double apart = (double)one - (double)other;
-            if (is_finite(one)) mine[0] += apart * apart;
+            const double delta = (double)one - (double)other;
+            if (is_finite(one)) mine[0] += delta * delta;
             else mine[2] += 1.0;
             mine[1] += (double)other * other;
         }

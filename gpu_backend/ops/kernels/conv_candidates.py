@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_backend.ops.kernels.conv_rules import LONGEST_WALK, fitting_channels
+from gpu_backend.ops.kernels.conv_rules import MOST_ROW_TILES, fitting_channels
 from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
 
 _EDGES = ((4, 4), (8, 8), (4, 16), (8, 16), (16, 16), (4, 32), (8, 32), (16, 32))
@@ -14,7 +14,7 @@ _UP_EDGES = ((6, 4), (10, 8), (8, 14), (12, 14), (8, 16), (18, 16), (4, 30), (6,
 _WARPS = ((1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (2, 4), (4, 2), (8, 1))
 _UP_WARPS = ((3, 1), (3, 2), (4, 1), (4, 2), (6, 1), (6, 2), (8, 1), (12, 1))
 _WGMMA_WARPS = ((4, 1), (8, 1), (4, 2), (12, 1))
-_WALKS = (1, 4, 8, 16, 32)
+_ROW_TILES = (1, 4, 8, 16, 32)
 _ROUNDS = 4
 _SYSTEM_NBYTES = 1024
 
@@ -28,16 +28,16 @@ def candidates(
     taps: int = 4,
     picture_channels: int = 3,
 ) -> tuple[ConvTile, ...]:
-    """Return tiles that fit, each with a split that fills the GPU; the likeliest first."""
+    """Return tiles that fit, each with the split-K that fills the GPU; the likeliest first."""
     found: dict[ConvTile, float] = {}
     for tile in _tiles(shape, architecture, multiprocessors):
         geometry = ConvGeometry(shape, tile, taps, picture_channels)
         if not 8 <= geometry.sums_per_thread <= 144 or not geometry.fits(architecture, shared_nbytes_per_block):
             continue
-        for split in _splits(geometry.blocks, geometry.steps, multiprocessors):
-            if (tile.stages == 1) != (tile.walk == 1 and geometry.steps <= split):
-                continue  # one stage is for walks of one step, which need no other
-            chosen = ConvGeometry(shape, replace(tile, split=split), taps, picture_channels)
+        for split_k in _split_ks(geometry.blocks, geometry.steps, multiprocessors):
+            if (tile.stages == 1) != (tile.row_tiles == 1 and geometry.steps <= split_k):
+                continue  # one stage is for blocks of one step, which need no other
+            chosen = ConvGeometry(shape, replace(tile, split_k=split_k), taps, picture_channels)
             if chosen.fits(architecture, shared_nbytes_per_block):
                 found[chosen.tile] = _promise(chosen, multiprocessors, shared_nbytes_per_block)
     return tuple(sorted(found, key=lambda tile: -found[tile]))
@@ -54,29 +54,31 @@ def _tiles(shape: ConvShape, architecture: str, multiprocessors: int) -> Iterato
         warps = _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS
         for (warps_m, warps_n), blocks, stages in itertools.product(warps, (1, 2, 3, 4), (1, 2, 3, 4)):
             tile = ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks)
-            for walk, resident in itertools.product(_walks(shape, tile, multiprocessors), (False, True)):
-                if walk > 1 or not resident:
-                    yield replace(tile, walk=walk, resident=resident)
+            for row_tiles, weights_in_smem in itertools.product(
+                _row_tiles(shape, tile, multiprocessors), (False, True)
+            ):
+                if row_tiles > 1 or not weights_in_smem:
+                    yield replace(tile, row_tiles=row_tiles, weights_in_smem=weights_in_smem)
 
 
-def _walks(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> Iterable[int]:
+def _row_tiles(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> Iterable[int]:
     """Return how far blocks may go: where no usual tile divides the side, so that full rounds of blocks do it all."""
-    bands = -(-shape.positions_side // tile.rows)
-    if not shape.may_be_cut:
-        return [walk for walk in _WALKS if walk == 1 or walk <= max(bands // 2, 1)]
-    across, channels, pictures = ConvGeometry(shape, replace(tile, walk=bands)).grid
+    most = -(-shape.positions_side // tile.rows)
+    if not shape.may_have_partial_tiles:
+        return [count for count in _ROW_TILES if count == 1 or count <= max(most // 2, 1)]
+    across, channels, pictures = ConvGeometry(shape, replace(tile, row_tiles=most)).grid
     at_once = multiprocessors * tile.blocks
     segments = (rounds * at_once // (across * channels * pictures) for rounds in range(1, _ROUNDS + 1))
-    walks = (-(-bands // count) for count in segments if count > 0)
-    return dict.fromkeys((1, *(walk for walk in walks if walk <= LONGEST_WALK)))
+    filling = (-(-most // count) for count in segments if count > 0)
+    return dict.fromkeys((1, *(row_tiles for row_tiles in filling if row_tiles <= MOST_ROW_TILES)))
 
 
-def _splits(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:
+def _split_ks(blocks: int, steps: int, multiprocessors: int) -> tuple[int, ...]:
     if blocks >= multiprocessors * 3 // 4:
         return (1,)
     wanted = -(-multiprocessors // blocks)
     near = {wanted, max(1, wanted // 2), wanted - 1}
-    return tuple(sorted({-(-steps // -(-steps // min(split, steps))) for split in near if split > 0}))
+    return tuple(sorted({-(-steps // -(-steps // min(split_k, steps))) for split_k in near if split_k > 0}))
 
 
 def _promise(geometry: ConvGeometry, multiprocessors: int, shared_nbytes_per_block: int) -> float:
@@ -90,13 +92,19 @@ def _promise(geometry: ConvGeometry, multiprocessors: int, shared_nbytes_per_blo
     if blocks_at_once < tile.blocks:
         return 0.0
     computed = (
-        geometry.blocks // tile.split * tile.walk * geometry.fragments_per_warp * tile.warps_m * 16 * tile.channels
+        geometry.blocks
+        // tile.split_k
+        * tile.row_tiles
+        * geometry.fragments_per_warp
+        * tile.warps_m
+        * 16
+        * tile.channels
     )
     useful = shape.batch * shape.positions_side**2 * shape.cout / computed
     wave = multiprocessors * blocks_at_once
     filled = geometry.blocks / (-(-geometry.blocks // wave) * wave)
     warps = min(tile.warps_m * tile.warps_n * blocks_at_once, 16) / 16
     work = geometry.sums_per_thread / (geometry.sums_per_thread + 24)
-    steps = geometry.steps * tile.walk / tile.split
+    steps = geometry.steps * tile.row_tiles / tile.split_k
     overlap = steps / (steps + 2 / blocks_at_once)
     return useful * filled * (0.5 + 0.5 * warps) * work * overlap * (1.3 if tile.mma == "wgmma" else 1.0)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
 
-LONGEST_WALK = 32
-"""Bands that a block computes at most."""
+MOST_ROW_TILES = 32
+"""Row tiles that a block computes at most."""
 
 _EMPTY = 1.2
 """How many times as many channels are worth another tile than the one that was measured on a shape alike."""
@@ -18,8 +18,8 @@ _AROUND_A_BLOCK = 16
 _MORE_BLOCKS = 3
 """How many numbers of blocks of channels are worth a look: the fewest that do, and those after it."""
 
-_AROUND_A_WALK = 4
-"""What a block does before and after its walk, in steps through the input channels."""
+_LOOP_OVERHEAD = 4
+"""Cost of a block outside of its loop over row tiles, in steps through the input channels."""
 
 
 def default_tile(
@@ -55,14 +55,14 @@ def default_tile(
     full = [geometry for geometry in found if geometry.blocks >= multiprocessors]
     most = max(found, key=lambda item: (min(item.blocks, multiprocessors), item.tile.threads))
     best = full[0] if full else most
-    split = 1
-    while best.blocks * split * 2 <= multiprocessors and split * 2 * best.tile.depth <= shape.cin:
-        split *= 2
-    return replace(best.tile, split=split)
+    split_k = 1
+    while best.blocks * split_k * 2 <= multiprocessors and split_k * 2 * best.tile.depth <= shape.cin:
+        split_k *= 2
+    return replace(best.tile, split_k=split_k)
 
 
-def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
-    """Return a tile for a flat convolution of any side: deep steps, since there is one tap, and walks that fit.
+def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
+    """Return a tile for a 1 x 1 convolution of any side: deep steps, since there is one tap, and fitting row tiles.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def flat_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_
     for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2)):
         tile = ConvTile(8, 16, channels, depth, stages, 4, 1, mma=mma, blocks=2)
         if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
-            return with_fitting_walk(shape, tile, multiprocessors)
+            return with_fitting_row_tiles(shape, tile, multiprocessors)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
@@ -103,42 +103,42 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
         stages=3,
         warps_m=8,
         warps_n=1,
-        split=1,
+        split_k=1,
         blocks=1,
-        resident=False,
+        weights_in_smem=False,
     )
 
 
 def filling(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
-    """Return a tile that leaves less than half of the GPU idle, if walks can be shorter or more blocks share a sum."""
+    """Return a tile with fewer row tiles or more split-K slices, so that less than half of the GPU idles."""
 
     def is_idle(tile: ConvTile) -> bool:
         return 2 * ConvGeometry(shape, tile).blocks <= multiprocessors
 
-    while tile.walk > 1 and is_idle(tile):
-        walk = tile.walk // 2
-        tile = replace(tile, walk=walk, resident=tile.resident and walk > 1)
-    while tile.walk == 1 and tile.stages > 1 and is_idle(tile) and 2 * tile.split * tile.depth <= shape.cin:
-        tile = replace(tile, split=2 * tile.split)
+    while tile.row_tiles > 1 and is_idle(tile):
+        row_tiles = tile.row_tiles // 2
+        tile = replace(tile, row_tiles=row_tiles, weights_in_smem=tile.weights_in_smem and row_tiles > 1)
+    while tile.row_tiles == 1 and tile.stages > 1 and is_idle(tile) and 2 * tile.split_k * tile.depth <= shape.cin:
+        tile = replace(tile, split_k=2 * tile.split_k)
     return tile
 
 
-def with_fitting_walk(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
-    """Return a convolution's tile with the walk after which all multiprocessors are done soonest, and about together.
+def with_fitting_row_tiles(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
+    """Return a convolution's tile with the number of row tiles that gives the shortest makespan on all multiprocessors.
 
     A picture of any side is rarely cut into as many blocks as the GPU holds, or a multiple; a last round that is nearly
     empty takes as long as a full one.
     """
-    if tile.stages == 1 or tile.split > 1:
+    if tile.stages == 1 or tile.split_k > 1:
         return tile
-    bands = -(-shape.side // tile.rows)
+    most = -(-shape.side // tile.rows)
     at_once = multiprocessors * tile.blocks
 
-    def cost(walk: int) -> tuple[int, int]:
-        geometry = ConvGeometry(shape, replace(tile, walk=walk))
-        return -(-geometry.blocks // at_once) * (walk * geometry.steps + _AROUND_A_WALK), -walk
+    def cost(row_tiles: int) -> tuple[int, int]:
+        geometry = ConvGeometry(shape, replace(tile, row_tiles=row_tiles))
+        return -(-geometry.blocks // at_once) * (row_tiles * geometry.steps + _LOOP_OVERHEAD), -row_tiles
 
-    return replace(tile, walk=min(range(1, min(bands, LONGEST_WALK) + 1), key=cost))
+    return replace(tile, row_tiles=min(range(1, min(most, MOST_ROW_TILES) + 1), key=cost))
 
 
 def _fitting_width(cout: int) -> int:

@@ -1,11 +1,11 @@
-"""How a fused convolution is cut into blocks of threads: the choices that differ from GPU to GPU.
+"""How a fused convolution is divided among thread blocks: the choices that differ from GPU to GPU.
 
-A block computes bands of `rows` x `columns` positions of one picture for `channels` output channels, `walk` of them
-down a strip. Positions are output pixels of a convolution; of an up-convolution they are input pixels, each good for
-four pixels of output, and its filter's halo widens every band by some columns and takes some rows of the whole walk. In
-each band it goes through the input channels `depth` at a time, what the next steps need being copied into `stages`
-places meanwhile. `split` blocks share the channels of one band, the last to finish adding what the others found.
-`warps_m` x `warps_n` warps share positions and channels.
+A block computes `row_tiles` row tiles, one below the other in a column tile. A row tile has `rows` x `columns`
+positions of one picture and `channels` output channels. The positions of a convolution are its output pixels. Those of
+an up-convolution are its input pixels, each of which gives four output pixels; the halo of its filter widens every row
+tile by some columns, and costs the whole loop some rows. A row tile takes the input channels `depth` a step, while the
+copies for the next steps fill `stages` buffers. With split-K, `split_k` blocks sum slices of the input channels of one
+row tile, and the last block to finish adds up the slices. `warps_m` x `warps_n` warps divide positions and channels.
 
 The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated_up_conv.cu``.
 """
@@ -16,14 +16,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-ConvKind = Literal["conv", "flat_conv", "up_conv"]
-"""Flat ones have kernels of 1 x 1, the others of 3 x 3."""
+ConvKind = Literal["conv", "conv1x1", "up_conv"]
+"""``conv1x1`` has kernels of 1 x 1, the others of 3 x 3."""
 
 Instruction = Literal["mma", "wgmma"]
 
 BLOCK_CHANNELS = (16, 32, 64, 128)
-"""Output channels that a block of any convolution may have. One that makes no up-convolution and no sums for a
-normalisation may have any multiple of 16 up to the last; with wgmma, where no picture rides along, of 8."""
+"""Output channels that a block of any convolution may have. One without up-convolution and without
+moments may have any multiple of 16 up to the last; with wgmma and without toRGB, of 8."""
 
 FRAGMENT = 16
 """Positions of one matrix fragment."""
@@ -33,7 +33,7 @@ _ALIGNMENT = 1024
 
 @dataclass(frozen=True, slots=True)
 class ConvShape:
-    """What there is to compute: `side` of the output, padded channels, pictures."""
+    """The work of a convolution: `side` of the output, padded channels, pictures."""
 
     kind: ConvKind
     side: int
@@ -49,26 +49,28 @@ class ConvShape:
     @property
     def kernel(self) -> int:
         """Side of the kernel."""
-        return 1 if self.kind == "flat_conv" else 3
+        return 1 if self.kind == "conv1x1" else 3
 
     @property
-    def may_be_cut(self) -> bool:
-        """Whether a convolution's tiles may reach over the right and lower border: no usual tile divides its side."""
+    def may_have_partial_tiles(self) -> bool:
+        """Whether tiles may reach over the right and lower border: no usual tile divides the side."""
         return self.kind != "up_conv" and self.side & (self.side - 1) != 0
 
 
 @dataclass(frozen=True, slots=True)
 class ConvTile:
-    """One way to cut it.
+    """How a convolution is divided among thread blocks.
 
     Attributes
     ----------
+    split_k
+        Blocks that each sum a slice of the input channels of the same outputs.
     blocks
-        How many a multiprocessor is meant to hold, which bounds a thread's registers.
-    walk
-        Bands that a block computes, one below the other.
-    resident
-        The weights of the whole walk through the input channels stay in shared memory.
+        Intended blocks of a multiprocessor, which bounds a thread's registers.
+    row_tiles
+        Row tiles that a block computes, one below the other.
+    weights_in_smem
+        The weights of all steps are copied once, and stay in shared memory.
     """
 
     rows: int
@@ -78,11 +80,11 @@ class ConvTile:
     stages: int
     warps_m: int
     warps_n: int
-    split: int = 1
+    split_k: int = 1
     mma: Instruction = "mma"
     blocks: int = 1
-    walk: int = 1
-    resident: bool = False
+    row_tiles: int = 1
+    weights_in_smem: bool = False
 
     @property
     def threads(self) -> int:
@@ -99,9 +101,9 @@ class ConvGeometry:
     taps
         Length of the FIR filter that follows an up-convolution.
     picture_channels
-        Channels of the picture that rides along; 0 for none.
+        Channels of the picture if the epilogue computes toRGB; 0 if it does not.
     has_moments
-        It sums for the normalisation that follows.
+        Its epilogue accumulates per-channel moments for the normalisation that follows.
     uses_tma
         The GPU's tensor memory accelerator (TMA) copies boxes of activations and whole steps of weights; otherwise
         every thread copies its part.
@@ -116,7 +118,7 @@ class ConvGeometry:
 
     @property
     def halo(self) -> int:
-        """Columns of a band, and rows of a walk, that an up-convolution's filter needs besides those of its outputs."""
+        """Columns of a row tile, and rows of a block, that an up-convolution's filter needs around its outputs."""
         if self.shape.kind != "up_conv":
             return 0
         left = 1 + (self.taps + 1) // 2 - 2
@@ -124,11 +126,11 @@ class ConvGeometry:
 
     @property
     def positions(self) -> int:
-        """Positions of a band, an up-convolution's halo of columns included."""
+        """Positions of a row tile, an up-convolution's halo of columns included."""
         return self.tile.rows * (self.tile.columns + self.halo)
 
     @property
-    def is_cut(self) -> bool:
+    def has_partial_tiles(self) -> bool:
         """Whether a convolution's tiles reach over the border."""
         side = self.shape.side
         return bool(side % self.tile.rows or side % self.tile.columns)
@@ -154,7 +156,7 @@ class ConvGeometry:
     @property
     def other_registers(self) -> int:
         """Registers that a thread needs besides those that it sums in."""
-        return 48 if self.tile.split > 1 or (self.has_moments and self.tile.mma == "mma") else 40
+        return 48 if self.tile.split_k > 1 or (self.has_moments and self.tile.mma == "mma") else 40
 
     @property
     def steps(self) -> int:
@@ -173,15 +175,15 @@ class ConvGeometry:
 
     @property
     def segment(self) -> int:
-        """Rows of positions whose outputs a block makes: of an up-convolution's walk all but the halo's."""
-        return self.tile.walk * self.tile.rows - self.halo
+        """Rows of positions whose outputs a block computes: all but an up-convolution's halo."""
+        return self.tile.row_tiles * self.tile.rows - self.halo
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks: strips times segments, output channels, pictures times shares."""
+        """Blocks: column tiles times segments, output channels, pictures times split-K slices."""
         side = self.shape.positions_side
         across = -(-side // self.tile.columns) * -(-side // self.segment)
-        return across, self.channel_blocks, self.shape.batch * self.tile.split
+        return across, self.channel_blocks, self.shape.batch * self.tile.split_k
 
     @property
     def blocks(self) -> int:
@@ -197,13 +199,13 @@ class ConvGeometry:
 
     @property
     def counters(self) -> int:
-        """Words that count the shares of each tile; 0 where nothing is shared."""
-        return self.blocks // self.tile.split if self.tile.split > 1 else 0
+        """Words that count the finished split-K slices of each tile; 0 without split-K."""
+        return self.blocks // self.tile.split_k if self.tile.split_k > 1 else 0
 
     @property
     def workspace_nbytes(self) -> int:
-        """Memory for what the shares of each tile found."""
-        return self.counters * self.tile.split * self.sums_per_thread * self.tile.threads * 4
+        """Memory for the sums of the split-K slices of each tile."""
+        return self.counters * self.tile.split_k * self.sums_per_thread * self.tile.threads * 4
 
     @property
     def is_decoupled(self) -> bool:
@@ -214,12 +216,12 @@ class ConvGeometry:
     def _may_decouple(self) -> bool:
         tile = self.tile
         is_large = tile.mma == "wgmma" and tile.threads >= 256 and tile.channels >= 64
-        has_registers = tile.walk == 1 or tile.threads == 256
+        has_registers = tile.row_tiles == 1 or tile.threads == 256
         return is_large and has_registers and tile.blocks == 1 and tile.stages > 1
 
     @property
     def patch(self) -> tuple[int, int, int]:
-        """Channels, columns and rows of input that lie in shared memory for a step of a band."""
+        """Channels, columns and rows of input that lie in shared memory for a step of a row tile."""
         tile, around = self.tile, 1 if self.shape.kind == "up_conv" else self.shape.kernel - 1
         columns = tile.columns + self.halo + around
         if self.shape.kind == "up_conv" or tile.columns >= FRAGMENT:
@@ -233,15 +235,15 @@ class ConvGeometry:
         if self.shape.kind == "up_conv":
             jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
             has_registers = self.taps == 4 and not self.has_moments and jobs == 1 and self.sums_per_thread <= 64
-            carried = jobs * self.taps * tile.threads * 16 if tile.walk > 1 and not has_registers else 0
+            carried = jobs * self.taps * tile.threads * 16 if tile.row_tiles > 1 and not has_registers else 0
             end = 8 * self.positions * tile.channels + carried
         else:
-            shares = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
-            end = self.positions * max(tile.channels * 2 + (16 if tile.channels % 16 == 0 else 0), shares)
+            rgb_nbytes = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
+            end = self.positions * max(tile.channels * 2 + (16 if tile.channels % 16 == 0 else 0), rgb_nbytes)
         patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
-        weights = (self.steps if tile.resident else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
-        # What sums for the normalisation are kept in lies where the patches were, unless there is another band.
-        moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.walk > 1 else 0
+        weights = (self.steps if tile.weights_in_smem else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
+        # Partial moments reuse the memory of the patches, unless another row tile follows.
+        moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.row_tiles > 1 else 0
         return patches + weights + end + moments + _ALIGNMENT
 
     @property
@@ -250,21 +252,30 @@ class ConvGeometry:
         pixels = self.tile.rows * self.tile.columns
         noise = 8 * pixels
         if self.shape.kind == "up_conv":
-            noise = 16 * pixels * (1 if self.tile.walk == 1 else 3 if self._may_decouple else 2)
+            noise = 16 * pixels * (1 if self.tile.row_tiles == 1 else 3 if self._may_decouple else 2)
         picture = 16 * (self.tile.channels + 8) if self.picture_channels else 0
         return 10 * self.tile.channels + noise + picture + 8 * (2 * self.tile.stages + 1) + 64
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""
         tile = self.tile
-        numbers = (tile.rows, tile.columns, tile.stages, tile.warps_m, tile.warps_n, tile.split, tile.blocks, tile.walk)
+        numbers = (
+            tile.rows,
+            tile.columns,
+            tile.stages,
+            tile.warps_m,
+            tile.warps_n,
+            tile.split_k,
+            tile.blocks,
+            tile.row_tiles,
+        )
         if min(numbers) < 1 or tile.depth not in (16, 32, 64) or not self._channels_fit() or tile.threads > 1024:
             return False
         if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
             return False
-        if tile.split > 1 and (tile.walk > 1 or tile.resident):
+        if tile.split_k > 1 and (tile.row_tiles > 1 or tile.weights_in_smem):
             return False
-        if tile.stages == 1 and (tile.walk > 1 or self.steps > tile.split):
+        if tile.stages == 1 and (tile.row_tiles > 1 or self.steps > tile.split_k):
             return False  # with one stage, only the first step is ever copied
         if self.picture_channels > 8 or not (
             self._up_conv_fits() if self.shape.kind == "up_conv" else self._conv_fits()
@@ -289,7 +300,7 @@ class ConvGeometry:
 
     def _conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.side
-        if (self.is_cut and not self.shape.may_be_cut) or tile.walk > -(-side // tile.rows):
+        if (self.has_partial_tiles and not self.shape.may_have_partial_tiles) or tile.row_tiles > -(-side // tile.rows):
             return False
         if self.positions % (FRAGMENT * tile.warps_m):
             return False
@@ -300,7 +311,7 @@ class ConvGeometry:
     def _up_conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.positions_side
         needed = -(-(side + self.halo) // tile.rows)
-        return tile.columns <= side and self.segment >= 1 and tile.walk <= needed
+        return tile.columns <= side and self.segment >= 1 and tile.row_tiles <= needed
 
 
 def _whole(count: int, unit: int) -> int:

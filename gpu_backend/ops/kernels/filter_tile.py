@@ -1,4 +1,4 @@
-"""How a fused filtered activation is cut into blocks of threads. The sizes are those of ``filtered_lrelu.cu``."""
+"""How a fused filtered activation is divided among thread blocks. The sizes are those of ``filtered_lrelu.cu``."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _RESERVED_NBYTES = 1024
 """Shared memory that the system takes of every block."""
 
 _WAITS = 1.5
-"""What a round of blocks waits, as a share of the work of one that has a warp for every scheduler."""
+"""Idle time of a wave of blocks, relative to the work of a block that has one warp a scheduler."""
 
 _MEETINGS = 0.5
-"""What a lone block of two passes waits for its warps to meet, as a share of its work; others go on meanwhile."""
+"""Barrier waits of a single block of two passes, relative to its work; with more blocks, others run meanwhile."""
 
 _SCHEDULERS = 4
-_TOGETHER = 10
+_STEPS_TOGETHER = 10
 _DRIFT = 0.05
-"""Blocks that store halves of the same sectors keep together for so many steps; each further one costs this share."""
+"""Blocks that write halves of the same sectors stay in step for `_STEPS_TOGETHER`; each further one costs this much."""
 
 _LONGEST_SEGMENT = 256
 _MOST_SEGMENTS = 64
@@ -43,7 +43,7 @@ _MOST_SEGMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class FilterShape:
-    """What there is to compute.
+    """The work of a filtered activation.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class FilterShape:
     rank
         Of how many products of both axes the filter after the activation is the sum; 0: of more than two.
     picture_channels
-        Of the picture whose share comes along; 0 for none.
+        Of the picture if the kernel computes a part of toRGB; 0 if it does not.
     """
 
     out_size: int
@@ -68,16 +68,16 @@ class FilterShape:
 
 @dataclass(frozen=True, slots=True)
 class FilterTile:
-    """One way to cut it.
+    """How a filtered activation is divided among thread blocks.
 
     Attributes
     ----------
     tiles
-        Warps of a block, each with 16 activated columns of a strip.
+        Warps of a block, each with 16 activated columns of a column tile.
     segment
         Rows of output of a block, a multiple of 8.
     blocks
-        How many a multiprocessor is meant to hold.
+        Intended blocks of a multiprocessor.
     """
 
     tiles: int
@@ -104,7 +104,7 @@ class FilterGeometry:
 
     @property
     def width(self) -> int:
-        """Columns of output of a strip."""
+        """Columns of output of a column tile."""
         return 8 * (self.tile.tiles - 1)
 
     @property
@@ -114,12 +114,12 @@ class FilterGeometry:
 
     @property
     def picture_parts(self) -> int:
-        """Shares of the picture, one for the channels of a block."""
+        """Parts of toRGB, one for the channels of a block."""
         return -(-self.shape.channels // self.channels)
 
     @property
     def halves_sectors(self) -> bool:
-        """Whether blocks share what memory stores at once, their eights being of two strips, and storing counts."""
+        """Whether two blocks write halves of the same memory sectors, and writing limits the kernel."""
         return self.shape.rank == 1 and -(-self.shape.channels // _EIGHT) % 2 == 1
 
     @property
@@ -129,9 +129,9 @@ class FilterGeometry:
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks: pairs of eight channels of a strip, segments, pictures."""
+        """Blocks: pairs of eight channels of a column tile, segments, pictures."""
         side, shape = self.shape.out_size, self.shape
-        # A block's share of the picture is of channels of one strip.
+        # A block's part of toRGB sums channels of one column tile.
         eights = 2 * self.picture_parts if shape.picture_channels else -(-shape.channels // _EIGHT)
         return -(-(-(-side // self.width) * eights) // 2), -(-side // self.tile.segment), shape.batch
 
@@ -161,7 +161,7 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
         rounds = blocks // tile.blocks * round_of(tile.blocks)
         if rest := blocks % tile.blocks:
             rounds += round_of(rest)
-        drift = max(0, geometry.steps - _TOGETHER) if geometry.halves_sectors else 0
+        drift = max(0, geometry.steps - _STEPS_TOGETHER) if geometry.halves_sectors else 0
         return rounds * tile.tiles * (geometry.steps + 1) * (1.0 + _DRIFT * drift), tile.tiles
 
     found = list(_geometries(shape, shared_nbytes))

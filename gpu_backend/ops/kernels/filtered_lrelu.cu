@@ -7,9 +7,9 @@
 // Filters have six taps a phase before the activation; the one after it has twelve, halves each axis, and is a sum of
 // RANK products of both axes. With t counting the samples that are activated, s = t + PHASE, an axis takes
 //     u[t] = sum_i up_taps[s % UP][i] x[first + s / UP - i]     i = 0 .. 5, x is 0 outside
-// A block walks down two strips of TILES * 16 activated columns, 8 channels each: those that lie after one another when
-// all strips' eights of channels are counted, so mostly 16 channels of one strip. A warp owns 16 of the columns. A step
-// is 16 activated rows:
+// A block loops down two column tiles of TILES * 16 activated columns and 8 channels each: neighbours in the order of column
+// tiles, then eights of channels, so mostly 16 channels of one column tile. A warp owns 16 of the columns. A step is 16
+// activated rows:
 //     NEW samples of a column arrive       in shared memory, copied STAGES steps ahead
 //     -> filtered along the row            `ring`, the warp's own
 //     -> filtered along the column, activated, filtered along the column     in registers: a sum is the next one's factor
@@ -19,9 +19,9 @@
 //     -> filtered along the column, activated         in registers
 //     -> 8 activated rows, all columns    `kept`
 //     -> for each row of output that one of them adds to, filtered along the row with the filter's row
-// With IMG_CHANNELS a block makes its share of a picture, and stores y only where that is not null:
+// With IMG_CHANNELS a block computes its part of toRGB, and stores y only where that is not null:
 //     rgb_parts[channel block][picture][pixel][i] = sum_o rgb_weight[i][o] rgb_style[o] y[pixel][o]
-// Pixels are 32 bytes in shared memory, of every second four the halves are exchanged: eight in a row meet all banks, and
+// Pixels are 32 bytes in shared memory, swizzled: every second four have their halves swapped, so that eight in a row meet all banks, and
 // so do eight in a column, rows being 16 bytes longer than they need. Where threads store words and no matrices, the first
 // half of a pixel in `ring` and `kept` holds the even words of its channels, the second the odd ones, so that a thread
 // stores two neighbours.
@@ -31,7 +31,7 @@
 // more, since as first factors they need other registers and would be copied for every product; then 2 of output for each
 // product down the columns, with RANK 2 for each along the rows too; with RANK 0, 2 for each of the filter's first six rows.
 // first_x, first_y: x's sample at i = 0 of t = -PHASE. segment: rows of output of a block, a multiple of 8.
-// Grid: pairs of eights of channels, of all strips; segments; pictures.
+// Grid: pairs of eights of channels, of all column tiles; segments; pictures.
 #define HALF 1
 #define ACTIVATION 2
 // part: types
@@ -61,7 +61,7 @@
 #define COLUMNS (NEW * (TILES - 1) + WINDOW)
 #define SUMS (RADIAL ? TAPS : 16 * RANK) // under way: of rows of output, the newest first; of 8 rows in a column
 #define THREADS (32 * TILES)
-#define WIDTH (8 * (TILES - 1))         // of a strip, in outputs
+#define WIDTH (8 * (TILES - 1))         // of a column tile, in outputs
 #define STAGE_NBYTES (NEW * COLUMNS * PIXEL)
 #define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
 #define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     unsigned char* const ring = kept + KEPT_ROWS * KEPT_PITCH + warp * (RING * RING_PITCH);
 
-    const int strips = (out_size + WIDTH - 1) / WIDTH;
-    // A picture's share is of all channels of a block, so they lie in one strip.
+    const int column_tiles = (out_size + WIDTH - 1) / WIDTH;
+    // A part of toRGB sums all channels of a block, so they lie in one column tile.
     const int eights = IMG_CHANNELS ? (channels + 15) / 16 * 2 : channels / 8;
     const int y0 = static_cast<int>(blockIdx.y) * segment;
     const int rows = min(segment, out_size - y0);
@@ -117,15 +117,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
     const T* const picture = x + sample * in_size * in_size * channels;
     const int copied_row = tid / ROW_CHUNKS, copied_column = tid % ROW_CHUNKS / 2, copied_chunk = tid % 2;
-    const int copied_strip = static_cast<int>(2 * blockIdx.x + copied_chunk) / eights;
-    const int from_column = first_x + copied_strip * (WIDTH / (UP / 2)) - (OLD - 1) + copied_column;
+    const int copied_column_tile = static_cast<int>(2 * blockIdx.x + copied_chunk) / eights;
+    const int from_column = first_x + copied_column_tile * (WIDTH / (UP / 2)) - (OLD - 1) + copied_column;
     const int from_channel = static_cast<int>(2 * blockIdx.x + copied_chunk) % eights * 8;
     int from_row = first_y + y0 / (UP / 2) - (OLD + 1) + copied_row;
     int from_place = (from_row * in_size + from_column) * channels + from_channel;
     const int to_place = (copied_row * COLUMNS + copied_column) * PIXEL + half_of(copied_chunk, copied_column);
     const bool copies = copied_row < ROWS_AT_ONCE;
     const bool is_inside =
-        static_cast<unsigned>(from_column) < static_cast<unsigned>(in_size) && from_channel < channels && copied_strip < strips;
+        static_cast<unsigned>(from_column) < static_cast<unsigned>(in_size) && from_channel < channels && copied_column_tile < column_tiles;
     auto load = [&](int step) {
         if (step < steps && copies) {
             const unsigned to = shared_address(stages + step % STAGES * STAGE_NBYTES + to_place);
@@ -162,9 +162,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #else
     const int own_half = word / 2, channel_in_half = word % 2 * 4, own_column = quad, own_row = 0;
 #endif
-    const int own_strip = static_cast<int>(2 * blockIdx.x + own_half) / eights;
+    const int own_column_tile = static_cast<int>(2 * blockIdx.x + own_half) / eights;
     const int channel = static_cast<int>(2 * blockIdx.x + own_half) % eights * 8 + channel_in_half;
-    const bool has_channel = channel < channels && own_strip < strips;
+    const bool has_channel = channel < channels && own_column_tile < column_tiles;
 #if !IMG_CHANNELS
     unsigned style[2];  // of the channels whose sums a lane has
 #pragma unroll
@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
         }
     }
 #endif
-    const int to_column = own_strip * WIDTH + warp * 8 + own_column;
+    const int to_column = own_column_tile * WIDTH + warp * 8 + own_column;
     const bool has_output = has_channel && to_column < out_size && (!IMG_CHANNELS || y != nullptr);
     T* const to_picture = y + sample * out_size * out_size * channels;
     const int corner = ((y0 + own_row) * out_size + to_column) * channels + channel;

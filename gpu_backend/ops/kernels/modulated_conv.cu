@@ -1,13 +1,13 @@
 // A 3 x 3 or 1 x 1 convolution of scaled activations as an implicit matrix product on tensor cores, with everything that
-// follows it: demodulation, noise, bias, activation, gain, clamp, resnet's skip, the block's share of toRGB, and the style
+// follows it: demodulation, noise, bias, activation, gain, clamp, resnet's skip, the block's part of toRGB, and the style
 // of the convolution that reads the result. The formula is that of gpu_backend/ops/modulated_conv.py.
 //
-// A block computes row tiles of ROWS x COLUMNS pixels for CHANNELS output channels, up to WALK of them down a column tile. Positions
+// A block computes row tiles of ROWS x COLUMNS pixels for CHANNELS output channels, up to ROW_TILES of them down a column tile. Positions
 // are the rows of the product, sixteen a fragment; output channels are its columns; it is summed over the input channels,
 // DEPTH a step, and the taps. The pixels of a step, halo included, lie in shared memory once and serve all taps.
 //
-// Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT WALK RESIDENT WGMMA MIN_BLOCKS
-// (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), CUTS (1: tiles may reach over the
+// Macros: ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT_K ROW_TILES WEIGHTS_IN_SMEM WGMMA MIN_BLOCKS
+// (gpu_backend/ops/kernels/conv_tile.py), KERNEL 1|3, PADDING (zeros around the input), HAS_PARTIAL_TILES (1: tiles may reach over the
 // right and lower border), USE_TMA (parts/tile_loop.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // MOMENTS: of StyleGAN1, whose noise has a strength a channel and whose y no style; of every block it leaves `moments`
 // (batch, blocks, cout).
@@ -33,7 +33,7 @@
 #define STORE_PITCH (CHANNELS * 2 + (CHANNELS % 16 == 0 ? 16 : 0))  // bytes of a pixel in the store buffer: eight meet all banks
 #define STORES (POSITIONS * (CHANNELS / 8))  // of 16 bytes
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
-#define TILES_ALONG(count, size) (CUTS ? ((count) + (size) - 1) / (size) : (count) / (size))
+#define TILES_ALONG(count, size) (HAS_PARTIAL_TILES ? ((count) + (size) - 1) / (size) : (count) / (size))
 // part: tile_loop
 #if MOMENTS
 // part: moments
@@ -150,21 +150,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
-    const int sample = blockIdx.z / SPLIT, slice = blockIdx.z % SPLIT;
+    const int sample = blockIdx.z / SPLIT_K, slice = blockIdx.z % SPLIT_K;
     const int side_in = side + KERNEL - 1 - 2 * PADDING;
     const int column_tiles = TILES_ALONG(side, COLUMNS), x0 = static_cast<int>(blockIdx.x) % column_tiles * COLUMNS;
-    const int first_row = static_cast<int>(blockIdx.x) / column_tiles * (WALK * ROWS);
-    const int row_tiles = min(WALK, TILES_ALONG(side - first_row, ROWS));
+    const int first_row = static_cast<int>(blockIdx.x) / column_tiles * (ROW_TILES * ROWS);
+    const int row_tiles = min(ROW_TILES, TILES_ALONG(side - first_row, ROWS));
     const int n0 = blockIdx.y * CHANNELS;
 
-    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT - 1) / SPLIT;
+    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT_K - 1) / SPLIT_K;
     const int first_step = slice * steps_a_slice;
     const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
         x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
-    TileLoop loop = {shared_address(pool), shared_address(pool) + (RESIDENT ? column_tile.steps * WEIGHT_SPACE : 0), 0, 0, row_tiles, first_row, ROWS, 0, 0};
-    unsigned char* const store = pool + (loop.stages - loop.resident) + STAGES * STAGE_NBYTES;
+    TileLoop loop = {shared_address(pool), shared_address(pool) + (WEIGHTS_IN_SMEM ? column_tile.steps * WEIGHT_SPACE : 0), 0, 0, row_tiles, first_row, ROWS, 0, 0};
+    unsigned char* const store = pool + (loop.stages - loop.smem_weights) + STAGES * STAGE_NBYTES;
     loop.begin(column_tile);
 
     // What the end needs a channel and a pixel is fetched while the first copies are under way.
@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
     }
     auto is_inside = [&](int y0, unsigned pixel) {  // of a row tile's pixels in rows
-        return !CUTS || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
+        return !HAS_PARTIAL_TILES || (y0 + pixel / COLUMNS < side && x0 + pixel % COLUMNS < side);
     };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
     auto noise_of = [&](int row_tile, int i) {
@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const int product_warp_n = own_warp_n;
 #endif
 #if MOMENTS
-    unsigned char* const told_at = WALK > 1 ? store + POSITIONS * STORE_PITCH : pool;
+    unsigned char* const partials_at = ROW_TILES > 1 ? store + POSITIONS * STORE_PITCH : pool;
 #endif
     for (int row_tile = 0; row_tile < row_tiles; ++row_tile) {
         const int y0 = first_row + row_tile * ROWS, corner = y0 * side + x0;  // the row tile's first pixel
@@ -229,17 +229,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         }
         for (int step = 0; step < column_tile.steps; ++step) {
             const unsigned stage = loop.next_stage(column_tile, row_tile == 0 && step == 0);
-            if (WALK > 1 && step == 0) {
+            if (ROW_TILES > 1 && step == 0) {
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(row_tile + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? loop.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            if (!DECOUPLED && WALK > 1 && step == 0) keep_noise(row_tile + 1, noises);
+            accumulate(sum, pixels, stage, WEIGHTS_IN_SMEM ? loop.weights_of_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            if (!DECOUPLED && ROW_TILES > 1 && step == 0) keep_noise(row_tile + 1, noises);
             loop.leave_stage();
         }
         loop.end_steps(column_tile);
-        if (DECOUPLED && WALK > 1) keep_noise(row_tile + 1, noises);
-#if SPLIT > 1
+        if (DECOUPLED && ROW_TILES > 1) keep_noise(row_tile + 1, noises);
+#if SPLIT_K > 1
         if (!reduce_slices<MF * NF * 4>(&sum[0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, slice)) return;
 #endif
 
@@ -367,12 +367,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             __syncthreads();
             T* const to = target + (static_cast<long long>(sample) * side * side + corner) * cout + n0;
 #if MOMENTS
-            Moments told(told_at);
-            if (kind == 0) {  // about the first pixel
-                half_bits* const kept = told.abouts(0) + told.tid % MOMENT_GROUPS * 8;
-                const half_bits* const one = row_tile == 0 ? reinterpret_cast<half_bits*>(store) + told.tid % MOMENT_GROUPS * 8 : kept;
-                told.set_about(one);
-                if (row_tile == 0 && told.tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(one);
+            Moments partials(partials_at);
+            if (kind == 0) {  // the pivot is the first pixel
+                half_bits* const kept = partials.pivots(0) + partials.tid % MOMENT_GROUPS * 8;
+                const half_bits* const one = row_tile == 0 ? reinterpret_cast<half_bits*>(store) + partials.tid % MOMENT_GROUPS * 8 : kept;
+                partials.set_pivot(one);
+                if (row_tile == 0 && partials.tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(one);
             }
 #endif
 #pragma unroll
@@ -382,20 +382,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                     const uint4 eight = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * 2);
                     *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = eight;
 #if MOMENTS
-                    if (kind == 0) told.add({eight.x, eight.y, eight.z, eight.w});
+                    if (kind == 0) partials.add({eight.x, eight.y, eight.z, eight.w});
 #endif
                 }
             }
 #if MOMENTS
-            if (kind == 0) told.end_band(row_tile == 0);
+            if (kind == 0) partials.end_row_tile(row_tile == 0);
 #endif
             if (kind == 0 && y_raw != nullptr) __syncthreads();
         }
     }
 #if MOMENTS
     const int block = opaque(blockIdx.x), across = TILES_ALONG(side, COLUMNS);
-    const int rows = min(WALK * ROWS, side - block / across * (WALK * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
-    Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,
+    const int rows = min(ROW_TILES * ROWS, side - block / across * (ROW_TILES * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
+    Moments(partials_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,
                [&](int warp) { return warp == 0 ? rows * columns : 0; });
 #endif
 }

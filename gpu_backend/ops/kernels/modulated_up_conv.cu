@@ -8,7 +8,7 @@
 //     t[2m+1, 2n]   = W10 x[m, n] + W12 x[m, n-1]
 //     t[2m+1, 2n+1] = W11 x[m, n]
 // so nine products a position instead of the thirty-six of the composed filter. A block goes down a column tile in row tiles of ROWS
-// rows of positions, up to WALK of them, and filters each row tile where it lies: t never leaves the multiprocessor. The column tile
+// rows of positions, up to ROW_TILES of them, and filters each row tile where it lies: t never leaves the multiprocessor. The column tile
 // is wider than its COLUMNS by the halo of the filter; downwards the filter carries its last rows from row tile to row tile.
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
@@ -29,7 +29,7 @@
 #define HALO_LOW ((LEFT + 1) / 2)
 #define HALO_HIGH ((TAPS - LEFT) / 2)
 #define M_COLUMNS (COLUMNS + HALO_LOW + HALO_HIGH)
-#define SEGMENT (WALK * ROWS - HALO_LOW - HALO_HIGH)  // rows of positions whose outputs a block makes
+#define SEGMENT (ROW_TILES * ROWS - HALO_LOW - HALO_HIGH)  // rows of positions whose outputs a block makes
 #define POSITIONS (ROWS * M_COLUMNS)
 #define BEFORE (HALO_LOW + 1)
 #define PATCH_ROWS (ROWS + 1)
@@ -50,15 +50,15 @@
 // The usual filter is done on two columns of outputs at a time, which share three of five columns of t. Where nothing is
 // carried from row tile to row tile, the rows are dealt among as many threads as there are. Other filters are done column by column.
 #define PAIRED (TAPS == 4 && !ODD_BORDER && !MOMENTS)
-#define WORDS (WALK == 1 && THREADS < 4 * COLUMNS * GROUPS ? 4 : 2)  // of two channels, of each of a thread's columns
+#define WORDS (ROW_TILES == 1 && THREADS < 4 * COLUMNS * GROUPS ? 4 : 2)  // of two channels, of each of a thread's columns
 #define PAIR_JOBS (COLUMNS * GROUPS * 4 / WORDS)
-#define PARTS (WALK > 1 || PAIR_JOBS >= THREADS ? 1 : THREADS / PAIR_JOBS < SEGMENT ? THREADS / PAIR_JOBS : SEGMENT)
+#define PARTS (ROW_TILES > 1 || PAIR_JOBS >= THREADS ? 1 : THREADS / PAIR_JOBS < SEGMENT ? THREADS / PAIR_JOBS : SEGMENT)
 #define PART_ROWS ((2 * SEGMENT + PARTS - 1) / PARTS)  // of outputs
 #define COLUMN_JOBS (PAIRED ? PAIR_JOBS * PARTS : 2 * COLUMNS * GROUPS)
 #define JOBS ((COLUMN_JOBS + THREADS - 1) / THREADS)
-#define CARRIED_WORDS (PAIRED && WALK > 1 && JOBS == 1 && 16 * MF * NF <= 64)  // in registers, where the sums leave some
+#define CARRIED_WORDS (PAIRED && ROW_TILES > 1 && JOBS == 1 && 16 * MF * NF <= 64)  // in registers, where the sums leave some
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
-#define NOISE_BUFFERS (WALK == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
+#define NOISE_BUFFERS (ROW_TILES == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
 // part: tile_loop
 #if MOMENTS
@@ -206,22 +206,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     __shared__ float shared_noise[NOISE_BUFFERS][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
-    const int sample = blockIdx.z / SPLIT, slice = blockIdx.z % SPLIT;
+    const int sample = blockIdx.z / SPLIT_K, slice = blockIdx.z % SPLIT_K;
     const int side_in = side / 2, column_tiles = (side_in + COLUMNS - 1) / COLUMNS;
     const int x0 = static_cast<int>(blockIdx.x) % column_tiles * COLUMNS;
     const int first_row = static_cast<int>(blockIdx.x) / column_tiles * SEGMENT, rows = min(SEGMENT, side_in - first_row);
     const int row_tiles = (rows + HALO_LOW + HALO_HIGH + ROWS - 1) / ROWS;
     const int n0 = blockIdx.y * CHANNELS;
 
-    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT - 1) / SPLIT;
+    const int all_steps = (cin + DEPTH - 1) / DEPTH, steps_a_slice = (all_steps + SPLIT_K - 1) / SPLIT_K;
     const int first_step = slice * steps_a_slice;
     const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
         x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
-    TileLoop loop = {shared_address(pool), shared_address(pool) + (RESIDENT ? column_tile.steps * WEIGHT_SPACE : 0),
+    TileLoop loop = {shared_address(pool), shared_address(pool) + (WEIGHTS_IN_SMEM ? column_tile.steps * WEIGHT_SPACE : 0),
                  0, 0, row_tiles, first_row, ROWS, 0, 0};
-    unsigned char* const t = pool + (loop.stages - loop.resident) + STAGES * STAGE_NBYTES;
+    unsigned char* const t = pool + (loop.stages - loop.smem_weights) + STAGES * STAGE_NBYTES;
     loop.begin(column_tile);
 
     for (int i = tid; i < CHANNELS; i += THREADS) {
@@ -267,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
     uint4* const carried = reinterpret_cast<uint4*>(t + 8 * POSITIONS * CHANNELS) + tid;
 #if MOMENTS
-    unsigned char* const told_at = WALK > 1 ? t + 8 * POSITIONS * CHANNELS + JOBS * TAPS * THREADS * 16 : pool;
+    unsigned char* const partials_at = ROW_TILES > 1 ? t + 8 * POSITIONS * CHANNELS + JOBS * TAPS * THREADS * 16 : pool;
 #endif
 
 #if WGMMA
@@ -275,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #else
     const int product_warp_n = own_warp_n;
 #endif
-    for (int row_tile = 0; row_tile < (WALK == 1 ? 1 : row_tiles); ++row_tile) {
+    for (int row_tile = 0; row_tile < (ROW_TILES == 1 ? 1 : row_tiles); ++row_tile) {
         float sum[4][MF][NF * 4];
 #pragma unroll
         for (int phase = 0; phase < 4; ++phase) {
@@ -287,16 +287,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
         for (int step = 0; step < column_tile.steps; ++step) {
             const unsigned stage = loop.next_stage(column_tile, row_tile == 0 && step == 0);
-            if (WALK > 1 && step == 0) {
+            if (ROW_TILES > 1 && step == 0) {
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = noise_of(row_tile + 1, i);
             }
-            accumulate(sum, pixels, stage, RESIDENT ? loop.resident_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
-            if (WALK > 1 && step == 0) keep_noise(row_tile + 1, noises);
+            accumulate(sum, pixels, stage, WEIGHTS_IN_SMEM ? loop.weights_of_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
+            if (ROW_TILES > 1 && step == 0) keep_noise(row_tile + 1, noises);
             loop.leave_stage();
         }
         loop.end_steps(column_tile);
-#if SPLIT > 1
+#if SPLIT_K > 1
         if (!reduce_slices<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, slice)) return;
 #endif
 
@@ -353,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             load_words(style_of, &shared_style[channel - n0]);
             // A part's outputs, and the first row of t that they need.
             const int part_begin = begin + static_cast<int>(part * PART_ROWS), part_end = PARTS == 1 ? end : min(end, part_begin + PART_ROWS);
-            const int first = WALK > 1 ? 0 : part_begin - (TAPS - 1);
+            const int first = ROW_TILES > 1 ? 0 : part_begin - (TAPS - 1);
             // Outputs 2 pair and the next one take of t the columns 2 pair + 1 .. 2 pair + 5: of three pairs.
             const unsigned char* from[3];
 #pragma unroll
@@ -364,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #if !CARRIED_WORDS
             unsigned filtered[TAPS][2][WORDS];  // the last rows, filtered along the row
 #endif
-#if WALK > 1 && !CARRIED_WORDS
+#if ROW_TILES > 1 && !CARRIED_WORDS
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
                 const uint4 kept = row_tile > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
@@ -372,9 +372,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
 #endif
 #pragma unroll 4
-            for (int i = 0; i < (WALK > 1 ? 2 * ROWS : PART_ROWS + TAPS - 1); ++i, to += row_numbers) {
+            for (int i = 0; i < (ROW_TILES > 1 ? 2 * ROWS : PART_ROWS + TAPS - 1); ++i, to += row_numbers) {
                 const int row = first + i;
-                if (WALK == 1 && row >= part_end) break;
+                if (ROW_TILES == 1 && row >= part_end) break;
 #pragma unroll
                 for (int p = 0; p < TAPS - 1; ++p) {
 #pragma unroll
@@ -411,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #endif
                 }
             }
-#if WALK > 1 && !CARRIED_WORDS
+#if ROW_TILES > 1 && !CARRIED_WORDS
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
                 carried[(job * TAPS + p) * THREADS] = make_uint4(filtered[p][0][0], filtered[p][0][1], filtered[p][1][0], filtered[p][1][1]);
@@ -420,8 +420,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
 #else
 #if MOMENTS
-        Moments told(told_at);
-        if (WALK > 1 && row_tile > 0) told.set_about(told.abouts(told.tid / 32) + told.tid % GROUPS * 8);
+        Moments partials(partials_at);
+        if (ROW_TILES > 1 && row_tile > 0) partials.set_pivot(partials.pivots(partials.tid / 32) + partials.tid % GROUPS * 8);
 #endif
 #pragma unroll
         for (int job = 0; job < JOBS; ++job) {
@@ -450,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             unsigned filtered[TAPS][4];
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
-                const uint4 kept = WALK > 1 && row_tile > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
+                const uint4 kept = ROW_TILES > 1 && row_tile > 0 ? carried[(job * TAPS + p) * THREADS] : make_uint4(0u, 0u, 0u, 0u);
                 filtered[p][0] = kept.x, filtered[p][1] = kept.y, filtered[p][2] = kept.z, filtered[p][3] = kept.w;
             }
 #pragma unroll(TAPS <= 4 ? 4 : 1)
@@ -486,14 +486,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                     if (HAS_RAW) *reinterpret_cast<uint4*>(to_raw + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
 #if MOMENTS
-                    if (row == begin && job == 0) {  // the block's first row of outputs: about the warp's first pixel in it
+                    if (row == begin && job == 0) {  // the block's first row of outputs: the pivot is the warp's first pixel in it
                         unsigned one[4];
 #pragma unroll
                         for (int i = 0; i < 4; ++i) one[i] = __shfl_sync(busy, out[i], index % GROUPS);
-                        told.set_about(one);
-                        if (index % 32 < GROUPS) *reinterpret_cast<uint4*>(told.abouts(index / 32) + group * 8) = make_uint4(one[0], one[1], one[2], one[3]);
+                        partials.set_pivot(one);
+                        if (index % 32 < GROUPS) *reinterpret_cast<uint4*>(partials.pivots(index / 32) + group * 8) = make_uint4(one[0], one[1], one[2], one[3]);
                     }
-                    told.add(out);
+                    partials.add(out);
 #else
 #pragma unroll
                     for (int i = 0; i < 4; ++i) out[i] = multiply_add2(out[i], style_of[i], 0u);
@@ -501,7 +501,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     if (HAS_Y) *reinterpret_cast<uint4*>(to + row * row_numbers) = make_uint4(out[0], out[1], out[2], out[3]);
                 }
             }
-#if WALK > 1
+#if ROW_TILES > 1
 #pragma unroll
             for (int p = 1; p < TAPS; ++p) {
                 carried[(job * TAPS + p) * THREADS] = make_uint4(filtered[p][0], filtered[p][1], filtered[p][2], filtered[p][3]);
@@ -510,7 +510,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
 #endif
 #if MOMENTS
-        told.end_band(row_tile == 0);
+        partials.end_row_tile(row_tile == 0);
 #endif
     }
 #if MOMENTS
@@ -518,7 +518,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const int block = opaque(blockIdx.x), across = (opaque(side) / 2 + COLUMNS - 1) / COLUMNS;
     const int columns = min(2 * COLUMNS, side - 2 * (MIN_BLOCKS > 1 ? x0 : block % across * COLUMNS));
     const int height = 2 * (MIN_BLOCKS > 1 ? rows : min(SEGMENT, side / 2 - block / across * SEGMENT));
-    Moments(told_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
+    Moments(partials_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), CHANNELS,
                [&](int warp) {
                    int pixels = 0;
 #pragma unroll

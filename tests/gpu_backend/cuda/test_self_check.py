@@ -55,7 +55,7 @@ class Paper:
     def release(self, address: int) -> None:
         self.kept.remove(address)
 
-    def apart(self, got: Numbers, expected: Numbers) -> TensorDiff:
+    def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
         assert (got.count, got.dtype) == (expected.count, expected.dtype)
         one, other = (self.places[side.address] * side.parts for side in (got, expected))
         return TensorDiff(abs(one - other), other, 0, got.count if one != other else 0)

@@ -60,9 +60,9 @@ def test_the_picture_rides_along_with_the_last_layer_which_is_not_stored() -> No
 def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
     schedule = schedule_of(MODEL)
     regions = {region.name: region for region in schedule.regions}
-    told = [launch for launch in schedule.launches if launch.label == "adain"]
+    normalised = [launch for launch in schedule.launches if launch.label == "adain"]
     before = [launch for launch in schedule.launches if launch.label in ("modulated_conv", "modulated_up_conv")]
-    for conv, normal in zip(before, told, strict=True):
+    for conv, normal in zip(before, normalised, strict=True):
         assert conv.layer == normal.layer
         asked = normal.arguments[2]
         assert isinstance(asked, Address)

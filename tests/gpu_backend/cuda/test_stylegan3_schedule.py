@@ -139,11 +139,11 @@ def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
     assert sum(launch.flops for launch in schedule.launches) == pytest.approx(2e9 * 109.4, rel=0.01)
 
 
-@pytest.mark.parametrize(("model", "kind"), [(T_MODEL, "conv"), (R_MODEL, "flat_conv")], ids=["T", "R"])
+@pytest.mark.parametrize(("model", "kind"), [(T_MODEL, "conv"), (R_MODEL, "conv1x1")], ids=["T", "R"])
 def test_its_convolutions_can_be_tuned(model: Model, kind: str) -> None:
     convs = IsolatedConvs([plan_of(model)], model.weights, TARGET)
     layers = [layer for layer in model.spec.layers if layer.kind == "conv"]
-    sides = {(kind if layer.kernel == layers[0].kernel else "flat_conv", layer.conv_size) for layer in layers}
+    sides = {(kind if layer.kernel == layers[0].kernel else "conv1x1", layer.conv_size) for layer in layers}
     assert {(shape.kind, shape.side) for shape in convs.shapes} == sides
     for shape in convs.shapes:
         tile = TARGET.tiles.choose(shape)
@@ -154,10 +154,12 @@ def test_its_convolutions_can_be_tuned(model: Model, kind: str) -> None:
         assert all(convs.fused(shape, other).launch.is_fused for other in others[:2])
 
 
-def test_a_tuned_tile_of_a_flat_convolution_is_used() -> None:
+def test_a_tuned_tile_of_a_conv1x1olution_is_used() -> None:
     shape = IsolatedConvs([plan_of(R_MODEL)], R_MODEL.weights, TARGET).shapes[-1]
-    tile = replace(TARGET.tiles.choose(shape), walk=3)
+    tile = replace(TARGET.tiles.choose(shape), row_tiles=3)
     table = TileTable("sm_90a", 132, {shape: Tuned(tile, 1.0)}, shared_nbytes_per_block=232448)
     schedule = lower(plan_of(R_MODEL), R_MODEL.weights, replace(TARGET, tiles=table))
-    walks = [dict(launch.recipe.defines)["WALK"] for launch in schedule.launches if launch.label == "modulated_conv"]
-    assert "3" in walks
+    row_tiles = [
+        dict(launch.recipe.defines)["ROW_TILES"] for launch in schedule.launches if launch.label == "modulated_conv"
+    ]
+    assert "3" in row_tiles

@@ -16,7 +16,7 @@ SMALL, LARGE, DEEP, SPLIT = (
     replace(TILE, rows=4),
     replace(TILE, channels=128),
     replace(TILE, depth=64),
-    replace(TILE, split=4),
+    replace(TILE, split_k=4),
 )
 ALL = (TILE, SMALL, LARGE, DEEP, SPLIT)
 
@@ -128,7 +128,7 @@ def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None
     finding = find(timer, tiles=many)
     assert (finding.tile.rows, finding.tile.stages) == (29, 2)
     assert finding.tried < len(many) / 2
-    assert resembles(TILE, replace(TILE, rows=4, depth=64, split=8))
+    assert resembles(TILE, replace(TILE, rows=4, depth=64, split_k=8))
     assert not resembles(TILE, replace(TILE, rows=4, depth=64, stages=2))
 
 

@@ -17,7 +17,7 @@ from gpu_backend.cuda.tiles import (
     tuned_path,
 )
 from gpu_backend.ops.kernels.conv_candidates import candidates
-from gpu_backend.ops.kernels.conv_rules import default_tile, fitting_channels, with_fitting_walk
+from gpu_backend.ops.kernels.conv_rules import default_tile, fitting_channels, with_fitting_row_tiles
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -44,7 +44,7 @@ def test_what_was_measured_here_goes_before_what_was_shipped() -> None:
 
 def test_blocks_of_channels_are_not_half_empty() -> None:
     near = replace(SHAPE, side=512, cin=64, cout=64)
-    found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, walk=4)})
+    found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, row_tiles=4)})
     assert found.choose(replace(near, side=534)).channels == 64
     assert found.choose(replace(near, side=534, cout=88)).channels == 88
     assert found.choose(replace(near, cout=88)).channels == 64
@@ -62,7 +62,7 @@ def test_some_width_leaves_next_to_nothing_of_the_last_block_empty(cout: int) ->
 
 def test_widths_besides_the_usual_ones_are_for_wgmma_without_a_picture() -> None:
     shape = ConvShape("conv", 278, 328, 208, 1)
-    tile = ConvTile(8, 16, 104, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=5)
+    tile = ConvTile(8, 16, 104, 16, 2, 8, 1, mma="wgmma", blocks=2, row_tiles=5)
     assert ConvGeometry(shape, tile).fits("sm_90a", SHARED)
     assert ConvGeometry(shape, replace(tile, channels=112), picture_channels=3).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, tile, picture_channels=3).fits("sm_90a", SHARED)
@@ -77,11 +77,11 @@ def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int,
     found = candidates(shape, "sm_90a", 132, SHARED, taps=1, picture_channels=0)
     assert {tile.channels for tile in found} >= set(fitting_channels(cout))
     for tile in found:
-        if tile.walk > 1:
+        if tile.row_tiles > 1:
             rounds = ConvGeometry(shape, tile).blocks / (132 * tile.blocks)
-            longer = ConvGeometry(shape, replace(tile, walk=tile.walk - 1)).blocks / (132 * tile.blocks)
+            longer = ConvGeometry(shape, replace(tile, row_tiles=tile.row_tiles - 1)).blocks / (132 * tile.blocks)
             assert rounds <= 4
-            assert longer == rounds or longer > int(rounds), "a shorter walk needs no further round"
+            assert longer == rounds or longer > int(rounds), "fewer row tiles need no further round"
 
 
 @pytest.mark.parametrize(
@@ -89,22 +89,22 @@ def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int,
     [
         ConvShape("conv", 1046, 128, 88, 8),
         ConvShape("conv", 278, 208, 128, 8),
-        ConvShape("flat_conv", 532, 408, 256, 1),
+        ConvShape("conv1x1", 532, 408, 256, 1),
     ],
 )
 def test_a_walk_leaves_no_last_round_that_is_nearly_empty(shape: ConvShape) -> None:
-    tile = ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, walk=32)
-    fitting = with_fitting_walk(shape, tile, 132)
-    assert replace(fitting, walk=32) == tile
+    tile = ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, row_tiles=32)
+    fitting = with_fitting_row_tiles(shape, tile, 132)
+    assert replace(fitting, row_tiles=32) == tile
 
-    def bands(walk: int) -> int:
+    def row_tiles_in_turn(row_tiles: int) -> int:
         """Of the multiprocessor that is done last."""
-        blocks = ConvGeometry(shape, replace(tile, walk=walk)).blocks
-        return -(-blocks // (132 * tile.blocks)) * walk
+        blocks = ConvGeometry(shape, replace(tile, row_tiles=row_tiles)).blocks
+        return -(-blocks // (132 * tile.blocks)) * row_tiles
 
-    least = ConvGeometry(shape, replace(tile, walk=1)).blocks / (132 * tile.blocks)
-    assert bands(fitting.walk) <= 1.25 * least
-    assert bands(fitting.walk) <= bands(32)
+    least = ConvGeometry(shape, replace(tile, row_tiles=1)).blocks / (132 * tile.blocks)
+    assert row_tiles_in_turn(fitting.row_tiles) <= 1.25 * least
+    assert row_tiles_in_turn(fitting.row_tiles) <= row_tiles_in_turn(32)
 
 
 def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
@@ -115,14 +115,19 @@ def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
 
 def test_a_tile_of_a_larger_shape_is_made_to_fill_the_gpu() -> None:
     shape = ConvShape("conv", 32, 256, 256, 1)
-    walking = ConvTile(8, 32, 128, 16, 3, 8, 1, mma="wgmma", walk=8, resident=True)
-    found = table(shipped={replace(shape, side=64): walking}).choose(shape)
-    assert found == replace(walking, walk=1, resident=False, split=16), "half of the 132 are busy then, or more"
+    looping = ConvTile(8, 32, 128, 16, 3, 8, 1, mma="wgmma", row_tiles=8, weights_in_smem=True)
+    found = table(shipped={replace(shape, side=64): looping}).choose(shape)
+    assert found == replace(looping, row_tiles=1, weights_in_smem=False, split_k=16), (
+        "half of the 132 are busy then, or more"
+    )
     assert ConvGeometry(shape, found).blocks == 128
     assert table(shipped={replace(shape, side=64): TILE}).choose(replace(shape, side=128)) == TILE
     flat = replace(shape, cin=16)
     small = replace(TILE, rows=4, columns=16, depth=16)
-    alike = {replace(flat, cin=32, cout=512): small, replace(flat, side=64): replace(walking, walk=1, resident=False)}
+    alike = {
+        replace(flat, cin=32, cout=512): small,
+        replace(flat, side=64): replace(looping, row_tiles=1, weights_in_smem=False),
+    }
     assert table(shipped=alike).choose(flat) == small, "farther off, but with work for more"
 
 
@@ -147,9 +152,9 @@ def test_instructions_that_an_architecture_lacks_are_not_chosen() -> None:
 def test_a_tile_that_does_not_fit_is_not_chosen() -> None:
     deep = replace(TILE, channels=128, depth=64, stages=4)
     assert table(shipped={SHAPE: deep}).explain(SHAPE)[1] == "rule", "four stages are more than a block may have"
-    once = replace(TILE, stages=1, split=16)
+    once = replace(TILE, stages=1, split_k=16)
     assert table(tuned={SHAPE: once}).explain(SHAPE) == (once, "tuned")
-    assert table(tuned={SHAPE: replace(once, split=8)}).explain(SHAPE)[1] == "rule", "one stage takes one step"
+    assert table(tuned={SHAPE: replace(once, split_k=8)}).explain(SHAPE)[1] == "rule", "one stage takes one step"
     small = replace(SHAPE, side=4)
     tile, origin = table(tuned={replace(SHAPE, side=8): replace(TILE, columns=8)}).explain(small)
     assert (origin, tile.rows) == ("rule", 4), "a tile of 8 rows is no tile of a picture of 4"
@@ -159,7 +164,7 @@ def test_a_tile_that_does_not_fit_is_not_chosen() -> None:
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     entries = {
         SHAPE: Tuned(TILE, 12.5),
-        replace(SHAPE, side=8): Tuned(replace(TILE, walk=8, resident=True), 4.0),
+        replace(SHAPE, side=8): Tuned(replace(TILE, row_tiles=8, weights_in_smem=True), 4.0),
         replace(SHAPE, kind="up_conv", batch=8): Tuned(WGMMA, 3.25),
     }
     path = tuned_path(tmp_path / "new", "NVIDIA H200", "sm_90a")
@@ -228,8 +233,8 @@ def broken(part: str, **changes: object) -> object:
         broken("shape", batch=True),
         broken("tile", mma="magic"),
         broken("tile", mma=["mma"]),
-        broken("tile", split=-1),
-        broken("tile", resident=1),
+        broken("tile", split_k=-1),
+        broken("tile", weights_in_smem=1),
         broken("tile", depth=10**9),
     ],
 )
@@ -257,7 +262,7 @@ def test_every_shipped_table_is_whole_and_its_tiles_fit() -> None:
         assert family_of(path.stem) == path.stem
         architecture = "sm_90a" if path.stem == "sm_90" else path.stem
         for shape, entry in entries.items():
-            pictures = 3 if shape.kind == "conv" and not shape.may_be_cut else 0
+            pictures = 3 if shape.kind == "conv" and not shape.may_have_partial_tiles else 0
             geometry = ConvGeometry(shape, entry.tile, picture_channels=pictures)
             assert geometry.fits(architecture, SHARED_OF.get(path.stem, SHARED)), (path.name, shape)
     assert shipped_entries("sm_1") == {}

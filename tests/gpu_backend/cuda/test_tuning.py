@@ -33,7 +33,7 @@ class FewestThreads:
         pass
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
-        return float(tile.threads + tile.stages + tile.split)
+        return float(tile.threads + tile.stages + tile.split_k)
 
     def problem(self, shape: ConvShape, tile: ConvTile) -> str:
         return ""

@@ -85,17 +85,17 @@ def test_fused_moments_of_a_channel_far_from_zero_keep_their_digits(case: AdainC
 
 
 TILES: tuple[tuple[ConvKind, ConvTile], ...] = (
-    ("up_conv", ConvTile(4, 14, 16, 16, 2, 4, 1, walk=3)),
-    ("up_conv", ConvTile(4, 14, 32, 16, 3, 2, 2, walk=4, resident=True)),
-    ("up_conv", ConvTile(6, 4, 16, 16, 2, 3, 1, split=2)),
+    ("up_conv", ConvTile(4, 14, 16, 16, 2, 4, 1, row_tiles=3)),
+    ("up_conv", ConvTile(4, 14, 32, 16, 3, 2, 2, row_tiles=4, weights_in_smem=True)),
+    ("up_conv", ConvTile(6, 4, 16, 16, 2, 3, 1, split_k=2)),
     ("up_conv", ConvTile(4, 14, 64, 16, 2, 4, 1)),
-    ("up_conv", ConvTile(3, 16, 32, 16, 2, 1, 1, walk=2)),
-    ("up_conv", ConvTile(4, 14, 32, 16, 3, 4, 1, mma="wgmma", walk=4, resident=True)),
-    ("conv", ConvTile(4, 16, 16, 16, 2, 4, 1, walk=3)),
-    ("conv", ConvTile(8, 8, 32, 16, 3, 2, 2, walk=4, resident=True)),
-    ("conv", ConvTile(8, 16, 64, 16, 2, 2, 2, split=2)),
+    ("up_conv", ConvTile(3, 16, 32, 16, 2, 1, 1, row_tiles=2)),
+    ("up_conv", ConvTile(4, 14, 32, 16, 3, 4, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
+    ("conv", ConvTile(4, 16, 16, 16, 2, 4, 1, row_tiles=3)),
+    ("conv", ConvTile(8, 8, 32, 16, 3, 2, 2, row_tiles=4, weights_in_smem=True)),
+    ("conv", ConvTile(8, 16, 64, 16, 2, 2, 2, split_k=2)),
     ("conv", ConvTile(4, 4, 128, 16, 2, 1, 4)),
-    ("conv", ConvTile(8, 16, 32, 16, 3, 4, 1, mma="wgmma", walk=4, resident=True)),
+    ("conv", ConvTile(8, 16, 32, 16, 3, 4, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
 )
 
 

@@ -34,10 +34,10 @@ class Desk:
         self.driver.upload(self.held[-1], array)
         return Numbers(self.held[-1], str(array.dtype), array.size // parts, parts)
 
-    def apart(
+    def diff(
         self, got: NDArray[Any], expected: NDArray[Any], got_parts: int = 1, expected_parts: int = 1
     ) -> TensorDiff:
-        return self.comparer.apart(self.put(got, got_parts), self.put(expected, expected_parts))
+        return self.comparer.diff(self.put(got, got_parts), self.put(expected, expected_parts))
 
     def close(self) -> None:
         for address in self.held:
@@ -67,31 +67,31 @@ def harness(request: pytest.FixtureRequest) -> Iterator[Desk]:
 def test_norms_are_those_of_all_numbers(harness: Desk, count: int, dtype: str) -> None:
     generator = np.random.default_rng(count)
     expected = generator.standard_normal(count).astype(dtype)
-    assert harness.apart(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
+    assert harness.diff(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
     got = expected.copy()
     got[-1] += np.dtype(dtype).type(0.5)
-    found = harness.apart(got, expected)
+    found = harness.diff(got, expected)
     assert found == TensorDiff(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
     assert found.relative_error == pytest.approx(norm(got - expected) / norm(expected), rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_infinity_is_never_right_and_nothing_is_expected_of_it(harness: Desk, dtype: str) -> None:
-    def apart(got: list[float], expected: list[float]) -> TensorDiff:
-        return harness.apart(np.array(got, dtype), np.array(expected, dtype))
+    def diff(got: list[float], expected: list[float]) -> TensorDiff:
+        return harness.diff(np.array(got, dtype), np.array(expected, dtype))
 
-    assert apart([3, math.nan], [3, 4]).relative_error == math.inf
-    assert apart([3, -math.inf], [3, 4]).relative_error == math.inf
-    assert apart([3, 7], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 1)
-    assert apart([3, math.inf], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 0)
-    assert apart([0.25], [0]).relative_error == 0.25
-    assert apart([-0.0, 0.0], [0.0, 0.0]) == TensorDiff(0.0, 0.0, 0, 1), "of another bit"
+    assert diff([3, math.nan], [3, 4]).relative_error == math.inf
+    assert diff([3, -math.inf], [3, 4]).relative_error == math.inf
+    assert diff([3, 7], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 1)
+    assert diff([3, math.inf], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 0)
+    assert diff([0.25], [0]).relative_error == 0.25
+    assert diff([-0.0, 0.0], [0.0, 0.0]) == TensorDiff(0.0, 0.0, 0, 1), "of another bit"
 
 
 def test_parts_count_by_their_sum(harness: Desk) -> None:
     generator = np.random.default_rng(0)
     got, expected = (generator.standard_normal((parts, 700)).astype(np.float32) for parts in (3, 2))
-    found = harness.apart(got, expected, 3, 2)
+    found = harness.diff(got, expected, 3, 2)
     assert found.size == pytest.approx(norm(expected.sum(axis=0)))
     assert found.difference == pytest.approx(norm(got.sum(axis=0) - expected.sum(axis=0)), rel=1e-6)
     assert found.mismatched == 700
@@ -104,16 +104,16 @@ def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
     expected = np.arange(1, 1001, dtype=np.float16)
     got = expected.copy()
     got[[0, 255, 256, 999]] += np.float16(8)
-    assert harness.apart(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
+    assert harness.diff(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
     with pytest.raises(ValueError, match="in parts are too many"):
-        harness.apart(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
+        harness.diff(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
 
 
 def test_only_as_many_of_one_type_are_compared(harness: Desk) -> None:
     with pytest.raises(ValueError, match="3 numbers of float32, but 4"):
-        harness.apart(np.zeros(3, np.float32), np.zeros(4, np.float32))
+        harness.diff(np.zeros(3, np.float32), np.zeros(4, np.float32))
     with pytest.raises(ValueError, match="float16"):
-        harness.apart(np.zeros(3, np.float32), np.zeros(3, np.float16))
+        harness.diff(np.zeros(3, np.float32), np.zeros(3, np.float16))
 
 
 def test_a_copy_lasts_when_what_it_is_of_changes(harness: Desk) -> None:
@@ -121,8 +121,8 @@ def test_a_copy_lasts_when_what_it_is_of_changes(harness: Desk) -> None:
     kept = Numbers(harness.comparer.keep(first.address, first.nbytes), "float32", 100)
     other = harness.put(np.full(100, 5.0, np.float32))
     harness.comparer.copy(first.address, other.address, first.nbytes)
-    assert harness.comparer.apart(first, other).mismatched == 0
-    assert harness.comparer.apart(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
+    assert harness.comparer.diff(first, other).mismatched == 0
+    assert harness.comparer.diff(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
     harness.comparer.release(kept.address)
 
 

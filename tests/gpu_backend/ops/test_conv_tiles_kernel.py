@@ -36,66 +36,66 @@ RAGGED = ConvCase(72, 40, 38, batch=2, padding=2, noise="none", rgb=3, half=True
 FLAT = ConvCase(102, 72, 52, batch=2, kernel=1, noise="none", half=True)
 UP_LEAST = ConvCase(40, 24, 8, batch=2, fir=filter_taps(4), half=True)
 
-CUTS = (
+TILES_OF_CASES = (
     (WIDE, ConvTile(8, 16, 64, 32, 2, 4, 2)),
     (WIDE, ConvTile(8, 16, 128, 16, 3, 2, 4)),
-    (WIDE, ConvTile(8, 16, 64, 64, 2, 4, 2, split=2)),
-    (WIDE, ConvTile(8, 16, 64, 32, 3, 4, 2, walk=2, resident=True)),
-    (WIDE, ConvTile(8, 16, 64, 16, 3, 4, 2, walk=4)),
+    (WIDE, ConvTile(8, 16, 64, 64, 2, 4, 2, split_k=2)),
+    (WIDE, ConvTile(8, 16, 64, 32, 3, 4, 2, row_tiles=2, weights_in_smem=True)),
+    (WIDE, ConvTile(8, 16, 64, 16, 3, 4, 2, row_tiles=4)),
     (WIDE, ConvTile(8, 16, 96, 16, 2, 4, 2)),
-    (WIDE, ConvTile(8, 32, 96, 16, 3, 8, 1, mma="wgmma", walk=2)),
+    (WIDE, ConvTile(8, 32, 96, 16, 3, 8, 1, mma="wgmma", row_tiles=2)),
     (WIDE, ConvTile(16, 16, 64, 32, 2, 8, 1, mma="wgmma")),
     (WIDE, ConvTile(8, 16, 128, 16, 2, 4, 2, mma="wgmma")),
     (WIDE, ConvTile(16, 32, 32, 32, 2, 8, 1, mma="wgmma")),
-    (WIDE, ConvTile(4, 32, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
+    (WIDE, ConvTile(4, 32, 32, 32, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
     (replace(WIDE, cin=60), ConvTile(8, 16, 64, 64, 1, 4, 1, mma="wgmma")),
     (WIDE, ConvTile(8, 16, 80, 32, 2, 4, 1, mma="wgmma")),
     (BARE, ConvTile(8, 16, 72, 16, 2, 4, 1, mma="wgmma")),
-    (BARE, ConvTile(16, 16, 72, 32, 2, 8, 1, mma="wgmma", walk=2)),
-    (BARE, ConvTile(8, 16, 40, 32, 3, 4, 1, mma="wgmma", walk=4, resident=True)),
+    (BARE, ConvTile(16, 16, 72, 32, 2, 8, 1, mma="wgmma", row_tiles=2)),
+    (BARE, ConvTile(8, 16, 40, 32, 3, 4, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
     (BARE, ConvTile(8, 16, 112, 16, 2, 4, 2, mma="wgmma")),
-    (BARE, ConvTile(8, 16, 104, 32, 2, 4, 1, mma="wgmma", split=2)),
-    (SMALL, ConvTile(8, 8, 64, 32, 2, 2, 2, split=3)),
-    (SMALL, ConvTile(8, 8, 64, 32, 2, 4, 1, split=2, mma="wgmma")),
+    (BARE, ConvTile(8, 16, 104, 32, 2, 4, 1, mma="wgmma", split_k=2)),
+    (SMALL, ConvTile(8, 8, 64, 32, 2, 2, 2, split_k=3)),
+    (SMALL, ConvTile(8, 8, 64, 32, 2, 4, 1, split_k=2, mma="wgmma")),
     (SMALL, ConvTile(8, 8, 32, 16, 2, 4, 2)),
-    (LEAST, ConvTile(4, 4, 64, 16, 2, 1, 4, split=3)),
+    (LEAST, ConvTile(4, 4, 64, 16, 2, 1, 4, split_k=3)),
     (LEAST, ConvTile(4, 4, 16, 16, 2, 1, 1)),
-    (RAGGED, ConvTile(8, 16, 64, 32, 3, 4, 2, walk=3, resident=True)),
-    (RAGGED, ConvTile(8, 8, 32, 16, 2, 2, 2, split=3)),
-    (RAGGED, ConvTile(8, 32, 64, 16, 3, 4, 1, walk=2)),
+    (RAGGED, ConvTile(8, 16, 64, 32, 3, 4, 2, row_tiles=3, weights_in_smem=True)),
+    (RAGGED, ConvTile(8, 8, 32, 16, 2, 2, 2, split_k=3)),
+    (RAGGED, ConvTile(8, 32, 64, 16, 3, 4, 1, row_tiles=2)),
     (RAGGED, ConvTile(8, 16, 64, 64, 2, 4, 1, mma="wgmma")),
-    (RAGGED, ConvTile(4, 32, 32, 32, 3, 8, 1, mma="wgmma", walk=4, resident=True)),
-    (replace(RAGGED, rgb=0), ConvTile(8, 32, 40, 16, 3, 4, 1, mma="wgmma", walk=2)),
-    (replace(RAGGED, rgb=0), ConvTile(8, 8, 56, 32, 2, 4, 1, mma="wgmma", split=3)),
+    (RAGGED, ConvTile(4, 32, 32, 32, 3, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
+    (replace(RAGGED, rgb=0), ConvTile(8, 32, 40, 16, 3, 4, 1, mma="wgmma", row_tiles=2)),
+    (replace(RAGGED, rgb=0), ConvTile(8, 8, 56, 32, 2, 4, 1, mma="wgmma", split_k=3)),
     (FLAT, ConvTile(8, 16, 128, 64, 2, 4, 1, mma="wgmma")),
-    (FLAT, ConvTile(8, 16, 96, 64, 2, 4, 1, mma="wgmma", walk=3)),
-    (FLAT, ConvTile(8, 16, 88, 64, 2, 4, 1, mma="wgmma", walk=2)),
+    (FLAT, ConvTile(8, 16, 96, 64, 2, 4, 1, mma="wgmma", row_tiles=3)),
+    (FLAT, ConvTile(8, 16, 88, 64, 2, 4, 1, mma="wgmma", row_tiles=2)),
     (FLAT, ConvTile(8, 8, 24, 32, 2, 4, 1, mma="wgmma")),
-    (FLAT, ConvTile(16, 16, 64, 32, 3, 4, 2, walk=2)),
-    (FLAT, ConvTile(8, 8, 32, 32, 2, 2, 1, split=2)),
+    (FLAT, ConvTile(16, 16, 64, 32, 3, 4, 2, row_tiles=2)),
+    (FLAT, ConvTile(8, 8, 32, 32, 2, 2, 1, split_k=2)),
     (UP, ConvTile(8, 16, 32, 32, 2, 4, 2)),
     (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma")),
-    (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma", walk=3)),
-    (UP, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", walk=4, resident=True)),
-    (UP, ConvTile(8, 14, 32, 16, 3, 4, 2, walk=5)),
-    (UP, ConvTile(6, 4, 64, 32, 2, 3, 2, split=3)),
+    (UP, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma", row_tiles=3)),
+    (UP, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
+    (UP, ConvTile(8, 14, 32, 16, 3, 4, 2, row_tiles=5)),
+    (UP, ConvTile(6, 4, 64, 32, 2, 3, 2, split_k=3)),
     (UP, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
     (UP, ConvTile(18, 16, 32, 16, 2, 12, 1, mma="wgmma")),
     (UP, ConvTile(10, 8, 16, 32, 2, 8, 1, mma="wgmma")),
-    (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=8)),
-    (replace(UP, fir=(0.1, 0.2, 0.3, 0.4)), ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=4)),
+    (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, row_tiles=8)),
+    (replace(UP, fir=(0.1, 0.2, 0.3, 0.4)), ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, row_tiles=4)),
     (replace(UP, fir=(0.1, 0.2, 0.3, 0.4)), ConvTile(12, 14, 64, 16, 3, 12, 1, mma="wgmma")),
-    (replace(UP, fir=filter_taps(1)), ConvTile(8, 16, 32, 16, 2, 4, 2, walk=2)),
-    (replace(UP, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, walk=2)),
-    (replace(UP, fir=filter_taps(6)), ConvTile(8, 13, 32, 16, 2, 4, 2, walk=3)),
-    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split=2)),
+    (replace(UP, fir=filter_taps(1)), ConvTile(8, 16, 32, 16, 2, 4, 2, row_tiles=2)),
+    (replace(UP, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, row_tiles=2)),
+    (replace(UP, fir=filter_taps(6)), ConvTile(8, 13, 32, 16, 2, 4, 2, row_tiles=3)),
+    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split_k=2)),
 )
 OLDER = (
     (WIDE, ConvTile(8, 16, 32, 16, 2, 4, 1)),
-    (replace(WIDE, skip=filter_taps(4)), ConvTile(8, 16, 32, 16, 2, 4, 1, walk=2)),
-    (SMALL, ConvTile(8, 8, 32, 16, 2, 2, 2, split=3)),
-    (UP, ConvTile(6, 14, 16, 16, 2, 4, 1, walk=3)),
-    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split=2)),
+    (replace(WIDE, skip=filter_taps(4)), ConvTile(8, 16, 32, 16, 2, 4, 1, row_tiles=2)),
+    (SMALL, ConvTile(8, 8, 32, 16, 2, 2, 2, split_k=3)),
+    (UP, ConvTile(6, 14, 16, 16, 2, 4, 1, row_tiles=3)),
+    (UP_LEAST, ConvTile(6, 4, 16, 16, 2, 3, 1, split_k=2)),
 )
 
 
@@ -103,8 +103,8 @@ def label(value: object) -> str:
     """Name of a case or a tile among parameters."""
     if not isinstance(value, ConvTile):
         return str(value)
-    ways = f"{value.rows}x{value.columns}x{value.channels}-depth{value.depth}-{value.mma}-split{value.split}"
-    return f"{ways}-walk{value.walk}" + ("-resident" if value.resident else "")
+    ways = f"{value.rows}x{value.columns}x{value.channels}-depth{value.depth}-{value.mma}-split_k{value.split_k}"
+    return f"{ways}-row_tiles{value.row_tiles}" + ("-weights_in_smem" if value.weights_in_smem else "")
 
 
 def cut(tile: ConvTile, *older: tuple[str, str]) -> Flavour:
@@ -124,7 +124,7 @@ def cut(tile: ConvTile, *older: tuple[str, str]) -> Flavour:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("case", "tile"), CUTS, ids=label)
+@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES, ids=label)
 def test_every_way_to_cut_a_convolution_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
     if tile.mma == "wgmma" and gpu.compile_architecture != "sm_90a":
         pytest.skip("this GPU has no wgmma")
@@ -141,9 +141,9 @@ def test_what_turing_runs_gives_the_reference(case: ConvCase, tile: ConvTile, gp
     ("case", "tile"),
     [
         (UP, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
-        (UP, ConvTile(8, 14, 64, 16, 3, 8, 1, mma="wgmma", walk=2)),
-        (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, walk=8)),
-        (WIDE, ConvTile(8, 32, 64, 16, 3, 8, 1, mma="wgmma", walk=2)),
+        (UP, ConvTile(8, 14, 64, 16, 3, 8, 1, mma="wgmma", row_tiles=2)),
+        (UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", blocks=2, row_tiles=8)),
+        (WIDE, ConvTile(8, 32, 64, 16, 3, 8, 1, mma="wgmma", row_tiles=2)),
     ],
     ids=label,
 )
@@ -153,7 +153,7 @@ def test_a_kernel_declares_no_more_shared_memory_than_its_geometry_counts(case: 
     assert compile_kernel(fused_recipe(work, site, geometry), "sm_90a").shared_nbytes <= geometry.static_nbytes
 
 
-@pytest.mark.parametrize(("case", "tile"), CUTS + OLDER, ids=label)
+@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + OLDER, ids=label)
 def test_the_ways_fit_their_cases_on_an_h200(case: ConvCase, tile: ConvTile) -> None:
     flavour = cut(tile)
     built = flavour.conv(ConvWork.of_step(step_of(case)), site_of(case), problem_of(case).weights, H200)

@@ -60,10 +60,10 @@ MACHINES = {
 CODE_PATHS = (("sm_75",), ("sm_80",), ("sm_86", "sm_89"), ("sm_90a",), ("sm_100", "sm_120"))
 """Architectures for which the preprocessor leaves the same text of every source; LEVEL is compared with numbers."""
 
-_FLAVOURS = frozenset({"SPLIT", "WGMMA", "RESIDENT"})
+_FLAVOURS = frozenset({"SPLIT_K", "WGMMA", "WEIGHTS_IN_SMEM"})
 """Choices of a tile that make another kernel of it."""
 
-_COUNTS = frozenset({"SPLIT", "WALK"})
+_COUNTS = frozenset({"SPLIT_K", "ROW_TILES"})
 """How many blocks share a sum, and how far one goes on: code differs between one and several."""
 
 _PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES"

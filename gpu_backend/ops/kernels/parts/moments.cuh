@@ -1,7 +1,7 @@
-// What a StyleGAN1's convolution tells of the layer that it stores, for the normalisation after it (adain.cu): of a block's
-// pixels the mean of every channel, and the sum of squares of what lies apart from it. A thread sums eight channels of what
-// lies apart from a pixel that its warp has seen, so that a channel which hardly varies keeps its digits; halved, since 16
-// bits hold that of any two numbers. What warps found is put together as Chan et al. 1983 do.
+// Per-channel moments of a block's pixels from the epilogue of a StyleGAN1's convolution, for the normalisation after it
+// (adain.cu): mean and M2, the sum of squared distances from the mean. A thread sums eight channels as deltas from a pivot, a
+// pixel that its warp has seen, so that a channel of low variance keeps its digits. Deltas are halved, since fp16 holds half
+// the difference of any two of its numbers. Partials of warps are merged as in Chan et al. 1983.
 //
 // Macros: CHANNELS (8 times a power of two), THREADS.
 // part: types
@@ -13,45 +13,45 @@
 #define MINUS_HALVES 0xB800B800u
 
 struct Moments {
-    float* sums;        // [MOMENT_WARPS][2][CHANNELS] in shared memory, then what they are about: [MOMENT_WARPS][CHANNELS]
-    unsigned about[4];  // minus half a pixel's channels
-    float values[16];   // of a thread's channels in a band: sums, then sums of squares
+    float* sums;        // [MOMENT_WARPS][2][CHANNELS] in shared memory, then their pivots: [MOMENT_WARPS][CHANNELS]
+    unsigned pivot[4];  // minus half a pixel's channels
+    float values[16];   // of a thread's channels in a row tile: sums, then sums of squares
     int tid;
 
-    // For a band: what is needed from one to the next is in shared memory, so that the convolution has the registers.
+    // One object a row tile: state that lasts longer lies in shared memory, which leaves the registers to the convolution.
     __device__ __forceinline__ explicit Moments(void* place) : sums(reinterpret_cast<float*>(place)), tid(opaque(threadIdx.x)) {
 #pragma unroll
         for (int i = 0; i < 16; ++i) values[i] = 0.0f;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) about[i] = 0u;
+        for (int i = 0; i < 4; ++i) pivot[i] = 0u;
     }
 
-    __device__ __forceinline__ half_bits* abouts(int warp) const {
+    __device__ __forceinline__ half_bits* pivots(int warp) const {
         return reinterpret_cast<half_bits*>(sums + 2 * MOMENT_WARPS * CHANNELS) + warp * CHANNELS;
     }
 
-    __device__ __forceinline__ void set_about(const unsigned (&pixel)[4]) {
+    __device__ __forceinline__ void set_pivot(const unsigned (&pixel)[4]) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) about[i] = multiply_add2(pixel[i], MINUS_HALVES, 0u);
+        for (int i = 0; i < 4; ++i) pivot[i] = multiply_add2(pixel[i], MINUS_HALVES, 0u);
     }
 
-    __device__ __forceinline__ void set_about(const half_bits* pixel) {
+    __device__ __forceinline__ void set_pivot(const half_bits* pixel) {
         const uint4 words = *reinterpret_cast<const uint4*>(pixel);
-        set_about({words.x, words.y, words.z, words.w});
+        set_pivot({words.x, words.y, words.z, words.w});
     }
 
     __device__ __forceinline__ void add(const unsigned (&pixel)[4]) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             float low, high;
-            from_half2(multiply_add2(pixel[i], HALVES, about[i]), low, high);
+            from_half2(multiply_add2(pixel[i], HALVES, pivot[i]), low, high);
             values[2 * i] += low, values[2 * i + 1] += high;
             values[2 * i + 8] = fmaf(low, low, values[2 * i + 8]), values[2 * i + 9] = fmaf(high, high, values[2 * i + 9]);
         }
     }
 
-    // Adds up the threads of a warp that have the same channels: at every turn a thread gives half of its values away.
-    __device__ __forceinline__ void end_band(bool is_first) {
+    // Reduces over the threads of a warp that have the same channels: every turn, a thread hands half of its values over.
+    __device__ __forceinline__ void end_row_tile(bool is_first) {
         const int lane = tid & 31, group = lane % MOMENT_GROUPS;
 #pragma unroll
         for (int turn = 0; turn < 4; ++turn) {
@@ -71,25 +71,25 @@ struct Moments {
         for (int i = 0; i < MOMENT_GROUPS / 2; ++i) to[i] = values[i] + (is_first ? 0.0f : to[i]);
     }
 
-    // Mean and sum of squares of the block's pixels, of so many channels. count_of: pixels that a warp has summed. With
-    // about_stride 0 all warps sum about the pixel of the first, else it is CHANNELS. All threads come here.
+    // Writes mean and M2 of the block's pixels for `channels` channels. count_of(warp): pixels that the warp has summed.
+    // pivot_stride: 0 if all warps use the pivot of the first, else CHANNELS. All threads call this.
     template <typename CountOf>
-    __device__ __forceinline__ void store(float2* to, int channels, int about_stride, CountOf count_of) const {
+    __device__ __forceinline__ void store(float2* to, int channels, int pivot_stride, CountOf count_of) const {
         __syncthreads();
         for (int c = tid; c < channels; c += THREADS) {
-            const float about_all = from_half(abouts(0)[c]);
+            const float first_pivot = from_half(pivots(0)[c]);
             float sum = 0.0f, square = 0.0f, count = 0.0f;
 #pragma unroll 1
             for (int w = 0; w < MOMENT_WARPS; ++w) {
                 const float own = 2.0f * sums[w * 2 * CHANNELS + c], own_square = 4.0f * sums[(w * 2 + 1) * CHANNELS + c];
                 const float pixels = (float)count_of(w);
-                const float apart = pixels > 0.0f ? from_half(abouts(0)[w * about_stride + c]) - about_all : 0.0f;
-                sum += fmaf(pixels, apart, own);
-                square += fmaf(apart, fmaf(pixels, apart, 2.0f * own), own_square);
+                const float delta = pixels > 0.0f ? from_half(pivots(0)[w * pivot_stride + c]) - first_pivot : 0.0f;
+                sum += fmaf(pixels, delta, own);
+                square += fmaf(delta, fmaf(pixels, delta, 2.0f * own), own_square);
                 count += pixels;
             }
-            const float apart = sum / count, rest = square - sum * apart;
-            to[c] = make_float2(about_all + apart, rest < 0.0f ? 0.0f : rest);
+            const float delta = sum / count, rest = square - sum * delta;
+            to[c] = make_float2(first_pivot + delta, rest < 0.0f ? 0.0f : rest);
         }
     }
 };

@@ -1,8 +1,8 @@
 // The tile loop of the two fused convolutions. A block goes down a column of tiles of the picture, row tile by row tile, and in
 // each through the input channels step by step. What the next steps need is copied to shared memory meanwhile, across the end
-// of a row tile too. With RESIDENT the weights of all steps are copied once and stay.
+// of a row tile too. With WEIGHTS_IN_SMEM the weights of all steps are copied once and stay.
 //
-// Macros: DEPTH CHANNELS STAGES RESIDENT THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a row tile needs,
+// Macros: DEPTH CHANNELS STAGES WEIGHTS_IN_SMEM THREADS KERNEL_TAPS; PATCH_ROWS PATCH_COLUMNS PITCH of the pixels that a row tile needs,
 // BEFORE rows and columns before the row tile's first. USE_TMA: one thread issues copies by the tensor memory accelerator;
 // otherwise every thread copies its part. DECOUPLED, with USE_TMA: warps need not keep step, so that some multiply while others wait. It pays
 // in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
@@ -15,7 +15,7 @@
 #define PATCH_NBYTES ((PATCH_ROWS * PITCH * DEPTH * 2 + 1023) / 1024 * 1024)
 #define WEIGHT_NBYTES (KERNEL_TAPS * CHANNELS * DEPTH * 2)
 #define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
-#define STAGE_NBYTES (PATCH_NBYTES + (RESIDENT ? 0 : WEIGHT_SPACE))
+#define STAGE_NBYTES (PATCH_NBYTES + (WEIGHTS_IN_SMEM ? 0 : WEIGHT_SPACE))
 #define AHEAD (STAGES > 1 ? STAGES - 1 : 1)  // steps on their way while one is summed; with one stage none
 
 // A gain may be applied before an activation that is homogeneous: once a channel instead of once a number.
@@ -69,7 +69,7 @@ struct ColumnTile {
 };
 
 #if USE_TMA
-// A stage is full when its copies have come. The last barrier is that of resident weights.
+// A stage is full when its copies have come. The last barrier is that of the weights, if they stay in shared memory.
 __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1];
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
 #endif
@@ -134,9 +134,9 @@ __device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch,
     ldmatrix_x4(a, patch + pixel * (DEPTH * 2) + swizzle(chunk, pixel) * 16);
 }
 
-// The copies of a walk, in order; each step of each row tile is one group, which fills a stage.
+// The copies of a persistent tile loop, in order; each step of each row tile is one group, which fills a stage.
 struct TileLoop {
-    unsigned resident, stages;  // in shared memory
+    unsigned smem_weights, stages;  // in shared memory
     int row_tile, step, row_tiles, y0, row_tile_rows;
     unsigned oldest;  // the stage that is waited for next
     unsigned phase;
@@ -151,15 +151,15 @@ struct TileLoop {
             for (int i = 0; i < STAGES; ++i) init_barrier(empty_barrier(i), THREADS / 32);
 #endif
             fence_barrier_init();
-            if (RESIDENT) {
+            if (WEIGHTS_IN_SMEM) {
                 expect_bytes(full_barrier(STAGES), column_tile.steps * WEIGHT_NBYTES);
-                for (int i = 0; i < column_tile.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i, full_barrier(STAGES));
+                for (int i = 0; i < column_tile.steps; ++i) load_weights(smem_weights + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i, full_barrier(STAGES));
             }
         }
         __syncthreads();
 #else
-        if (RESIDENT) {
-            for (int i = 0; i < column_tile.steps; ++i) load_weights(resident + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i);
+        if (WEIGHTS_IN_SMEM) {
+            for (int i = 0; i < column_tile.steps; ++i) load_weights(smem_weights + i * WEIGHT_SPACE, column_tile, column_tile.first_step + i);
         }
 #endif
 #pragma unroll
@@ -176,12 +176,12 @@ struct TileLoop {
 #if DECOUPLED
                 wait_barrier(empty_barrier(slot), empty_phase);
 #endif
-                expect_bytes(full_barrier(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (RESIDENT ? 0 : WEIGHT_NBYTES));
-                if (!RESIDENT) load_weights(stage + PATCH_NBYTES, column_tile, from, full_barrier(slot));
+                expect_bytes(full_barrier(slot), PATCH_ROWS * PITCH * DEPTH * 2 + (WEIGHTS_IN_SMEM ? 0 : WEIGHT_NBYTES));
+                if (!WEIGHTS_IN_SMEM) load_weights(stage + PATCH_NBYTES, column_tile, from, full_barrier(slot));
                 load_patch(stage, column_tile, from, row, full_barrier(slot));
             }
 #else
-            if (!RESIDENT) load_weights(stage + PATCH_NBYTES, column_tile, from);
+            if (!WEIGHTS_IN_SMEM) load_weights(stage + PATCH_NBYTES, column_tile, from);
             load_patch(stage, column_tile, from, row);
 #endif
             if (++step == column_tile.steps) {
@@ -206,7 +206,7 @@ struct TileLoop {
         load_next(column_tile, left(), oldest == 0 ? phase ^ 1 : phase);
 #endif
 #if USE_TMA
-        if (RESIDENT && is_first) wait_barrier(full_barrier(STAGES), 0);
+        if (WEIGHTS_IN_SMEM && is_first) wait_barrier(full_barrier(STAGES), 0);
         wait_barrier(full_barrier(oldest), phase);
 #else
         wait_copies<STAGES == 1 ? 0 : AHEAD - 1>();
@@ -231,12 +231,12 @@ struct TileLoop {
     // The stage before the oldest.
     __device__ __forceinline__ unsigned left() const { return oldest == 0 ? STAGES - 1 : oldest - 1; }
 
-    // Where the resident weights of a step lie.
-    __device__ __forceinline__ unsigned resident_step(int step) const {
+    // Where the weights of a step lie, if all stay in shared memory.
+    __device__ __forceinline__ unsigned weights_of_step(int step) const {
 #if DECOUPLED
-        return warp_uniform(resident + step * WEIGHT_SPACE);
+        return warp_uniform(smem_weights + step * WEIGHT_SPACE);
 #else
-        return resident + step * WEIGHT_SPACE;
+        return smem_weights + step * WEIGHT_SPACE;
 #endif
     }
 
@@ -255,12 +255,12 @@ struct TileLoop {
 };
 
 // Sums of all split-K slices of a tile, by the block that comes last; false for the others. Always added in the same order.
-#if SPLIT > 1
+#if SPLIT_K > 1
 template <int COUNT>
 __device__ __forceinline__ bool reduce_slices(float* sum, float* workspace, unsigned* counters, int tile, int slice) {
     __shared__ bool is_last;
     const int tid = threadIdx.x;
-    float4* const parts = reinterpret_cast<float4*>(workspace) + static_cast<long long>(tile) * SPLIT * (COUNT / 4) * THREADS + tid;
+    float4* const parts = reinterpret_cast<float4*>(workspace) + static_cast<long long>(tile) * SPLIT_K * (COUNT / 4) * THREADS + tid;
 #pragma unroll
     for (int i = 0; i < COUNT / 4; ++i) {
         parts[(slice * (COUNT / 4) + i) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
@@ -268,7 +268,7 @@ __device__ __forceinline__ bool reduce_slices(float* sum, float* workspace, unsi
     __threadfence();
     __syncthreads();
     if (tid == 0) {
-        is_last = atomicAdd(counters + tile, 1u) == SPLIT - 1;
+        is_last = atomicAdd(counters + tile, 1u) == SPLIT_K - 1;
         if (is_last) counters[tile] = 0;
     }
     __syncthreads();
@@ -277,7 +277,7 @@ __device__ __forceinline__ bool reduce_slices(float* sum, float* workspace, unsi
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) sum[i] = 0.0f;
 #pragma unroll(COUNT > 32 ? 1 : 4)
-    for (int s = 0; s < SPLIT; ++s) {
+    for (int s = 0; s < SPLIT_K; ++s) {
         float4 part[COUNT / 4];
 #pragma unroll
         for (int i = 0; i < COUNT / 4; ++i) part[i] = __ldcg(parts + (s * (COUNT / 4) + i) * THREADS);

@@ -96,9 +96,9 @@ def test_of_tiles_measured_for_other_sides_one_that_reaches_less_far_is_taken() 
 
 @pytest.mark.parametrize(("side", "cin", "cout"), [(36, 1024, 1024), (52, 3, 5), (1044, 102, 64), (532, 256, 161)])
 @pytest.mark.parametrize(("architecture", "mma"), [("sm_90a", "wgmma"), ("sm_86", "mma")])
-def test_a_flat_convolution_of_any_side_has_a_tile(side: int, cin: int, cout: int, architecture: str, mma: str) -> None:
+def test_a_conv1x1olution_of_any_side_has_a_tile(side: int, cin: int, cout: int, architecture: str, mma: str) -> None:
     shared = 232448 if mma == "wgmma" else SHARED
     target = Target(architecture, 132, shared, TileTable(architecture, 132, {}, {}, shared))
     geometry = geometry_of(ConvCase(cin, cout, side, kernel=1, noise="none", half=True), target)
     assert geometry.tile.mma == mma
-    assert (geometry.tile.walk > 1) == (side > 500)
+    assert (geometry.tile.row_tiles > 1) == (side > 500)
