@@ -220,7 +220,7 @@ class App:
         from explorer_app.rendering.processor_preparation import ProcessorPreparation
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.session.direction_files import DirectionFiles
-        from explorer_app.window.look import fonts, theme
+        from explorer_app.window.look import appearance, fonts
         from explorer_app.window.shell.main_window import MainWindow
 
         start_times.mark(start_times.IMPORTS)
@@ -237,7 +237,7 @@ class App:
             qt.setApplicationVersion(__version__)
             qt.setDesktopFileName("latentloom")
             fonts.use(self.settings.values.font)
-            theme.apply(qt, self.settings.values.theme)
+            appearance.apply(qt, self.settings.values.theme)
             choice = preferred_choice(self.settings, device, precision)
             if may_need_processor(self.settings, choice):
                 self._preparation.preload()

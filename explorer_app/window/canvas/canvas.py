@@ -27,18 +27,17 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer_app.session.edits import PLACE, SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas_caption import CanvasCaption
-from explorer_app.window.canvas.canvas_view import CanvasView, is_smooth
+from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image, shrunk
+from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
 from explorer_app.window.gestures.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from explorer_app.window.look import theme
 from gpu_backend import Frame, ModelFacts
 
-EDGE_PX = 14
 
-
-class Canvas(QWidget):
+class Canvas(PictureStage):
     """The picture and the gestures on it.
 
     Signals
@@ -51,8 +50,6 @@ class Canvas(QWidget):
         It is on the screen for the first time, with the stored picture if there is one.
     painted(frame)
         A frame is on the screen for the first time.
-    resized()
-        It has another size. Nothing filters its events to learn that: they come with every picture.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "transform", "tap")
@@ -61,7 +58,6 @@ class Canvas(QWidget):
     gesture_cancelled = Signal()
     painted_first = Signal()
     painted = Signal(object)
-    resized = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,29 +70,25 @@ class Canvas(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self.view = CanvasView()
         self.glides = False
         self._session = Session()
-        self._frame: Frame | None = None
         self._image: QImage | None = None
         self._small: QImage | None = None
         self._is_new = self._was_painted = False
         self._target: QRectF | None = None
         """Where the picture was painted last."""
-        self._size: tuple[int, int] | None = None
         self._walk: Walk | None = None
         self._way = PointerWay(self._follow, self)
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
-        self.is_ready_to_pan = False
-        self._last, self._drop_text = QPointF(), ""
+        self._last = QPointF()
         self._clock = QElapsedTimer()
         self._clock.start()
         self._glide = Glide(self)
         self._glide.moved.connect(lambda position: self.edited.emit(SetParameter(PLACE, position), False))
-        self.caption = CanvasCaption(self)
-        self.caption.badge.clicked.connect(self._show_picture)
         self.transform = TransformFrame(self)
+        self.caption = CanvasCaption(self, self.transform)
+        self.caption.badge.clicked.connect(self._show_picture)
         self.transform.began.connect(self.stop_glide)
         self.transform.edited.connect(self.edited)
         self.transform.gesture_cancelled.connect(self.gesture_cancelled)
@@ -104,9 +96,14 @@ class Canvas(QWidget):
     # -- what it shows ----------------------------------------------------------------------------------------------
 
     @property
-    def frame(self) -> Frame | None:
-        """The frame that is shown. Its bytes live as long as the picture made over them."""
-        return self._frame
+    def room_above(self) -> int:
+        """Room for the knob of the transform, in px."""
+        return self.transform.room_above
+
+    @property
+    def room_below(self) -> int:
+        """Room for the caption, in px."""
+        return self.caption.height
 
     def show_frame(self, frame: Frame | None) -> None:
         """Show a frame; the old one stays until this one is painted."""
@@ -123,7 +120,7 @@ class Canvas(QWidget):
             return
         self.update(self._target.toAlignedRect())
         if _caption_key(frame) != _caption_key(before):
-            self.update(self.caption.rect().toAlignedRect())
+            self.update(self.caption_rect().toAlignedRect())
 
     def show_stored(self, image: QImage | None) -> None:
         """Show a stored picture until the first frame; None takes it away."""
@@ -149,79 +146,9 @@ class Canvas(QWidget):
 
     def show_drop(self, text: str) -> None:
         """Say what dropping here would do; empty for nothing."""
-        if text != self._drop_text:
-            self._drop_text = text
+        if text != self.drop_text:
+            self.drop_text = text
             self.update()
-
-    # -- zoom and pan -----------------------------------------------------------------------------------------------
-
-    def fit(self) -> None:
-        """Show the whole picture as large as it goes."""
-        self._look(CanvasView())
-
-    def one_to_one(self) -> None:
-        """Show one pixel of the picture on one pixel of the screen."""
-        self._look(CanvasView(1.0))
-
-    def zoom_by(self, factor: float) -> None:
-        """Zoom at the middle of the canvas."""
-        self._zoom(factor, (self._stage_size()[0] / 2, self._stage_size()[1] / 2))
-
-    @property
-    def drop_text(self) -> str:
-        """What dropping here would do; empty for nothing."""
-        return self._drop_text
-
-    @property
-    def shown_size(self) -> tuple[tuple[int, int], float]:
-        """Width and height of what is shown in its own pixels, and device px a pixel of it.
-
-        A draft counts as the picture that it stands in for; a layer has a size of its own.
-        """
-        size, scale = self.picture_size, self.view.scale(self.picture_size, self._stage_size())
-        if self._frame is not None and self._frame.tap is not None:
-            return (self._frame.width, self._frame.height), scale * size[0] / self._frame.width
-        return size, scale
-
-    @property
-    def picture_size(self) -> tuple[int, int]:
-        """Width and height of the full picture in its own pixels."""
-        return self._size or (1, 1)
-
-    def picture_rect(self) -> QRectF:
-        """Return where the picture lies, in the canvas's own coordinates."""
-        ratio = self.devicePixelRatioF()
-        stage = self._stage()
-        left, top, width, height = self.view.place(self.picture_size, self._stage_size())
-        return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
-
-    def picture_area(self) -> QRectF:
-        """Return where a fitted picture may lie, in the canvas's own coordinates."""
-        edge = theme.px(EDGE_PX)
-        return QRectF(self.rect()).adjusted(edge, edge + self.transform.room_above, -edge, -self.caption.height)
-
-    def _stage(self) -> QRectF:
-        """Return `picture_area` in device px."""
-        ratio = self.devicePixelRatioF()
-        area = self.picture_area()
-        return QRectF(
-            round(area.x() * ratio),
-            round(area.y() * ratio),
-            max(1.0, area.width() * ratio),
-            max(1.0, area.height() * ratio),
-        )
-
-    def _stage_size(self) -> tuple[float, float]:
-        stage = self._stage()
-        return stage.width(), stage.height()
-
-    def _look(self, view: CanvasView) -> None:
-        if view != self.view:
-            self.view = view
-            self.update()
-
-    def _zoom(self, factor: float, at: tuple[float, float]) -> None:
-        self._look(self.view.zoomed(factor, at, self.picture_size, self._stage_size()))
 
     # -- the hand ---------------------------------------------------------------------------------------------------
 
@@ -248,7 +175,7 @@ class Canvas(QWidget):
         if self._pan_from is not None:
             way = (event.position() - self._last) * self.devicePixelRatioF()
             self._last = event.position()
-            self._look(self.view.panned(way.x(), way.y(), self.picture_size, self._stage_size()))
+            self._pan(way.x(), way.y())
         elif self._walk is not None and (self._way.is_ticking or event.buttons().value & LEFT):
             self._way.move(event)
 
@@ -280,10 +207,7 @@ class Canvas(QWidget):
         """Zoom at the pointer."""
         steps = event.angleDelta().y() / 120
         if steps and self._image is not None:
-            ratio = self.devicePixelRatioF()
-            stage = self._stage()
-            at = event.position() * ratio - stage.topLeft()
-            self._zoom(1.2**steps, (at.x(), at.y()))
+            self._zoom_at(1.2**steps, event.position())
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
@@ -382,7 +306,7 @@ class Canvas(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
-        self.view = self.view.kept(self.picture_size, self._stage_size())
+        self._keep_in_sight()
         self.caption.place()
         self.resized.emit()
 
@@ -393,7 +317,7 @@ class Canvas(QWidget):
         self._target = target
         if self._covers(target, exposed):
             self._paint_picture(painter, target)
-            if exposed.intersects(self.caption.rect()):
+            if exposed.intersects(self.caption_rect()):
                 self.caption.paint(painter)
         else:
             self._paint_all(painter, target)
@@ -422,10 +346,10 @@ class Canvas(QWidget):
         if self._image is not None:
             self._paint_picture(painter, target, well)
         self.caption.paint(painter)
-        if self._drop_text or self.hasFocus():
+        if self.drop_text or self.hasFocus():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            colour = QColor(tokens.accent) if self._drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
-            painter.setPen(QPen(colour, 2 if self._drop_text else 1))
+            colour = QColor(tokens.accent) if self.drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
+            painter.setPen(QPen(colour, 2 if self.drop_text else 1))
             painter.drawPath(well)
 
     def _paint_picture(self, painter: QPainter, target: QRectF, well: QPainterPath | None = None) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
 
+from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
-
-if TYPE_CHECKING:
-    from explorer_app.window.canvas.canvas import Canvas
 
 
 class CanvasOverlay(QFrame):
@@ -33,12 +29,12 @@ class CanvasOverlay(QFrame):
     cancel_requested = Signal()
     bundled_requested = Signal()
 
-    def __init__(self, canvas: Canvas) -> None:
-        super().__init__(canvas)
+    def __init__(self, stage: PictureStage) -> None:
+        super().__init__(stage)
         self.setObjectName("canvas-state")
         self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
         self.setCursor(Qt.CursorShape.ArrowCursor)
-        self._canvas = canvas
+        self._stage = stage
         self._mark_name = ("model", "dim")
         self.mark = QLabel(self)
         self.mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -82,7 +78,7 @@ class CanvasOverlay(QFrame):
         layout.addWidget(self.bar)
         layout.addSpacing(theme.px(4))
         layout.addLayout(buttons)
-        canvas.resized.connect(self.place)
+        stage.resized.connect(self.place)
         self.show_nothing()
 
     def show_nothing(self) -> None:
@@ -146,10 +142,10 @@ class CanvasOverlay(QFrame):
         """Lie in the middle of the canvas."""
         if self.isHidden():
             return
-        width = min(theme.px(400), self._canvas.width() - theme.px(24))
+        width = min(theme.px(400), self._stage.width() - theme.px(24))
         self.setFixedWidth(max(theme.px(200), width))
         self.resize(self.width(), self.heightForWidth(self.width()))
-        self.move((self._canvas.width() - self.width()) // 2, (self._canvas.height() - self.height()) // 2)
+        self.move((self._stage.width() - self.width()) // 2, (self._stage.height() - self.height()) // 2)
         self.raise_()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name

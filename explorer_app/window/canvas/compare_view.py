@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
@@ -11,10 +10,8 @@ from PySide6.QtWidgets import QWidget
 
 from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import shrunk
+from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.look import fonts, theme
-
-if TYPE_CHECKING:
-    from explorer_app.window.canvas.canvas import Canvas
 
 _STEP, _FINE_STEP = 0.05, 0.01
 _GRIP_PX = 9.0
@@ -43,16 +40,16 @@ class CompareView(QWidget):
 
     left = Signal()
 
-    def __init__(self, canvas: Canvas) -> None:
-        super().__init__(canvas)
-        self._canvas = canvas
+    def __init__(self, stage: PictureStage) -> None:
+        super().__init__(stage)
+        self._stage = stage
         self._sides: tuple[Side, ...] = ()
         self._hint = ""
         self._share = 0.5
         self.setObjectName("compare-view")
         self.setAccessibleName("Comparison")
         self.hide()
-        canvas.resized.connect(self._place)
+        stage.resized.connect(self._place)
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -82,7 +79,7 @@ class CompareView(QWidget):
         self._sides = ()
         self.hide()
         if had_focus:
-            self._canvas.setFocus()
+            self._stage.setFocus()
 
     def _show(self, sides: tuple[Side, ...], hint: str) -> None:
         self._sides, self._hint = sides, hint
@@ -98,7 +95,7 @@ class CompareView(QWidget):
 
     @Slot()
     def _place(self) -> None:
-        self.setGeometry(self._canvas.rect())
+        self.setGeometry(self._stage.rect())
 
     # -- the hand ---------------------------------------------------------------------------------------------------
 
@@ -143,7 +140,7 @@ class CompareView(QWidget):
             super().keyPressEvent(event)
 
     def _bring_line(self, x: float) -> None:
-        rect = self._canvas.picture_rect()
+        rect = self._stage.picture_rect()
         self._set_share((x - rect.left()) / max(rect.width(), 1.0))
 
     def _set_share(self, share: float) -> None:
@@ -162,7 +159,7 @@ class CompareView(QWidget):
         well.addRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.DOCK_RADIUS, theme.DOCK_RADIUS)
         painter.fillPath(well, QColor(tokens.well))
         painter.setClipPath(well)
-        target = self._canvas.picture_rect()
+        target = self._stage.picture_rect()
         x = target.left() + self._share * target.width() if len(self._sides) == 2 else target.right()
         parts = (
             QRectF(target.topLeft(), QPointF(x, target.bottom())),
@@ -198,7 +195,7 @@ class CompareView(QWidget):
     def _paint_caption(self, painter: QPainter) -> None:
         """Write what is left and right of the line below the picture, and between them what the hand can do."""
         tokens = theme.current()
-        line = self._canvas.caption.rect()
+        line = self._stage.caption_rect()
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()
         middle = Qt.AlignmentFlag.AlignVCenter

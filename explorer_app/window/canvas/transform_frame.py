@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.edits import set_transform
 from explorer_app.session.session import Session
+from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_handles import Box, Handles, Part, Place, dragged, without
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.value_slider import FINE
@@ -19,7 +20,6 @@ from explorer_app.window.look import ink, theme
 from gpu_backend import Transform
 
 if TYPE_CHECKING:
-    from explorer_app.window.canvas.canvas import Canvas
     from gpu_backend import ModelFacts
 
 _KNOB_PX = 26
@@ -79,9 +79,9 @@ class TransformFrame(QWidget):
     gesture_cancelled = Signal()
     began = Signal()
 
-    def __init__(self, canvas: Canvas) -> None:
-        super().__init__(canvas)
-        self._canvas = canvas
+    def __init__(self, stage: PictureStage) -> None:
+        super().__init__(stage)
+        self._stage = stage
         self._transform = Transform()
         self._drag: _Drag | None = None
         self._action: QAction | None = None
@@ -92,12 +92,12 @@ class TransformFrame(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
         self.hide()
-        canvas.resized.connect(self._place)
+        stage.resized.connect(self._place)
 
     def set_action(self, action: QAction) -> None:
         """Take the action that switches the mode, and show a button for it below the picture."""
         self._action = action
-        self.button = ActionButton(action, self._canvas, role="flat")
+        self.button = ActionButton(action, self._stage, role="flat")
         self.button.hide()
 
     # -- what it shows ----------------------------------------------------------------------------------------------
@@ -120,10 +120,10 @@ class TransformFrame(QWidget):
         if self._action is not None:
             self._action.setChecked(on)
         if on:
-            self._canvas.setFocus()
+            self._stage.setFocus()
         self.setVisible(on)
         self._place()
-        self._canvas.update()
+        self._stage.update()
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Offer the mode for a network that can be transformed, leave it for any other."""
@@ -143,20 +143,20 @@ class TransformFrame(QWidget):
     def handles(self) -> Handles:
         """Return where the handles are now."""
         edge = theme.px(_INSET_PX)
-        area = self._canvas.picture_area().adjusted(-edge / 2, 0, edge / 2, 0)
+        area = self._stage.picture_area().adjusted(-edge / 2, 0, edge / 2, 0)
         seen = Box(area.x(), edge, area.width(), area.bottom() - edge)
         return Handles.of(self._transform, self._picture(), seen, theme.px(_KNOB_PX))
 
     def _picture(self) -> Box:
-        rect = self._canvas.picture_rect()
+        rect = self._stage.picture_rect()
         return Box(rect.x(), rect.y(), rect.width(), rect.height())
 
     @Slot()
     def _place(self) -> None:
-        self.setGeometry(self._canvas.rect())
+        self.setGeometry(self._stage.rect())
         if self.button is not None:
             self.button.adjustSize()
-            below = self._canvas.caption.rect()
+            below = self._stage.caption_rect()
             self.button.move(
                 round(below.right()) - self.button.width(), round(below.center().y() - self.button.height() / 2)
             )
@@ -171,7 +171,7 @@ class TransformFrame(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Take hold of a part; what pans or opens a menu goes to the canvas."""
-        if event.button() != Qt.MouseButton.LeftButton or self._canvas.is_ready_to_pan or self._canvas.frame is None:
+        if event.button() != Qt.MouseButton.LeftButton or self._stage.is_ready_to_pan or self._stage.frame is None:
             self.unsetCursor()  # the canvas shows its own
             event.ignore()
             return
@@ -219,7 +219,7 @@ class TransformFrame(QWidget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom."""
-        self._canvas.wheelEvent(event)
+        self._stage.wheelEvent(event)
 
     def _part_at(self, place: Place) -> Part | None:
         handles = self.handles()
@@ -235,7 +235,7 @@ class TransformFrame(QWidget):
         return True
 
     def _show_cursor(self, place: Place) -> None:
-        part = None if self._canvas.is_ready_to_pan else self._part_at(place)
+        part = None if self._stage.is_ready_to_pan else self._part_at(place)
         if part is None:
             self.unsetCursor()
         elif part == "place":
@@ -251,13 +251,13 @@ class TransformFrame(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint lines and handles in a light and a dark ink each, so that they are seen on any picture."""
-        if self._canvas.frame is None:
+        if self._stage.frame is None:
             return
         handles = self.handles()
         held = None if self._drag is None else self._drag.part
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setClipRect(self.rect().adjusted(2, 2, -2, round(self._canvas.caption.rect().top()) - self.height()))
+        painter.setClipRect(self.rect().adjusted(2, 2, -2, round(self._stage.caption_rect().top()) - self.height()))
         outline = QPolygonF([QPointF(*corner) for corner in handles.frame])
         for pen in (QPen(ink.veil(0.75), theme.px(4)), QPen(QColor(theme.current().accent), theme.px(2))):
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)

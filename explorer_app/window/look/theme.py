@@ -1,8 +1,8 @@
 """The theme: every colour, size and face of the window.
 
 No colour is written anywhere else. Widgets that paint ask `current()` at paint time, and Qt paints them again when
-`apply` sets another palette; those that keep what they made from a colour make it anew on `QEvent.Type.PaletteChange`.
-Everything else gets its look from the palette and the style sheet.
+`appearance.apply` sets another palette; those that cache what they made from a colour make it anew on
+`QEvent.Type.PaletteChange`. Everything else gets its look from the palette and the style sheet.
 
 Labels and buttons get a role instead of a style of their own: `set_role(label, "dim")`. Labels know "dim", "strong",
 "caption", "hint", "figure", "good", "warn" and "bad"; buttons know "main" (the one accented button of a panel), "flat"
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
@@ -135,62 +134,19 @@ LIGHT = Tokens(
 
 
 class _Theme:
-    """Which theme is on; follows the system while the mode says so."""
+    """Which tokens are on."""
 
-    def __init__(self) -> None:
-        self.mode: Mode = "system"
-        self.tokens = DARK
-        self.follows = False
-
-
-_theme = _Theme()
+    tokens = DARK
 
 
 def current() -> Tokens:
     """Return the colours that are on now."""
-    return _theme.tokens
+    return _Theme.tokens
 
 
-def mode() -> Mode:
-    """Return what the person chose: "system", "dark" or "light"."""
-    return _theme.mode
-
-
-def apply(app: QApplication, mode: Mode = "system") -> None:
-    """Give the application the look of a mode: style, palette, fonts and style sheet; "system" keeps following.
-
-    May be called again at any time; what is on the screen changes at once.
-    """
-    from explorer_app.window.look.style_sheet import style_sheet  # it asks this module for the sizes
-
-    _theme.mode = mode
-    hints = app.styleHints()
-    if not _theme.follows:
-        _theme.follows = True
-        hints.colorSchemeChanged.connect(lambda: _follow(app))
-        fonts.remember_system_font(app)
-    if app.style().objectName().lower() != "fusion":
-        app.setStyle("Fusion")
-    if mode == "system":
-        hints.unsetColorScheme()
-    else:
-        hints.setColorScheme(Qt.ColorScheme.Dark if mode == "dark" else Qt.ColorScheme.Light)
-    light = mode == "light" or (mode == "system" and hints.colorScheme() == Qt.ColorScheme.Light)
-    tokens = LIGHT if light else DARK
-    _theme.tokens = tokens
-    app.setFont(fonts.body())
-    app.setPalette(palette(tokens))
-    sheet = style_sheet(tokens)
-    if app.styleSheet() != sheet:
-        app.setStyleSheet(sheet)
-
-
-def _follow(app: QApplication) -> None:
-    """The system's scheme changed: take it over if the person wants that."""
-    if _theme.mode == "system":
-        wanted = LIGHT if app.styleHints().colorScheme() == Qt.ColorScheme.Light else DARK
-        if wanted is not _theme.tokens:
-            apply(app, "system")
+def use(tokens: Tokens) -> None:
+    """Make these the colours that `current` returns; `appearance.apply` shows them."""
+    _Theme.tokens = tokens
 
 
 def palette(tokens: Tokens) -> QPalette:
@@ -245,7 +201,7 @@ def mixed(first: str, second: str, share: float) -> QColor:
 
 def source_colour(index: int) -> str:
     """Return the colour of the mix source or plot series with this index; they repeat after the last."""
-    return _theme.tokens.sources[index % len(_theme.tokens.sources)]
+    return _Theme.tokens.sources[index % len(_Theme.tokens.sources)]
 
 
 def px(size: float) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
@@ -18,10 +18,17 @@ from explorer_app.messages import MessageLog
 from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
-from explorer_app.window.look import theme
+from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.canvas.comparing import Comparing
+from explorer_app.window.docks.workspace import Workspace
+from explorer_app.window.history.history_strip import HistoryStrip
+from explorer_app.window.layers.layers_panel import LayersPanel
+from explorer_app.window.look import appearance, theme
+from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.shell.hints import Hints
+from explorer_app.window.shell.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from explorer_app.window.shell.main_window import MainWindow
     from explorer_app.window.sliders.find_directions import FindDirections
 
 _ZOOM_STEP = 1.25
@@ -34,15 +41,47 @@ PICTURE_FILES = "Pictures (*.png)"
 TRACE_FILES = "Chrome traces (*.json)"
 
 
+class WindowParts(Protocol):
+    """The parts of the main window that commands act on; they exist once the window is built."""
+
+    actions_by_key: dict[str, QAction]
+    canvas: Canvas
+    comparing: Comparing
+    hints: Hints
+    history: HistoryStrip
+    layers: LayersPanel
+    performance: PerformancePanel
+    top_bar: TopBar
+    workspace: Workspace
+
+    def serve_thumbnails(self, widget: Any, name: str) -> None:
+        """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
+        ...
+
+    def set_picture_alone(self, on: bool) -> None:
+        """Fill the screen with the canvas, or bring back the window as it was."""
+        ...
+
+
 class Commands(QObject):
     """One method an action; `action_table.ACTIONS` names them.
 
     Dialogs never block: each is opened and answers by a signal.
+
+    Parameters
+    ----------
+    window
+        Parent of the dialogs.
+    parts
+        The parts of the same window.
     """
 
-    def __init__(self, window: MainWindow, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+    def __init__(
+        self, window: QWidget, parts: WindowParts, controller: Controller, settings: Settings, messages: MessageLog
+    ) -> None:
         super().__init__(window)
         self._window = window
+        self._parts = parts
         self._controller = controller
         self._settings = settings
         self._messages = messages
@@ -92,7 +131,7 @@ class Commands(QObject):
 
         dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
         dialog.export_requested.connect(self._controller.start_export)
-        self._window.serve_thumbnails(dialog.keys, "export")
+        self._parts.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._open(dialog)
 
@@ -112,12 +151,12 @@ class Commands(QObject):
 
     def undo(self) -> None:
         """Take back the last step, which a glide under way becomes."""
-        self._window.canvas.stop_glide()
+        self._parts.canvas.stop_glide()
         self._controller.undo()
 
     def redo(self) -> None:
         """Bring back the step that undo took."""
-        self._window.canvas.stop_glide()
+        self._parts.canvas.stop_glide()
         self._controller.redo()
 
     def mix_in_current(self) -> None:
@@ -150,16 +189,16 @@ class Commands(QObject):
     def glide(self, on: bool) -> None:
         """Let a flick glide on, or not."""
         self._settings.change(flick_glide=on)
-        self._window.canvas.glides = on
+        self._parts.canvas.glides = on
         if not on:
-            self._window.canvas.stop_glide()
+            self._parts.canvas.stop_glide()
 
     def preferences(self) -> None:
         """Open the preferences."""
         from explorer_app.window.dialogs.preferences_dialog import PreferencesDialog
 
         dialog = PreferencesDialog(self._settings.values, self._window)
-        actions = self._window.actions_by_key
+        actions = self._parts.actions_by_key
         dialog.theme_chosen.connect(lambda mode: actions[f"theme-{mode}"].trigger())
         dialog.font_chosen.connect(lambda font: self._settings.change(font=font))
         dialog.glide_chosen.connect(actions["glide"].setChecked)
@@ -170,63 +209,63 @@ class Commands(QObject):
 
     def fit(self) -> None:
         """Show the whole picture."""
-        self._window.canvas.fit()
+        self._parts.canvas.fit()
 
     def one_to_one(self) -> None:
         """Show the picture's own pixels."""
-        self._window.canvas.one_to_one()
+        self._parts.canvas.one_to_one()
 
     def zoom_in(self) -> None:
         """Enlarge."""
-        self._window.canvas.zoom_by(_ZOOM_STEP)
+        self._parts.canvas.zoom_by(_ZOOM_STEP)
 
     def zoom_out(self) -> None:
         """Shrink."""
-        self._window.canvas.zoom_by(1 / _ZOOM_STEP)
+        self._parts.canvas.zoom_by(1 / _ZOOM_STEP)
 
     def before(self, on: bool) -> None:
         """Show the picture before the last step, or the picture again."""
-        self._window.comparing.show_before(on)
+        self._parts.comparing.show_before(on)
 
     def compare(self) -> None:
         """Compare the kept pictures that are selected, or the picture with that before the last step."""
-        numbers = self._window.history.selected_numbers()
+        numbers = self._parts.history.selected_numbers()
         if len(numbers) > 2:
             self._messages.info("Two pictures are compared: select one or two of those that are kept.")
         else:
-            self._window.comparing.compare(numbers)
+            self._parts.comparing.compare(numbers)
 
     def transform(self, on: bool) -> None:
         """Put handles around the picture, or take them away."""
-        self._window.canvas.transform.set_on(on)
+        self._parts.canvas.transform.set_on(on)
 
     def layer(self, on: bool) -> None:
         """Show the layer that was shown last, or the picture."""
-        self._window.layers.toggle(on)
+        self._parts.layers.toggle(on)
 
     def workspace_explore(self, on: bool = True) -> None:
         """Show the workspace for finding pictures."""
-        self._window.workspace.switch_to("explore")
+        self._parts.workspace.switch_to("explore")
 
     def workspace_measure(self, on: bool = True) -> None:
         """Show the workspace for kernels."""
-        self._window.workspace.switch_to("measure")
+        self._parts.workspace.switch_to("measure")
 
     def panels(self, on: bool) -> None:
         """Show all panels, or hide them."""
-        self._window.workspace.set_panels_shown(on)
+        self._parts.workspace.set_panels_shown(on)
 
     def picture_alone(self, on: bool) -> None:
         """Fill the screen with the picture, or bring the window back."""
-        self._window.set_picture_alone(on)
+        self._parts.set_picture_alone(on)
 
     def next_panel(self) -> None:
         """Bring the keyboard to the next panel."""
-        self._window.workspace.pass_focus(1)
+        self._parts.workspace.pass_focus(1)
 
     def previous_panel(self) -> None:
         """Bring the keyboard to the panel before."""
-        self._window.workspace.pass_focus(-1)
+        self._parts.workspace.pass_focus(-1)
 
     def theme_system(self) -> None:
         """Be as the system is."""
@@ -242,11 +281,11 @@ class Commands(QObject):
 
     def reset_layout(self) -> None:
         """Put every dock back where it was first."""
-        self._window.workspace.reset()
+        self._parts.workspace.reset()
 
     def copy_steps(self) -> None:
         """Put the table of steps on the clipboard."""
-        text = self._window.performance.csv()
+        text = self._parts.performance.csv()
         if not text:
             self._messages.warning("No steps are measured yet: show the performance panel and move the picture.")
             return
@@ -261,7 +300,7 @@ class Commands(QObject):
         app = QApplication.instance()
         if isinstance(app, QApplication):
             self._settings.change(theme=mode)
-            theme.apply(app, mode)
+            appearance.apply(app, mode)
 
     # -- model and help ---------------------------------------------------------------------------------------------
 
@@ -280,13 +319,13 @@ class Commands(QObject):
         show = partial(_show_directions_state, dialog, controller)
         controller.directions_state_changed.connect(show)
         dialog.finished.connect(lambda _: controller.directions_state_changed.disconnect(show))
-        self._window.serve_thumbnails(dialog, "directions")
+        self._parts.serve_thumbnails(dialog, "directions")
         dialog.ask_for_thumbnails()
         self._open(dialog)
 
     def show_recent(self) -> None:
         """Open the menu of models."""
-        self._window.top_bar.model_button.showMenu()
+        self._parts.top_bar.model_button.showMenu()
 
     def inspect(self) -> None:
         """Show everything that is known of the model."""
@@ -297,9 +336,9 @@ class Commands(QObject):
 
     def show_tour(self) -> None:
         """Show the hints of the first start again, in their workspace."""
-        self._window.workspace.set_panels_shown(True)
-        self._window.workspace.switch_to("explore")
-        self._window.hints.show_all()
+        self._parts.workspace.set_panels_shown(True)
+        self._parts.workspace.switch_to("explore")
+        self._parts.hints.show_all()
 
     def show_shortcuts(self) -> None:
         """List every shortcut."""
@@ -307,9 +346,9 @@ class Commands(QObject):
 
         docks = [
             (f"{dock.windowTitle()} panel", dock.toggleViewAction().shortcut().toString())
-            for dock in self._window.workspace.docks
+            for dock in self._parts.workspace.docks
         ]
-        hidden = [key for key, action in self._window.actions_by_key.items() if not action.isVisible()]
+        hidden = [key for key, action in self._parts.actions_by_key.items() if not action.isVisible()]
         self._open(ShortcutsDialog(docks, self._window, hidden=hidden))
 
     def show_about(self) -> None:

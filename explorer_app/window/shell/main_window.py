@@ -25,9 +25,10 @@ from explorer_app.settings import Settings
 from explorer_app.window.actions import actions
 from explorer_app.window.actions.action_table import ACTIONS
 from explorer_app.window.actions.menu_bar import fill_menu_bar
-from explorer_app.window.canvas.canvas import EDGE_PX, Canvas
+from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
+from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
@@ -105,7 +106,7 @@ class MainWindow(QMainWindow):
 
     def _make_parts(self) -> None:
         self.quit_question = QuitQuestion(self, self._controller, self._messages)
-        self.commands = Commands(self, self._controller, self._settings, self._messages)
+        self.commands = Commands(self, self, self._controller, self._settings, self._messages)
         self.actions_by_key = actions.make_actions(self, self.commands)
         self.addActions(list(self.actions_by_key.values()))
         groups: dict[str, QActionGroup] = {}

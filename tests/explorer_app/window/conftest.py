@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.gestures import walk
-from explorer_app.window.look import fonts, theme
+from explorer_app.window.look import appearance, fonts
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fonts import FONTS, provide
@@ -29,17 +29,17 @@ _UNAVOIDABLE = "This plugin does not support "
 
 @pytest.fixture(autouse=True)
 def themed(qapp: QApplication) -> None:
-    theme.apply(qapp, "dark")
+    appearance.apply(qapp, "dark")
 
 
 @pytest.fixture(params=FONTS)
 def each_font(request: pytest.FixtureRequest, themed: None, qapp: QApplication) -> Iterator[str]:
     """The test runs once with each font: the shipped one, a narrow one, DejaVu Sans and a wide one."""
     fonts.use_family(provide(request.param))
-    theme.apply(qapp, "dark")
+    appearance.apply(qapp, "dark")
     yield request.param
     fonts.use("inter")
-    theme.apply(qapp, "dark")
+    appearance.apply(qapp, "dark")
 
 
 @pytest.fixture(autouse=True)

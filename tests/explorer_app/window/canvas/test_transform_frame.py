@@ -16,7 +16,7 @@ from explorer_app.session.edits import PLACE, SetParameter, Together, set_transf
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
-from explorer_app.window.look import ink, theme
+from explorer_app.window.look import appearance, ink, theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Frame, FrameTimings, RenderRequest, Transform
 from tests.helpers.fake_controller import FakeController, facts
@@ -79,7 +79,7 @@ def test_a_key_and_a_button_below_the_picture_switch_the_mode(hand: Hand) -> Non
     assert hand.frame.isVisible()
     assert button.isChecked()
     assert "knob turns" in hand.canvas.caption.text()
-    assert hand.canvas.caption.rect().toAlignedRect().contains(button.geometry())
+    assert hand.canvas.caption_rect().toAlignedRect().contains(button.geometry())
 
 
 def test_the_knob_has_room_above_a_fitted_picture(hand: Hand) -> None:
@@ -217,7 +217,7 @@ def test_handles_of_a_picture_that_is_scaled_up_stay_in_sight(hand: Hand) -> Non
 def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, mode: theme.Mode, shade: int) -> None:
     app = QApplication.instance()
     assert isinstance(app, QApplication)
-    theme.apply(app, mode)
+    appearance.apply(app, mode)
     pixels = np.full((256, 256, 4), shade, np.uint8)
     hand.canvas.show_frame(Frame(RenderRequest("m"), pixels, FrameTimings(1, 0, 1)))
     hand.frame.show_session(set_transform(Transform(scale=0.6)).apply(hand.controller.session))

@@ -65,8 +65,8 @@ def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, cont
     controller.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
     caption = window.canvas.caption
-    assert caption.rect().toAlignedRect().contains(caption.badge.geometry())
-    assert caption.badge.width() < caption.rect().width() / 2
+    assert window.canvas.caption_rect().toAlignedRect().contains(caption.badge.geometry())
+    assert caption.badge.width() < window.canvas.caption_rect().width() / 2
 
 
 def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: FakeController) -> None:

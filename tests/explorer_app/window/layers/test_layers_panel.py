@@ -14,7 +14,7 @@ import gpu_backend
 from explorer_app.session.edits import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.layers.layers_panel import LayersPanel
-from explorer_app.window.look import theme
+from explorer_app.window.look import appearance, theme
 from gpu_backend import Frame, FrameTimings, LayerFacts, RenderRequest, Tap, ValueStatistics
 from tests.helpers.fake_controller import landscape
 from tests.helpers.fonts import narrow_dock
@@ -274,7 +274,7 @@ def test_the_spectrum_is_painted_in_the_colours_of_the_theme(panel, qtbot, qapp)
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
     corner = panel.spectrum.square().topLeft().toPoint() + QPoint(20, 20)
     assert panel.spectrum.grab().toImage().pixelColor(corner).name() == theme.DARK.well
-    theme.apply(qapp, "light")
+    appearance.apply(qapp, "light")
     assert panel.spectrum.grab().toImage().pixelColor(corner).name() == theme.LIGHT.well
 
 

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window.look import fonts, icons, theme
+from explorer_app.window.look import appearance, fonts, icons, theme
 from explorer_app.window.look.style_sheet import style_sheet
 from explorer_app.window.look.theme import DARK, LIGHT, Tokens
 from tests.helpers.fonts import provide
@@ -47,7 +47,7 @@ def system_font(qapp: QApplication) -> Iterator[Callable[[QFont], None]]:
     yield lambda font: setattr(fonts._Fonts, "system", font)
     fonts._Fonts.system = kept
     fonts.use("inter")
-    theme.apply(qapp, "dark")
+    appearance.apply(qapp, "dark")
 
 
 @pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])
@@ -102,9 +102,9 @@ def test_no_colour_is_written_outside_the_theme() -> None:
 def test_applying_a_mode_changes_palette_and_style_at_once(
     qapp: QApplication, mode: theme.Mode, tokens: Tokens
 ) -> None:
-    theme.apply(qapp, mode)
+    appearance.apply(qapp, mode)
     assert theme.current() is tokens
-    assert theme.mode() == mode
+    assert appearance.mode() == mode
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == tokens.ground
     assert qapp.palette().color(QPalette.ColorRole.Highlight).name() == tokens.accent
     assert tokens.raised in qapp.styleSheet()
@@ -134,13 +134,13 @@ def test_another_theme_paints_anew_whatever_paints_itself(qapp: QApplication, qt
     with qtbot.waitExposed(host):
         host.show()
     painted.clear()
-    theme.apply(qapp, "light")
+    appearance.apply(qapp, "light")
     qtbot.waitUntil(lambda: painted == {"ValueSlider", "SeedPlane", "GridHead", "Figure"})
 
 
 def test_system_follows_what_the_system_says(qapp: QApplication) -> None:
-    theme.apply(qapp, "light")
-    theme.apply(qapp, "system")
+    appearance.apply(qapp, "light")
+    appearance.apply(qapp, "system")
     system = qapp.styleHints().colorScheme()
     assert theme.current() is (LIGHT if system == Qt.ColorScheme.Light else DARK)
 
@@ -159,7 +159,7 @@ def test_a_role_colours_a_label_in_both_themes(qapp: QApplication, qtbot: QtBot)
     qtbot.addWidget(label)
     theme.set_role(label, "dim")
     for mode, tokens in (("dark", DARK), ("light", LIGHT)):
-        theme.apply(qapp, mode)  # type: ignore[arg-type]
+        appearance.apply(qapp, mode)  # type: ignore[arg-type]
         label.ensurePolished()
         assert label.palette().color(QPalette.ColorRole.WindowText).name() == tokens.dim
 
@@ -167,7 +167,7 @@ def test_a_role_colours_a_label_in_both_themes(qapp: QApplication, qtbot: QtBot)
 def test_an_icon_takes_the_colour_of_the_theme_that_is_on(qapp: QApplication) -> None:
     icon = icons.icon("open", "accent")
     for mode, tokens in (("dark", DARK), ("light", LIGHT), ("dark", DARK)):
-        theme.apply(qapp, mode)  # type: ignore[arg-type]
+        appearance.apply(qapp, mode)  # type: ignore[arg-type]
         picture = icon.pixmap(32, 32).toImage()
         solid = [
             picture.pixelColor(x, y)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window.look import theme
+from explorer_app.window.look import appearance
 from explorer_app.window.performance.roofline_plot import RooflinePlot
 from tests.helpers.kernel_costs import ROOFLINE, costs
 from tests.helpers.panels import mouse, press
@@ -110,7 +110,7 @@ def test_nothing_measured_is_an_empty_plot(plot: RooflinePlot) -> None:
 
 def test_another_theme_colours_it_anew(plot: RooflinePlot, qapp: QApplication) -> None:
     dark = plot.grab().toImage()
-    theme.apply(qapp, "light")
+    appearance.apply(qapp, "light")
     QApplication.processEvents()
     light = plot.grab().toImage()
     assert light.pixelColor(60, 40).lightnessF() - dark.pixelColor(60, 40).lightnessF() > 0.4

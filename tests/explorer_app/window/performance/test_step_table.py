@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.window.look import theme
+from explorer_app.window.look import appearance
 from explorer_app.window.performance.step_columns import KEYS
 from explorer_app.window.performance.step_table import StepTable
 from tests.helpers.kernel_costs import ROOFLINE, costs
@@ -183,7 +183,7 @@ def test_a_kernel_that_fell_back_has_a_sign_and_says_why(gpu_table: StepTable) -
 
 def test_cells_are_painted_anew_in_another_theme(gpu_table: StepTable, qapp: object) -> None:
     dark = cell_image(gpu_table, 0, SHARE)
-    theme.apply(qapp, "light")  # type: ignore[arg-type]
+    appearance.apply(qapp, "light")  # type: ignore[arg-type]
     assert cell_image(gpu_table, 0, SHARE) != dark
 
 

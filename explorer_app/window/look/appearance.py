@@ -1,0 +1,57 @@
+"""Switching the application between dark and light: style, palette, fonts and style sheet."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.style_sheet import style_sheet
+from explorer_app.window.look.theme import DARK, LIGHT, Mode
+
+
+class _Appearance:
+    """What the person chose, and whether changes of the system's scheme arrive here."""
+
+    mode: Mode = "system"
+    is_following = False
+
+
+def mode() -> Mode:
+    """Return what the person chose: "system", "dark" or "light"."""
+    return _Appearance.mode
+
+
+def apply(app: QApplication, mode: Mode = "system") -> None:
+    """Give the application the look of a mode; "system" keeps following the system's scheme.
+
+    May be called again at any time; what is on the screen changes at once.
+    """
+    _Appearance.mode = mode
+    hints = app.styleHints()
+    if not _Appearance.is_following:
+        _Appearance.is_following = True
+        hints.colorSchemeChanged.connect(lambda: _follow(app))
+        fonts.remember_system_font(app)
+    if app.style().objectName().lower() != "fusion":
+        app.setStyle("Fusion")
+    if mode == "system":
+        hints.unsetColorScheme()
+    else:
+        hints.setColorScheme(Qt.ColorScheme.Dark if mode == "dark" else Qt.ColorScheme.Light)
+    light = mode == "light" or (mode == "system" and hints.colorScheme() == Qt.ColorScheme.Light)
+    tokens = LIGHT if light else DARK
+    theme.use(tokens)
+    app.setFont(fonts.body())
+    app.setPalette(theme.palette(tokens))
+    sheet = style_sheet(tokens)
+    if app.styleSheet() != sheet:
+        app.setStyleSheet(sheet)
+
+
+def _follow(app: QApplication) -> None:
+    """Take over the system's changed scheme if the person wants that."""
+    if _Appearance.mode == "system":
+        wanted = LIGHT if app.styleHints().colorScheme() == Qt.ColorScheme.Light else DARK
+        if wanted is not theme.current():
+            apply(app, "system")
