@@ -31,6 +31,7 @@ from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_c
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.ema import ema_beta
+from gpu_backend.training.estimate import step_seconds
 from gpu_backend.training.log import TrainLog
 from gpu_backend.training.metrics import DivergedError
 from gpu_backend.training.options import TrainOptions, options_from
@@ -118,6 +119,8 @@ class _Loop:
 
     def run(self, source: PictureSource) -> TrainOutcome:
         training, processes = self.training, self.processes
+        if processes.is_first and processes.device.type == "cpu" and self._is_unfinished:
+            self._say_estimate()
         if processes.is_first and not (self.out / "real.png").exists():
             write_sheet(self.out / "real.png", sheet_of(self._real_pictures(source, grid_side(source.resolution) ** 2)))
         prefetch = Prefetch(
@@ -127,6 +130,7 @@ class _Loop:
             training.pictures_seen // processes.count,
             processes.device,
         )
+        self._reported = time.perf_counter()  # the pace is that of the steps
         with contextlib.closing(prefetch):
             try:
                 if self._is_unfinished:  # this step compiles for minutes; nothing is lost if it is interrupted
@@ -146,6 +150,14 @@ class _Loop:
                 ) from error
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
 
+    def _say_estimate(self) -> None:
+        """Say how long the training may take, before a first step that may take minutes."""
+        step = step_seconds(self.training)
+        left = step * self._pictures_left / self.options.batch
+        self._say(
+            f"A step of {self.options.batch} pictures takes about {duration(step)}, so about {duration(left)} are left."
+        )
+
     def _real_pictures(self, source: PictureSource, count: int) -> Tensor:
         """Return the first pictures; if the source is slow, report its rate and the resulting training time."""
         parts: list[Tensor] = []
@@ -158,8 +170,8 @@ class _Loop:
                 break
             if now - told > _FIRST_WORD_S / 4 and told == began:
                 rate = seen / (now - began) * self.processes.count
-                left = max(0.0, self.options.kimg * 1000 - self.training.pictures_seen) / rate
-                self._say(f"Pictures come at {rate:.1f} a second, so at least {duration(left)} are left.")
+                left = duration(self._pictures_left / rate)
+                self._say(f"Pictures come at {rate:.1f} a second, so at least {left} are left.")
                 told = now
             elif now - told > _FIRST_WORD_S:
                 self._say(f"Drawing real.png: {seen} of {count} pictures.")
@@ -168,7 +180,11 @@ class _Loop:
 
     @property
     def _is_unfinished(self) -> bool:
-        return self.training.pictures_seen < self.options.kimg * 1000
+        return self._pictures_left > 0
+
+    @property
+    def _pictures_left(self) -> float:
+        return max(0.0, self.options.kimg * 1000 - self.training.pictures_seen)
 
     def _run_step(self, pictures: Iterator[Tensor]) -> None:
         """Run a step and the actions due after it."""
@@ -233,7 +249,7 @@ class _Loop:
                 kimg=training.pictures_seen / 1000,
                 total_kimg=options.kimg,
                 images_per_s=rate,
-                left_s=max(0.0, options.kimg * 1000 - training.pictures_seen) / rate,
+                left_s=self._pictures_left / rate,
                 loss_g=loss_g,
                 loss_d=loss_d,
                 augment_p=float(training.chance.p),

@@ -36,3 +36,8 @@ def test_plots_need_two_lines_and_matplotlib(tmp_path: Path, monkeypatch: pytest
 
 def test_times_are_said_as_people_say_them() -> None:
     assert [duration(seconds) for seconds in (-1, 59.6, 61, 7325)] == ["0 s", "1 min 00 s", "1 min 01 s", "2 h 02 min"]
+    assert [duration(hours * 3600) for hours in (47, 48, 24 * 1989 + 9)] == [
+        "47 h 00 min",
+        "2 days 0 h",
+        "1,989 days 9 h",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -229,3 +230,41 @@ def test_a_slow_machine_is_told_soon_how_long_it_will_take(tmp_path: Path, monke
     assert told[0].step < 4, "there is a word before the first report"
     assert told[0].left_s > 0
     assert "loss" not in told[0].text()
+
+
+def test_the_time_left_is_estimated_before_a_picture_is_drawn_or_a_step_begins(tmp_path: Path) -> None:
+    said: list[str] = []
+    at_first_picture: list[str] = []
+
+    def note(number: int) -> None:
+        if not at_first_picture:
+            at_first_picture.extend(said)
+
+    request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.004}, None, "cpu")
+    train(request, said.append, lambda _: None, lambda _, side, __: FakeSource(side, note))
+    assert re.fullmatch(r"A step of 4 pictures takes about .+, so about .+ are left\.", at_first_picture[-1])
+    said.clear()
+    train(
+        TrainRequest(tmp_path, {}, tmp_path, "cpu"), said.append, lambda _: None, lambda _, side, __: FakeSource(side)
+    )
+    assert not any("left" in line for line in said), "a training that has ended has no time left"
+
+
+def test_drawing_the_sheet_does_not_lower_the_pace_that_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    class Clock:
+        @staticmethod
+        def perf_counter() -> float:
+            return now[0]
+
+    def slow(number: int) -> None:
+        now[0] += 20.0  # the sheet's batch of 64 pictures, and the batch of four of a step
+
+    monkeypatch.setattr(loop, "time", Clock)
+    told: list[TrainProgress] = []
+    request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.004, "log_kimg": 4.0}, None, "cpu")
+    train(request, lambda _: None, told.append, lambda _, side, __: FakeSource(side, slow))
+    assert told[0].images_per_s == pytest.approx(4 / 20)
