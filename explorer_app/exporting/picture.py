@@ -64,10 +64,12 @@ def read_picture(path: Path) -> PictureDocument:
     PictureError
         If the file is no PNG, holds no recipe, or one that is damaged or too new.
     """
-    text = scan_png(path, KEYWORD, PICTURE_LIMITS.nbytes).text
-    if text is None:
+    scan = scan_png(path, KEYWORD, PICTURE_LIMITS.nbytes)
+    if scan.text_problem:
+        raise PictureError(f"The recipe of {path.name} {scan.text_problem}; save the picture again with Latent Loom.")
+    if scan.text is None:
         raise PictureError(
             f"This picture holds no Latent Loom recipe: {path.name} was made by another program "
             "or lost its text on the way; choose a PNG as Latent Loom saved it."
         )
-    return document_from_text(text)
+    return document_from_text(scan.text)

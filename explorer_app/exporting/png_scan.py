@@ -17,6 +17,9 @@ from explorer_app.exporting.errors import PictureError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MAX_CHUNKS = 100_000
+_MAX_HEAD = 1024
+"""Keyword, language and translated keyword of a text chunk."""
+
 _TRAILER = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
 
@@ -29,7 +32,9 @@ class PngScan:
     width, height
         From the header, in pixels; 0 without one.
     text
-        Text of the first iTXt chunk with the wanted keyword, None without one.
+        Text of the first iTXt chunk with the wanted keyword, None without one, or if it cannot be read.
+    text_problem
+        Why the text cannot be read, as the end of a sentence; empty if there is none, or it was read.
     is_whole
         The chunks follow each other without a gap, there are pixels, and the trailer is the end of the file.
     """
@@ -38,6 +43,11 @@ class PngScan:
     height: int
     text: str | None
     is_whole: bool
+    text_problem: str = ""
+
+
+class _TextError(Exception):
+    """A text chunk with the wanted keyword cannot be read; the message is the end of a sentence."""
 
 
 def scan_png(path: Path, keyword: str, max_text_nbytes: int) -> PngScan:
@@ -64,6 +74,7 @@ def scan_png(path: Path, keyword: str, max_text_nbytes: int) -> PngScan:
 def _scan(file: BinaryIO, nbytes: int, keyword: bytes, max_text_nbytes: int) -> PngScan:
     width = height = 0
     text: str | None = None
+    problem = ""
     has_pixels = is_whole = False
     position = len(SIGNATURE)
     for _ in range(_MAX_CHUNKS):
@@ -81,14 +92,15 @@ def _scan(file: BinaryIO, nbytes: int, keyword: bytes, max_text_nbytes: int) -> 
             data = _checked(file, kind, length)
             if data is not None:
                 width, height = int.from_bytes(data[:4], "big"), int.from_bytes(data[4:8], "big")
-        elif kind == b"iTXt" and text is None and length <= max_text_nbytes + 1024:
-            data = _checked(file, kind, length)
-            if data is not None and data.startswith(keyword + b"\0"):
-                text = _international_text(data[len(keyword) + 1 :], max_text_nbytes)
+        elif kind == b"iTXt" and text is None and _starts_with(file, keyword + b"\0", length):
+            try:
+                text = _international_text(file, len(keyword) + 1, length, max_text_nbytes)
+            except _TextError as error:
+                problem = problem or str(error)
         has_pixels = has_pixels or kind == b"IDAT"
         position = end
         file.seek(position)
-    return PngScan(width, height, text, is_whole)
+    return PngScan(width, height, text, is_whole, "" if text is not None else problem)
 
 
 def _checked(file: BinaryIO, kind: bytes, length: int) -> bytes | None:
@@ -98,21 +110,35 @@ def _checked(file: BinaryIO, kind: bytes, length: int) -> bytes | None:
     return data if zlib.crc32(data, zlib.crc32(kind)) == checksum else None
 
 
-def _international_text(data: bytes, max_nbytes: int) -> str | None:
-    """Return the text after the keyword of an iTXt chunk: flag, method, language, translated keyword, text."""
-    parts = data[2:].split(b"\0", 2)
-    if len(data) < 2 or len(parts) != 3:
-        return None
+def _starts_with(file: BinaryIO, keyword: bytes, length: int) -> bool:
+    """Return whether a chunk's data starts with a keyword. The file stays at the start of the data."""
+    start = file.read(min(length, len(keyword)))
+    file.seek(-len(start), os.SEEK_CUR)
+    return start == keyword
+
+
+def _international_text(file: BinaryIO, start: int, length: int, max_nbytes: int) -> str:
+    """Return the text of an iTXt chunk; after the keyword follow flag, method, language, translated keyword, text.
+
+    Raises
+    ------
+    _TextError
+        If the text is too long or damaged.
+    """
+    too_long = f"is longer than the {max_nbytes / (1 << 20):g} MB that a recipe may have"
+    if length > max_nbytes + _MAX_HEAD:
+        raise _TextError(too_long)
+    data = _checked(file, b"iTXt", length)
+    parts = [] if data is None else data[start + 2 :].split(b"\0", 2)
+    if data is None or len(parts) != 3:
+        raise _TextError("is damaged")
     text = parts[2]
-    if data[0] == 1:
-        # We write plain text; programs that optimise PNGs may have compressed it since.
-        try:
-            text = zlib.decompressobj().decompress(text, max_nbytes + 1)
-        except zlib.error:
-            return None
-    if len(text) > max_nbytes:
-        return None
     try:
+        if data[start] == 1:
+            # We write plain text; programs that optimise PNGs may have compressed it since.
+            text = zlib.decompressobj().decompress(text, max_nbytes + 1)
+        if len(text) > max_nbytes:
+            raise _TextError(too_long)
         return text.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    except (zlib.error, UnicodeDecodeError):
+        raise _TextError("is damaged") from None

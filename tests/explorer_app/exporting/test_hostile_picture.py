@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.picture import encode_picture, read_picture
 from explorer_app.exporting.picture_document import PictureDocument
-from gpu_backend import RenderRequest
+from gpu_backend import PICTURE_LIMITS, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.strategies import texts
 
@@ -111,7 +111,7 @@ def test_a_file_made_to_exhaust_memory_takes_little(tmp_path: Path, data: bytes)
     ("text", "part"),
     [
         (b"not json", "not JSON"),
-        (b"\xff\xfe", "no Latent Loom recipe"),
+        (b"\xff\xfe", "The recipe of a.png is damaged"),
         (b"[" * 100_000, "not JSON"),
         (b'{"format": "latent-loom-picture", "version": NaN}', "not JSON"),
         (b"[]", "'latent-loom-picture'"),
@@ -129,10 +129,27 @@ def test_a_wrong_recipe_gets_a_sentence_that_says_what_is_wrong(tmp_path: Path, 
     assert part in sentence_for(tmp_path / "a.png", with_text(text))
 
 
-def test_a_recipe_with_a_wrong_checksum_does_not_count(tmp_path: Path) -> None:
+def test_a_recipe_with_a_wrong_checksum_does_not_count_and_is_called_damaged(tmp_path: Path) -> None:
     data = bytearray(with_text(json.dumps(good_text()).encode()))
     data[data.index(b"ab")] ^= 1
-    assert "no Latent Loom recipe" in sentence_for(tmp_path / "a.png", bytes(data))
+    assert "The recipe of a.png is damaged" in sentence_for(tmp_path / "a.png", bytes(data))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("surplus", [1, 2000])
+def test_a_recipe_that_is_too_long_is_refused_for_its_length(tmp_path: Path, compressed: bool, surplus: int) -> None:
+    text = b" " * (PICTURE_LIMITS.nbytes + surplus)
+    assert sentence_for(tmp_path / "a.png", with_text(text, compressed=compressed)) == (
+        "The recipe of a.png is longer than the 4 MB that a recipe may have; save the picture again with Latent Loom."
+    )
+
+
+def test_a_long_text_of_another_program_does_not_count_as_a_recipe(tmp_path: Path) -> None:
+    other = chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + b" " * (5 << 20))
+    assert "holds no Latent Loom recipe" in sentence_for(tmp_path / "a.png", png(other))
+    recipe = chunk(b"iTXt", b"latentloom\0\0\0\0\0" + json.dumps(good_text()).encode())
+    (tmp_path / "a.png").write_bytes(png(other, recipe))
+    assert read_picture(tmp_path / "a.png").model_name == "m"
 
 
 @QUICK
