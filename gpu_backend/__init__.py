@@ -289,7 +289,7 @@ _HOMES = {
         "free_set_name",
     ),
     "training.request": ("TrainOutcome", "TrainRequest"),
-    "whole_file": ("Disk", "remove_leftovers", "write_whole"),
+    "whole_file": ("Disk", "part_name", "remove_leftovers", "write_whole"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

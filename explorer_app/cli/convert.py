@@ -8,6 +8,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
+from explorer_app.exporting.output_file import check_output_path
 from gpu_backend import write_safetensors
 
 
@@ -29,6 +30,7 @@ def run(words: Sequence[str], console: Console) -> int:
     source, target = options.source, options.target
     if target.suffix.lower() != ".safetensors":
         raise UsageError(f"The file to write should end in .safetensors, but {target.name} does not.")
+    check_output_path(target)
     if source.exists() and target.exists() and source.samefile(target):
         raise UsageError("The file to write is the file to read; choose another name.")
     if target.exists() and not options.overwrite:

@@ -13,6 +13,7 @@ from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.contact_sheet import write_contact_sheet
 from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.png_folder import PngFolder
 from gpu_backend import Latent, Point, Recipe, Truncation
@@ -40,6 +41,8 @@ def parser() -> Parser:
 def run(words: Sequence[str], console: Console) -> int:
     """Render the demo; what is there from an earlier call is not rendered again."""
     options = parser().parse_args(words)
+    sheet = options.outdir / "contact-sheet.png"
+    check_output_path(sheet)
     model = read_network(None, console)
     truncation = Truncation(psi=0.7)
     settings = SequenceSettings(
@@ -57,7 +60,6 @@ def run(words: Sequence[str], console: Console) -> int:
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console)
     frames = PngFolder(settings.folder, settings.name)
-    sheet = options.outdir / "contact-sheet.png"
     pictures = [frames.path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
     write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
     console.note(f"See {sheet} for some of them at a glance.")

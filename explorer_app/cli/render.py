@@ -30,8 +30,9 @@ from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
+from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.class_names import class_text
@@ -200,6 +201,16 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
     if options.noise_seed is not None and options.noise_mode != "random":
         raise UsageError("--noise-seed needs --noise-mode random.")
+    _check_places(options)
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Refuse names and folders that cannot be written."""
+    name = "path" if options.name is None else options.name
+    check_name(name)
+    check_output_path(options.outdir / f"{name}{MANIFEST_SUFFIX}" if options.path else options.outdir / "seed0000.png")
+    if options.sheet is not None:
+        check_output_path(options.sheet)
 
 
 def _flag(name: str) -> str:

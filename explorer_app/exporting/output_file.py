@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
-from gpu_backend import Disk, write_whole
+from gpu_backend import Disk, part_name, write_whole
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+
+_MAX_NAME_NBYTES = 255
+"""Longest file name of every common file system."""
 
 
 def write_output(path: Path, data: bytes, disk: Disk | None = None) -> None:
@@ -24,6 +29,38 @@ def write_output(path: Path, data: bytes, disk: Disk | None = None) -> None:
         write_whole(path, data, disk)
     except OSError as error:
         raise ExportError(_sentence(error, path), details=str(error)) from error
+
+
+def check_output_path(path: Path) -> None:
+    """Refuse a file that the system would not let us write, before the work that the file is for.
+
+    A full disk, a quota or a folder that vanishes meanwhile are found by `write_output`.
+
+    Raises
+    ------
+    ExportError
+        If the path is too long, leads through something that is no folder, or leads to a folder without permission to
+        write.
+    """
+    aside = path.with_name(part_name(path.name, os.getpid()))
+    try:
+        if any(len(os.fsencode(part)) > _MAX_NAME_NBYTES for part in aside.parts):  # missing folders hide it from lstat
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        os.lstat(aside)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        shown = f"{str(path)[:40]}…{str(path)[-20:]}" if len(str(path)) > 200 else str(path)
+        raise ExportError(
+            f"{shown} cannot be written ({error.strerror}); choose another name or folder.", str(error)
+        ) from error
+    folder = next((parent for parent in path.absolute().parents if parent.exists()), path.absolute().parent)
+    if not stat.S_ISDIR(folder.stat().st_mode):
+        raise ExportError(f"{path.name} cannot be written to {folder}, which is not a folder; choose another folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ExportError(
+            f"{path.name} cannot be written below {folder} (Permission denied); choose a folder that can be written to."
+        )
 
 
 def _sentence(error: OSError, path: Path) -> str:

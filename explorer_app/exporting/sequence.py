@@ -117,7 +117,7 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
     RequestError
         If the keyframes do not suit the path.
     """
-    _check_name(settings.name)
+    check_name(settings.name)
     if len(settings.keys) > MAX_KEYS:
         raise ExportError(f"A path can go through {MAX_KEYS:,} keyframes, but this one has {len(settings.keys):,}.")
     if settings.frame_count > MAX_FRAMES:
@@ -156,7 +156,8 @@ def _check_budget(settings: SequenceSettings) -> None:
                 )
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Raise ExportError if files of a sequence cannot have this name."""
     forbidden = sorted({character for character in name if character in '/\\:*?"<>|' or not character.isprintable()})
     if forbidden:
         raise ExportError(f"A sequence's name must be fit for file names, but {name!r} holds {forbidden[0]!r}.")

@@ -91,7 +91,7 @@ def test_convert_refuses_to_write_over_its_source_or_to_another_kind(
     path = networks / "plain.safetensors"
     assert "choose another name" in command("convert", path, path).sentence
     assert "should end in .safetensors" in command("convert", path, tmp_path / "out.pkl").sentence
-    assert "x.safetensors was not written" in command("convert", path, path / "x.safetensors").sentence
+    assert "x.safetensors cannot be written" in command("convert", path, path / "x.safetensors").sentence
 
 
 def test_convert_replaces_a_file_only_when_told_so(command: Command, networks: Path, tmp_path: Path) -> None:
@@ -206,3 +206,20 @@ def test_a_reader_that_leaves_early_is_no_error(networks: Path) -> None:
     )
     done = run_fresh(code, networks / "plain.safetensors")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo", "--outdir", "n" * 300),
+        ("convert", "missing.pkl", f"{'n' * 300}.safetensors"),
+        ("convert", "missing.pkl", f"file/{'n'}.safetensors"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused_before_work_begins(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    assert "cannot be written" in command(*words).sentence
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -269,3 +269,29 @@ def test_a_person_meets_the_same_picture_in_the_window(command: Command, tmp_pat
     session = read_picture(tmp_path / "seed0123.png").session
     assert session is not None
     assert session.position == GoToSeed(123).apply(Session()).position
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--seeds", "1", "--outdir", "n" * 300), "File name too long"),
+        (("--seeds", "1", "--outdir", "/".join(["d" * 200] * 25)), "File name too long"),
+        (("--seeds", "1", "--outdir", f"new/{'n' * 300}"), "File name too long"),
+        (("--seeds", "1", "--outdir", "out", "--sheet", f"{'n' * 300}.png"), "File name too long"),
+        (("--seeds", "1,2", "--path", "linear", "--outdir", "new", "--name", "n" * 300), "1 to 100 characters"),
+        (("--seeds", "1,2", "--path", "linear", "--outdir", "new", "--name", "字" * 100), "File name too long"),
+        (("--seeds", "1,2", "--path", "linear", "--outdir", "new", "--name", "a/b"), "fit for file names"),
+        (("--seeds", "1", "--outdir", "file/inside"), "Not a directory"),
+        (("--seeds", "1", "--outdir", "file"), "Not a directory"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value)[:50],
+)
+def test_what_cannot_be_written_is_refused_before_the_network_is_opened(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    sentence = command("render", "--network", "missing.pkl", *words).sentence
+    assert problem in sentence
+    assert len(sentence) < 250
+    assert names(tmp_path) == ["file"]
