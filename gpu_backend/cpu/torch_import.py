@@ -1,8 +1,11 @@
-"""Import of torch in the background, without the GIL where possible, and without its meta registrations.
+"""Import of torch in the background, without the GIL where possible, and without what rendering does not need.
 
 ``torch._meta_registrations`` and the decompositions that it imports take a quarter of the time of ``import torch``.
 ``torch.compile`` and fake tensors need them, rendering does not. Their import is deferred until a module that depends
 on them is imported.
+
+torch also tries to import packages that speak to the NVIDIA driver, and does without where they are missing. Where no
+driver is installed, they count as missing.
 """
 
 from __future__ import annotations
@@ -14,16 +17,21 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+
+from gpu_backend.driver_library import driver_is_installed
 
 _LIBRARY = "libtorch_cpu.so"
 """torch's largest shared library: loading it takes a quarter of a second, and it does not use Python."""
 
 _SHAPES = "torch._meta_registrations"
 _BUILD_ON_SHAPES = ("torch._decomp", "torch._dynamo", "torch._inductor", "torch._prims", "torch._refs")
+
+_OF_THE_DRIVER = ("cuda.bindings.runtime", "pynvml")
 
 _KNOWN_VERSIONS = ("2.13.",)
 """torch versions that can be imported without the meta registrations; other versions are imported as a whole."""
@@ -56,12 +64,26 @@ def import_torch() -> None:
 def _import_without_shapes() -> None:
     sys.modules[_SHAPES] = ModuleType(_SHAPES)
     try:
-        torch = importlib.import_module("torch")
+        with _without_driver_packages():
+            torch = importlib.import_module("torch")
     finally:
         del sys.modules[_SHAPES]
     if hasattr(torch, "_meta_registrations"):
         del torch._meta_registrations
     sys.meta_path.insert(0, _ShapesFirst())
+
+
+@contextlib.contextmanager
+def _without_driver_packages() -> Iterator[None]:
+    """Let imports of the driver's packages fail within this block, if there is no driver."""
+    absent = () if driver_is_installed() else [name for name in _OF_THE_DRIVER if name not in sys.modules]
+    for name in absent:
+        sys.modules[name] = None  # type: ignore[assignment] # an import of it raises ModuleNotFoundError
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 class _ShapesFirst(MetaPathFinder):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import uuid
 from dataclasses import dataclass
 from typing import Any
+
+from gpu_backend.driver_library import driver_is_installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,17 @@ class InstalledSystem:
     """Implements `gpu_backend.cuda.probe.System`."""
 
     def initialise(self) -> str:
-        """Load the driver's library and start it."""
+        """Load the driver's library and start it.
+
+        Raises
+        ------
+        ImportError
+            If cuda-bindings is missing.
+        RuntimeError
+            If there is no driver; raised without importing cuda-bindings.
+        """
+        if importlib.util.find_spec("cuda.bindings") is not None and not driver_is_installed():
+            raise RuntimeError("the driver's library is not installed")
         import cuda.bindings.driver as driver
 
         (outcome,) = driver.cuInit(0)

@@ -72,7 +72,8 @@ class Gpu:
 class Probe:
     """What was found. `problem` is one sentence, empty if there is a GPU to use.
 
-    `driver` and `nvrtc` are versions, empty where unknown: ``"580.95.05"``, ``"13.0"``.
+    `driver` and `nvrtc` are versions, empty where unknown: ``"580.95.05"``, ``"13.0"``. NVRTC's is unknown, too, where
+    the driver did not start.
     """
 
     gpus: tuple[Gpu, ...]
@@ -82,7 +83,7 @@ class Probe:
 
 
 class System(Protocol):
-    """What the probe asks. Nothing but NVRTC is asked once the driver did not start."""
+    """What the probe asks. Nothing that needs the driver is asked, nor NVRTC, where the driver did not start."""
 
     def initialise(self) -> str:
         """Start the driver; return its word for how that went, ``"CUDA_SUCCESS"`` if well.
@@ -137,9 +138,7 @@ def probe_system(system: System, *, patience_s: float) -> Probe:
 
 
 def _ask(system: System) -> Probe:
-    compiler = _quietly(system.nvrtc, None)
-    nvrtc = f"{compiler[0][0]}.{compiler[0][1]}" if compiler else ""
-    driver = ""
+    driver = nvrtc = ""
 
     def none(problem: str) -> Probe:
         return Probe((), problem, driver, nvrtc)
@@ -162,8 +161,10 @@ def _ask(system: System) -> Probe:
         )
     if outcome != _SUCCESS:
         return none(f"The NVIDIA {called} did not start ({outcome}); restart the computer or update the driver.")
+    compiler = _quietly(system.nvrtc, None)
     if compiler is None:
         return none("NVRTC, which compiles the GPU's kernels, was not found; install cuda-toolkit[nvrtc].")
+    nvrtc = f"{compiler[0][0]}.{compiler[0][1]}"
     try:
         found = system.gpus()
     except Exception as error:

@@ -53,3 +53,19 @@ def test_where_torch_is_missing_nothing_happens() -> None:
         torch_import.import_torch()
     """)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_a_driver_torch_is_imported_without_the_packages_that_speak_to_one() -> None:
+    done = run_python("""
+        import sys
+        from gpu_backend import driver_library
+        from gpu_backend.cpu import torch_import
+        torch_import._KNOWN_VERSIONS = ("",)
+        torch_import.driver_is_installed = lambda: False
+        torch_import.import_torch()
+        assert "gpu_backend.cpu.executor" in sys.modules
+        assert not [name for name in sys.modules if name.startswith(("cuda.bindings.", "pynvml"))]
+        import cuda.bindings.runtime, pynvml
+        print(torch_import.driver_is_installed())
+    """)
+    assert done.stdout == "False\n", done.stderr

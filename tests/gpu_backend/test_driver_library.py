@@ -1,0 +1,47 @@
+"""Whether there is a driver is known without importing what speaks to it."""
+
+import pytest
+
+from gpu_backend import driver_library
+from gpu_backend.cuda.installed_system import InstalledSystem
+from tests.helpers.own_process import run_python
+
+
+def test_a_library_that_cannot_be_loaded_means_that_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_library, "_LIBRARY", "libno-such-driver.so.1")
+    driver_library.driver_is_installed.cache_clear()
+    try:
+        assert not driver_library.driver_is_installed()
+    finally:
+        driver_library.driver_is_installed.cache_clear()
+
+
+def test_a_library_that_can_be_loaded_means_that_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_library.ctypes, "CDLL", lambda name: name)
+    driver_library.driver_is_installed.cache_clear()
+    try:
+        assert driver_library.driver_is_installed()
+    finally:
+        driver_library.driver_is_installed.cache_clear()
+
+
+def test_without_a_driver_nothing_of_cuda_is_imported_to_find_devices() -> None:
+    done = run_python("""
+        import sys
+        from gpu_backend import driver_library
+        driver_library._LIBRARY = "libno-such-driver.so.1"
+        import gpu_backend
+        (processor,) = gpu_backend.find_devices()
+        assert not [name for name in sys.modules if name.startswith(("cuda.bindings.", "cuda.pathfinder", "pynvml"))]
+        print(processor.reason)
+    """)
+    assert "no NVIDIA driver was found" in done.stdout, done.stderr
+
+
+def test_a_missing_package_is_told_rather_than_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name="cuda")
+
+    monkeypatch.setattr("importlib.util.find_spec", find)
+    with pytest.raises(ModuleNotFoundError):
+        InstalledSystem().initialise()
