@@ -145,7 +145,8 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
         try:
             app = App(qt, messages, Places.of_this_system(), device=device, precision=precision)
             app.collector.hold()
-            app.controller.frame_changed.connect(app.collector.release, Qt.ConnectionType.SingleShotConnection)
+            shown_first = app.controller.engine.preview.frame_changed
+            shown_first.connect(app.collector.release, Qt.ConnectionType.SingleShotConnection)
             if time_start:
                 app.window.canvas.painted.connect(partial(_tell_start_times, qt))
             app.start(file)

@@ -84,18 +84,20 @@ class Visitor:
 
     def walk(self, radius: float) -> None:
         """Go in a circle as a hand does, and end where it began."""
-        start = self._controller.session.position
+        start = self._controller.editing.session.position
         for step in range(WALK_STEPS):
             angle = 2.0 * math.pi * step / WALK_STEPS
             place = Position(start.x + radius * math.sin(angle), start.y + radius * (1.0 - math.cos(angle)))
-            self._controller.edit(SetParameter(PLACE, place), final=False)
+            self._controller.editing.edit(SetParameter(PLACE, place), final=False)
             self.pause(STEP_S)
-        self._controller.edit(SetParameter(PLACE, start))
+        self._controller.editing.edit(SetParameter(PLACE, start))
 
     def _is_answered(self) -> bool:
         frame = self._window.canvas.frame
         return (
-            frame is not None and not frame.is_draft and frame.request.blend == resolve_blend(self._controller.session)
+            frame is not None
+            and not frame.is_draft
+            and frame.request.blend == resolve_blend(self._controller.editing.session)
         )
 
 
@@ -130,16 +132,16 @@ def take_picture(
         app.window.resize(*size)
         app.window.actions_by_key[f"theme-{mode}"].trigger()
         visitor.rest()
-        assert controller.facts is not None
-        for edit, star in tour(controller.facts.num_ws):
-            controller.edit(edit)
+        assert controller.engine.model.facts is not None
+        for edit, star in tour(controller.engine.model.facts.num_ws):
+            controller.editing.edit(edit)
             visitor.rest()
-            if star and (entry := controller.history.current) is not None:
-                controller.set_starred(entry.number, True)
+            if star and (entry := controller.editing.history.current) is not None:
+                controller.editing.set_starred(entry.number, True)
         visitor.walk(0.4)
         visitor.rest()
-        controller.compare()
-        visitor.until(lambda: controller.comparison is not None)
+        controller.engine.compare()
+        visitor.until(lambda: controller.engine.comparison is not None)
         app.window.workspace.switch_to(workspace)
         visitor.pause(THUMBNAILS_S)
         if state == "loading":

@@ -2,35 +2,54 @@
 
 ::
 
-    Controller      what the window may ask for                                   controller.py
-    FileControl     files in and out                                              file_control.py
-    EngineControl   which device renders, and how                                 engine_control.py, device_selector.py
-    ControllerState its parts, what the window may read, and how it is told       state.py
-    Editor          session, history, the gesture under way                       editor.py
-    Preview         requests down, frames up; drafts while something moves        preview.py, drafts.py
-                    in their colours                                              draft_colours.py
-    ModelOpener     opening models: reading, preparing, falling back              model_opener.py, adapting.py
-    ThumbnailService
-                    small pictures                                                thumbnail_service.py
-    Documents       sessions and pictures from files and into files               documents.py, restoring.py
-    ExportQueueController
-                    the sequence that is exported, pictures in between            export_queue.py, unfinished_export.py
-    Autosave        the last session comes back                                   autosave.py
-    LastStart       the last picture, and what is known of its model              last_start.py, known_model.py
+    Controller                    makes the objects below, starts and closes them, routes events    controller.py
+     ├─ engine: Engine            joins model, device and preview; ways of rendering, comparison    engine.py
+     │   ├─ model: ModelOpener        reading, preparing, falling back              model_opener.py, known_model.py
+     │   ├─ devices: DeviceSelector   which ones there are, which one renders       device_selector.py, device_state.py
+     │   └─ preview: Preview          requests down, frames up; drafts and          preview.py, drafts.py,
+     │                                their colours while something moves           draft_colours.py
+     ├─ editing: Editing          edits, undo, kept sessions, drifting              editing.py, drift.py
+     │   ├─ Editor                    session, history, gestures under way          editor.py
+     │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
+     │   └─ Autosave                  the last session comes back                   autosave.py
+     ├─ export: ExportQueueController
+     │                            sequences, and pictures that are saved            export_queue.py
+     ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
+     ├─ directions: DirectionFinding
+     │                            the search for directions                         direction_finding.py
+     ├─ thumbnails: ThumbnailService
+     │                            small pictures of any session                     thumbnail_service.py
+     ├─ whole_pictures: WholePictures
+     │                            pictures to compare with                          whole_pictures.py
+     └─ LastStart                 what the next start shows first                   last_start.py
+
+An object is given the objects above it that it needs, and emits signals of its own; nothing refers to the Controller.
 """
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
 from explorer_app.controller.device_selector import may_need_processor, preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
+from explorer_app.controller.direction_finding import DirectionFinding
+from explorer_app.controller.editing import Editing
+from explorer_app.controller.engine import Engine
+from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.controller.thumbnail_service import ThumbnailService
+from explorer_app.controller.whole_pictures import WholePictures
 
 __all__ = [
     "Compiling",
     "Controller",
     "DeviceState",
+    "DirectionFinding",
+    "Editing",
+    "Engine",
     "ExportProgress",
+    "ExportQueueController",
     "Loading",
+    "ThumbnailService",
+    "WholePictures",
     "adapt",
     "may_need_processor",
     "preferred_choice",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog, describe, without_cpu_advice
-from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_choice import DeviceChoice, Precision
 from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
@@ -40,6 +40,7 @@ class DeviceSelector(QObject):
     """
 
     changed = Signal()
+    """`state`."""
 
     def __init__(
         self,
@@ -60,16 +61,27 @@ class DeviceSelector(QObject):
         """Everything about devices."""
         return self._state
 
-    def choose(self, choice: DeviceChoice) -> None:
-        """Wish for a device and a precision, from now on and at every start."""
+    @Slot(str)
+    def choose_device(self, device: str) -> None:
+        """Render on another device from now on: "auto", "cpu", "cuda:0". Session and picture stay."""
+        self._choose(replace(self._state.choice, device=device))
+
+    @Slot(str)
+    def choose_precision(self, precision: Precision) -> None:
+        """Render with activations of another precision on GPUs: "fp16", "fp32"."""
+        self._choose(replace(self._state.choice, precision=precision))
+
+    @Slot()
+    def try_again(self) -> None:
+        """Try the chosen device again, after it failed."""
+        self._show(replace(self._state, compiling=None, problem=""))
+        self._renders.use(self._state.choice)
+
+    def _choose(self, choice: DeviceChoice) -> None:
+        """Request a device and a precision, from now on and at every start."""
         self._settings.change(device=choice.device, precision=choice.precision)
         self._show(replace(self._state, choice=choice, compiling=None, problem=""))
         self._renders.use(choice)
-
-    def try_again(self) -> None:
-        """Try again what is wished for."""
-        self._show(replace(self._state, compiling=None, problem=""))
-        self._renders.use(self._state.choice)
 
     def take_found(self, event: DevicesFound) -> None:
         """Somebody looked what there is. A GPU that is out of use is told, but not at every start."""

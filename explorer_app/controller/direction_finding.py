@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound
 from explorer_app.rendering.render_thread import RenderThread
@@ -40,12 +42,9 @@ class DirectionsState:
 
 
 class DirectionFinding(QObject):
-    """Searches, keeps what was found, and takes it back.
+    """Searches in the open model, stores the directions beside it or in the user's folder, and removes them again.
 
-    Parameters
-    ----------
-    reload
-        Reads the model that is open again, so that its sliders show what its files hold.
+    After either, the model is read again, so that its sliders show what its files hold.
     """
 
     changed = Signal()
@@ -53,10 +52,11 @@ class DirectionFinding(QObject):
     def __init__(
         self,
         renders: RenderThread,
+        model: ModelOpener,
+        export: ExportQueueController,
         files: DirectionFiles,
         worker: FileWorker,
         messages: MessageLog,
-        reload: Callable[[Path], None],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -64,15 +64,28 @@ class DirectionFinding(QObject):
         self._files = files
         self._worker = worker
         self._messages = messages
-        self._reload = reload
+        self._model = model
+        self._export = export
         self._finder: DirectionFinder | None = None
         self._facts: ModelFacts | None = None
         self.state = DirectionsState()
 
-    def start(
-        self, search: DirectionSearch, having: Sequence[Session], lacking: Sequence[Session], facts: ModelFacts
-    ) -> None:
-        """Begin a search in the model that is open; examples are sessions."""
+    def find(self, search: DirectionSearch, having: Sequence[Session] = (), lacking: Sequence[Session] = ()) -> None:
+        """Search directions in the open model; `changed` reports progress.
+
+        Parameters
+        ----------
+        search
+            Its name gets a number where it is taken; its examples are those of the sessions.
+        having, lacking
+            For a search from examples: sessions with what the direction is to add, and without it.
+        """
+        facts = self._model.facts
+        if facts is None:
+            return
+        if self._export.progress is not None:
+            self._messages.warning("An export is running with this model; find directions when it has ended.")
+            return
         from gpu_backend import DirectionFinder, free_example_name, free_set_name
 
         free_name = free_example_name if search.method == "examples" else free_set_name
@@ -102,14 +115,14 @@ class DirectionFinding(QObject):
         self._show(DirectionsState())
 
     def take_back(self) -> None:
-        """Take away what was found last."""
+        """Remove the directions that were found last; nothing happens during an export."""
         added, facts = self.state.added, self._facts
-        if added is not None and facts is not None:
+        if self._export.progress is None and added is not None and facts is not None:
             self._show(replace(self.state, added=None))
             path = Path(facts.path)
             self._worker.fetch(
                 lambda: self._files.take_back(added),
-                lambda _: self._reload(path),
+                lambda _: self._model.open(path),
                 failed=f"{added.path.name} could not be changed",
             )
 
@@ -143,7 +156,7 @@ class DirectionFinding(QObject):
         details = f"{', '.join(added.names)}\n{added.path}"
         self._messages.info(f"{what} found; the sliders show what is new.", details)
         self._show(replace(self.state, added=added))
-        self._reload(Path(self._facts.path))
+        self._model.open(Path(self._facts.path))
 
     def _show(self, state: DirectionsState) -> None:
         if state != self.state:

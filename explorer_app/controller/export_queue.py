@@ -7,23 +7,26 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
+from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.picture_job import PictureJob
+from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.controller.unfinished_export import UnfinishedExport, stopped_sentence
 from explorer_app.exporting.job import SequenceJob
-from explorer_app.exporting.manifest import Manifest
+from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.resolve import unobserved
-from explorer_app.session.session import Session
-from gpu_backend import Frame, ModelFacts, RenderRequest
+from explorer_app.session.resolve import resolve, unobserved
+from gpu_backend import Frame
 
 _NOT_NOTED = "The export was not noted, so the next start will not offer to go on with it"
 
@@ -35,12 +38,15 @@ class ExportQueueController(QObject):
     """Starts and stops what the rendering thread renders for files, and knows how far it is."""
 
     changed = Signal()
-    resume_requested = Signal(object)
-    """The path of a manifest, as Path."""
+    """`progress`."""
 
     def __init__(
         self,
         renders: RenderThread,
+        model: ModelOpener,
+        preview: Preview,
+        editing: Editing,
+        pending: PendingDocument,
         worker: FileWorker,
         messages: MessageLog,
         clock: Callable[[], float],
@@ -48,6 +54,10 @@ class ExportQueueController(QObject):
     ) -> None:
         super().__init__(parent)
         self._renders = renders
+        self._model = model
+        self._preview = preview
+        self._editing = editing
+        self._pending = pending
         self._worker = worker
         self._messages = messages
         self._clock = clock
@@ -72,11 +82,13 @@ class ExportQueueController(QObject):
         """Whether the last sequence that ended has all of its frames."""
         return self._has_succeeded
 
-    def save_picture(self, path: Path, request: RenderRequest, session: Session, shown: Frame | None) -> None:
-        """Write a picture in full, or the layer that stands in for it.
-
-        `shown` is the newest frame, which saves rendering if it is just that picture.
-        """
+    def save_picture(self, path: Path | str) -> None:
+        """Write the picture in full with its recipe, or the layer on show; a message reports the end."""
+        if self._model.facts is None:
+            self._messages.warning("There is no picture to save: open a model first.")
+            return
+        path, session = Path(path), self._editing.effective
+        request, shown = resolve(session), self._preview.frame
 
         def write(frame: Frame) -> None:
             self._worker.submit(
@@ -91,8 +103,10 @@ class ExportQueueController(QObject):
         else:
             self._renders.export(PictureJob(request, write), urgent=True)
 
-    def start(self, settings: SequenceSettings, facts: ModelFacts | None) -> None:
-        """Begin a sequence with the model that is open, unless one is on its way."""
+    @Slot(object)
+    def start(self, settings: SequenceSettings) -> None:
+        """Write a sequence in the background with the open model, one at a time; the preview goes on."""
+        facts = self._model.facts
         if facts is None or settings.model.model_id != facts.model_id:
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
             return
@@ -114,18 +128,21 @@ class ExportQueueController(QObject):
         self._unfinished = UnfinishedExport(folder)
         self._worker.fetch(self._unfinished.left, self._offer)
 
-    def start_when_open(self, settings: SequenceSettings) -> None:
-        """Begin a sequence as soon as its model is open."""
-        self._awaited = settings
+    @Slot(object)
+    def resume(self, manifest: Path | str) -> None:
+        """Continue the sequence of a manifest, with its model; that is opened first if it is at hand."""
+        path = Path(manifest)
+        self._pending.read(lambda: read_manifest(path), self._resume)
 
-    def take_opened(self, facts: ModelFacts) -> None:
-        """Begin the sequence that waits, now that a model is open; if it is another one, the sequence waits no more."""
+    def model_opened(self) -> None:
+        """Begin the sequence that waits for a model; if another one is open now, the sequence waits no longer."""
         settings, self._awaited = self._awaited, None
         if settings is not None:
-            self.start(settings, facts)
+            self.start(settings)
 
+    @Slot()
     def cancel(self) -> None:
-        """Stop the sequence; the frame that is being made is given up."""
+        """Stop the sequence and the frame that is being made; the same export continues there another time."""
         if self._job is not None and self._progress is not None:
             self._renders.cancel_export(self._job)
             self._show(replace(self._progress, is_stopping=True))
@@ -163,13 +180,36 @@ class ExportQueueController(QObject):
             self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder)
         self._show(None)
 
+    def _resume(self, manifest: Manifest) -> None:
+        settings, facts, loading = manifest.settings, self._model.facts, self._model.loading
+        if self._progress is not None:
+            self._messages.warning("An export is running; wait for its end or cancel it, then resume another.")
+            return
+        if facts is not None and loading is None and settings.model.model_id == facts.model_id:
+            self.start(settings)
+            return
+        model = settings.model
+        path = self._model.known_path(model, settings.folder)
+        if path is not None:
+            self._awaited = settings
+            if facts is not None:
+                self._messages.info(f"The export “{settings.name}” goes on with {model.name}, which is being opened.")
+            if loading is None or Path(loading.path) != path:
+                self._model.open(path)
+        elif facts is None or loading is not None:
+            self._awaited = settings
+        else:
+            self._messages.warning(
+                f"The export “{settings.name}” was made with {model.name or 'another model'}, which is not at hand; "
+                "open that model, then resume the export.",
+                f"Its model has the SHA-256 {model.model_id}.",
+            )
+
     def _offer(self, manifest: Manifest | None) -> None:
         if manifest is not None and self._job is None:
             path = manifest.settings.manifest_path
             self._offered = path
-            action = Action(
-                "Resume export", lambda: self.resume_requested.emit(path), lambda: self._offered is not None
-            )
+            action = Action("Resume export", lambda: self.resume(path), lambda: self._offered is not None)
             self._messages.post(Level.INFO, stopped_sentence(manifest), action=action)
 
     def _show(self, progress: ExportProgress | None) -> None:

@@ -34,7 +34,6 @@ class ModelOpener(QObject):
     """A model was refused; what is open stays."""
     withdrawn = Signal()
     """The model of the last start does not come."""
-    recent_models_changed = Signal()
 
     def __init__(
         self,
@@ -192,7 +191,6 @@ class ModelOpener(QObject):
             self._worker.submit(
                 lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"
             )
-            self.recent_models_changed.emit()
         self._show(None)
 
     def take_refused(self, event: ModelRefused) -> None:
@@ -218,7 +216,6 @@ class ModelOpener(QObject):
         self._expect_no_more()
         if not path.exists():
             self._settings.forget_model(str(path))
-            self.recent_models_changed.emit()
         if self._opened is None and self._bundled is not None and not self._is_bundled_path(str(path)):
             self.open(self._bundled)
         else:

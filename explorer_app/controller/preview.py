@@ -71,8 +71,13 @@ class Preview(QObject):
 
     @property
     def frame(self) -> Frame | None:
-        """The newest frame."""
+        """The newest frame; it stays until the next one, another model's too. None before the first."""
         return self._frame
+
+    @property
+    def session(self) -> Session | None:
+        """The session whose picture was requested last; None before the first request."""
+        return self._session
 
     def show_model(self, facts: ModelFacts, *, is_gpu: bool = False, has_picture: bool = False) -> None:
         """Ask for pictures of another model from now on; the last frame stays until its first.
@@ -104,9 +109,11 @@ class Preview(QObject):
         self._asked = None
         self._ask_again()
 
-    def input_came(self, made_s: float) -> None:
-        """Take note that an input event of that time is about to be handled."""
-        self._input = (made_s, self._clock())
+    @Slot(float)
+    def input_came(self, age_s: float) -> None:
+        """Record that an input event of this age is about to be handled: a gesture begins when the hand moves."""
+        now_s = self._clock()
+        self._input = (now_s - age_s, now_s)
 
     def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Ask for the picture of a session: at once, and small enough to follow the hand while it is live.
@@ -154,8 +161,9 @@ class Preview(QObject):
         """Forget what was asked for, so that it can be asked for again."""
         self._asked = self._measured = self._first = None
 
+    @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
-        """Take note that a frame is on the screen; only the first time counts."""
+        """Record that a frame is on the screen: here gesture-to-screen latency ends; only the first time counts."""
         if frame is self._frame and self._asked_s is not None:
             self.statistics.frame_painted(self._asked_s, self._clock())
             self._asked_s = None
@@ -168,6 +176,7 @@ class Preview(QObject):
             self._measure.stop()
             self._measure_next = False
 
+    @Slot(bool)
     def set_reading_values(self, on: bool) -> None:
         """Have the numbers of a layer that is shown brought along, of the one on the screen too."""
         self._wants_values = on

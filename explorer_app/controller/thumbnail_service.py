@@ -8,6 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
@@ -30,26 +31,35 @@ class ThumbnailService(QObject):
     """
 
     changed = Signal()
-    """A picture on the screen became a small one."""
+    """`store` has more pictures."""
 
     def __init__(
         self,
         renders: RenderThread,
+        model: ModelOpener,
         messages: MessageLog,
         shown: Callable[[], tuple[Session, Frame] | None],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._renders = renders
+        self._model = model
         self._messages = messages
         self._shown = shown
         self._failed_keys: set[Hashable] = set()
         self._waiting: dict[Hashable, Session] = {}
+        self._has_news = False
+        """Whether pictures were stored since `changed` was emitted."""
         self.store = ThumbnailStore()
 
-    def ask(self, key: Hashable, what: Session | RenderRequest, facts: ModelFacts) -> None:
-        """Order a small picture, unless it is there or cannot be made."""
-        if key in self.store or key in self._failed_keys:
+    def request(self, key: Hashable, what: Session | RenderRequest) -> None:
+        """Have a small picture made while nothing else is to do; `changed` reports when it is in `store`.
+
+        Requesting a key again that is stored or on its way costs nothing, so a widget may do so at every paint. Without
+        a model nothing happens.
+        """
+        facts = self._model.facts
+        if facts is None or key in self.store or key in self._failed_keys:
             return
         if isinstance(what, Session):
             self._waiting[key] = what
@@ -69,14 +79,20 @@ class ThumbnailService(QObject):
             small = shrink(frame)
             for key in keys:
                 self._put(key, small)
-            self.changed.emit()
+            self.announce()
 
     def take_made(self, event: ThumbnailMade) -> None:
-        """A small picture is there."""
+        """Store a small picture; `announce` follows once for all events that arrived together."""
         self._put(event.key, event.frame)
 
+    def announce(self) -> None:
+        """Emit `changed` if pictures were stored since."""
+        if self._has_news:
+            self._has_news = False
+            self.changed.emit()
+
     def take_failed(self, event: ThumbnailFailed) -> None:
-        """A small picture cannot be made; nobody is bothered with that."""
+        """Remember that a small picture cannot be made; the failure is logged, not shown."""
         self._waiting.pop(event.key, None)
         self._failed_keys.add(event.key)
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
@@ -91,6 +107,7 @@ class ThumbnailService(QObject):
     def _put(self, key: Hashable, frame: Frame) -> None:
         self._waiting.pop(key, None)
         self.store.put(key, frame)
+        self._has_news = True
 
 
 def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> RenderRequest:

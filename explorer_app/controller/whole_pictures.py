@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
-from gpu_backend import Frame, ModelFacts, RenderRequest
+from gpu_backend import Frame, RenderRequest
 
 _CAPACITY = 6
 _REST_MS = 300
@@ -43,20 +44,28 @@ class WholePictures(QObject):
     def __init__(
         self,
         renders: RenderThread,
+        model: ModelOpener,
         messages: MessageLog,
         shown: Callable[[], Frame | None],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._renders = renders
+        self._model = model
         self._messages = messages
         self._shown = shown
         self._frames: OrderedDict[RenderRequest, Frame] = OrderedDict()
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._keep_shown)
 
-    def get(self, session: Session, facts: ModelFacts) -> Frame | None:
-        """Return the whole picture of a session, as the open model shows it; None while it is being made."""
+    def get(self, session: Session) -> Frame | None:
+        """Return the whole picture of a session, as the open model shows it.
+
+        None while it is being made, which `changed` reports the end of, and None without a model.
+        """
+        facts = self._model.facts
+        if facts is None:
+            return None
         request = replace(resolve(adapt(session, facts).session), tap=None)
         frame = self._frames.get(request)
         if frame is not None:

@@ -26,7 +26,7 @@ class KeptSession(NamedTuple):
 class HistoryEntry:
     """A session one was at.
 
-    `number` never changes and is never given twice: it names the entry to `Controller.set_starred` and to thumbnails.
+    `number` never changes and is never given twice: it names the entry to `Editing.set_starred` and to thumbnails.
     `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` is when it was kept, as in
     `KeptSession`.
     """

@@ -24,7 +24,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     noise = person.window.latent.noise
     assert noise.isEnabled()
 
-    person.controller.open_model(path)
+    person.controller.files.open_model(path)
     person.until(lambda: "alias-free" in person.window.windowTitle())
     first = person.look()
     assert first.to_rgb().shape == (32, 32, 3)
@@ -38,7 +38,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     assert np.abs(walked.to_rgb().astype(int) - first.to_rgb()).max() > 2
 
     # Turned, taken back, and turned again.
-    person.controller.edit(set_transform(Transform(0.1, 0.0, 40.0, 1.5)))
+    person.controller.editing.edit(set_transform(Transform(0.1, 0.0, 40.0, 1.5)))
     turned = person.look()
     assert np.abs(turned.to_rgb().astype(int) - walked.to_rgb()).max() > 2
     person.press_keys("Ctrl+Z")
@@ -67,7 +67,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.ask_for_export(folder, "dusk", "3", 2)
     person.until(lambda: f"Exported 3 frames to {folder}." in person.said())
     person.press_keys("R")
-    person.controller.edit(set_transform(Transform()))
+    person.controller.editing.edit(set_transform(Transform()))
     person.look()
     mouse.drop(person.window, str(folder / "dusk_00000.png"))
     person.until(lambda: person.session.held)
@@ -76,7 +76,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     assert person.said(Level.WARNING) == []
 
     # Another network takes no transform: it goes, and that is told.
-    person.controller.open_model(None)
+    person.controller.files.open_model(None)
     person.until(lambda: "loom-landscapes-256" in person.window.windowTitle())
     person.look()
     assert person.session.transform == Transform()

@@ -33,13 +33,13 @@ def test_undo_leads_back_to_the_picture_of_the_model_before(
     sit_down: Callable[..., Person], tmp_path: Path, other: Model
 ) -> None:
     person, path = before_two_models(sit_down, tmp_path, other)
-    assert person.controller.facts is not None
-    assert person.controller.facts.num_ws != other.spec.num_ws
-    bundled = person.controller.facts.name
-    person.controller.edit(GoToSeed(7))
+    assert person.controller.engine.model.facts is not None
+    assert person.controller.engine.model.facts.num_ws != other.spec.num_ws
+    bundled = person.controller.engine.model.facts.name
+    person.controller.editing.edit(GoToSeed(7))
     before = person.look()
 
-    person.controller.open_model(path)
+    person.controller.files.open_model(path)
     person.until(lambda: "other" in person.window.windowTitle())
     after = person.look()
     steps = ["Start", "Go to seed", "Open other"]
@@ -60,13 +60,13 @@ def test_what_was_kept_comes_back_with_its_model_and_undo_leaves_it_again(
     sit_down: Callable[..., Person], tmp_path: Path
 ) -> None:
     person, path = before_two_models(sit_down, tmp_path, MORE_ROWS)
-    assert person.controller.facts is not None
-    bundled = person.controller.facts.name
-    person.controller.edit(GoToSeed(7))
+    assert person.controller.engine.model.facts is not None
+    bundled = person.controller.engine.model.facts.name
+    person.controller.editing.edit(GoToSeed(7))
     before = person.look()
-    number = person.controller.history.entries[-1].number
-    person.controller.set_starred(number, True)
-    person.controller.open_model(path)
+    number = person.controller.editing.history.entries[-1].number
+    person.controller.editing.set_starred(number, True)
+    person.controller.files.open_model(path)
     person.until(lambda: "other" in person.window.windowTitle())
     after = person.look()
 

@@ -51,14 +51,20 @@ def test_in_the_middle_of_a_drag(sit_down: Callable[..., Person], tmp_path: Path
 @pytest.mark.parametrize(
     "moment",
     [
-        pytest.param(lambda person: person.controller.loading, id="as soon as it is asked for"),
-        pytest.param(lambda person: person.controller.loading and person.controller.loading.done, id="being read"),
+        pytest.param(lambda person: person.controller.engine.model.loading, id="as soon as it is asked for"),
         pytest.param(
-            lambda person: person.controller.loading and person.controller.loading.stage == "Preparing",
+            lambda person: person.controller.engine.model.loading and person.controller.engine.model.loading.done,
+            id="being read",
+        ),
+        pytest.param(
+            lambda person: (
+                person.controller.engine.model.loading and person.controller.engine.model.loading.stage == "Preparing"
+            ),
             id="being prepared",
         ),
         pytest.param(
-            lambda person: person.controller.facts and not person.controller.loading, id="before its first picture"
+            lambda person: person.controller.engine.model.facts and not person.controller.engine.model.loading,
+            id="before its first picture",
         ),
     ],
 )
@@ -73,7 +79,7 @@ def test_while_a_model_is_opened(sit_down: Callable[..., Person], moment: Moment
             leave(person, before)
 
     person.app.start()
-    for signal in (person.controller.loading_changed, person.controller.model_changed):
+    for signal in (person.controller.engine.model.loading_changed, person.controller.engine.model_changed):
         signal.connect(look)
     person.until(lambda: reached)
 
@@ -88,7 +94,7 @@ def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
     person.ask_for_export(undisturbed, "walk", "3", 8)
     person.until(lambda: f"Exported 9 frames to {undisturbed}." in person.said())
     person.ask_for_export(stopped, "walk", "3", 8)
-    person.until(lambda: person.controller.export and person.controller.export.done >= 3)
+    person.until(lambda: person.controller.export.progress and person.controller.export.progress.done >= 3)
     leave(person, before)
 
     left = contents(stopped)
@@ -113,7 +119,7 @@ def test_while_a_picture_is_saved_it_is_there_whole(sit_down: Callable[..., Pers
     before = set(threading.enumerate())
     person = sit_down()
     person.start()
-    person.controller.edit(GoToSeed(7))
+    person.controller.editing.edit(GoToSeed(7))
     person.press_keys("Ctrl+Shift+S")
     person.answer_file_dialog(tmp_path / "seven.png")
     leave(person, before)

@@ -29,7 +29,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
     person = sit_down()
     person.start()
     before = person.session.truncation
-    person.controller.open_model(path)
+    person.controller.files.open_model(path)
     person.until(lambda: "elder" in person.window.windowTitle())
     picture = person.look().to_rgb()
     assert picture.shape == (64, 64, 3)
@@ -39,7 +39,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
     assert not person.window.latent.class_button.isEnabled()
 
     # Each control changes the picture, and taking it back brings the one before.
-    rows = person.controller.facts.num_ws if person.controller.facts else 0
+    rows = person.controller.engine.model.facts.num_ws if person.controller.engine.model.facts else 0
     other = Source(Latent(Point(((7, 1.0),))), (1.0,) * (rows // 2) + (0.0,) * (rows - rows // 2), "seed 7")
     edits = (
         set_truncation(Truncation(0.7, None)),
@@ -51,7 +51,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
         AddSource(other),
     )
     for edit in edits:
-        person.controller.edit(edit)
+        person.controller.editing.edit(edit)
         assert differ(person.look().to_rgb(), picture), edit
         person.press_keys("Ctrl+Z")
         np.testing.assert_array_equal(person.look().to_rgb(), picture)
@@ -71,7 +71,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
     np.testing.assert_array_equal(person.look().to_rgb(), walked)
 
     # Another network truncates all rows again.
-    person.controller.open_model(None)
+    person.controller.files.open_model(None)
     person.until(lambda: "elder" not in person.window.windowTitle())
     person.look()
     assert person.session.truncation == before

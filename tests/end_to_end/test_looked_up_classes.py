@@ -31,7 +31,7 @@ def test_a_visit_to_a_network_that_looks_classes_up(sit_down: Callable[..., Pers
     path = write_nvidia_pickle(tmp_path / "animals.pkl", model)
     person = sit_down()
     person.start()
-    person.controller.open_model(path)
+    person.controller.files.open_model(path)
     person.until(lambda: "animals" in person.window.windowTitle())
     assert person.session.classes == ((0, 1.0),)
     first = person.look()
@@ -49,7 +49,7 @@ def test_a_visit_to_a_network_that_looks_classes_up(sit_down: Callable[..., Pers
     assert np.abs(chosen.to_rgb().astype(int) - first.to_rgb()).max() > 2
 
     # At psi 0 every place is that class's mean; another class has another one.
-    person.controller.edit(set_truncation(Truncation(0.0)))
+    person.controller.editing.edit(set_truncation(Truncation(0.0)))
     still = person.look()
     assert np.abs(still.to_rgb().astype(int) - mean_picture(model, 3)).max() <= 1
     middle = person.canvas.rect().center()

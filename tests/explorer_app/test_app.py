@@ -84,7 +84,7 @@ def test_a_file_on_the_command_line_is_opened(program: Program):
 
 def test_preferences_and_the_session_are_written_at_the_end(program: Program):
     program.start()
-    program.app.controller.edit(GoToSeed(42))
+    program.app.controller.editing.edit(GoToSeed(42))
     program.app.close()
     assert (program.folder / "config" / "settings.json").is_file()
     assert load_session(program.folder / "state" / "session.loom").position.x == 42.0
@@ -99,7 +99,7 @@ def test_closing_before_the_first_event_is_clean(program: Program):
 def test_closing_during_a_render_is_clean(program: Program):
     program.start()
     program.engine.gate.shut()
-    program.app.controller.edit(GoToSeed(42))
+    program.app.controller.editing.edit(GoToSeed(42))
     program.engine.gate.wait_for_knock()
     program.engine.gate.let_through()
     program.app.close()
@@ -109,17 +109,19 @@ def test_closing_during_a_render_is_clean(program: Program):
 def test_closing_during_a_load_is_clean(program: Program):
     program.start()
     program.library.gate.shut()
-    program.app.controller.open_model(program.folder / "dogs.pkl")
-    program.until(lambda: program.app.controller.loading and program.app.controller.loading.done)
+    program.app.controller.files.open_model(program.folder / "dogs.pkl")
+    program.until(
+        lambda: program.app.controller.engine.model.loading and program.app.controller.engine.model.loading.done
+    )
     program.app.close()
 
 
 def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Program):
     program.start()
     program.engine.gate.shut()
-    session = program.app.controller.session
+    session = program.app.controller.editing.session
     key = Keyframe.of(resolve(session))
-    program.app.controller.start_export(
+    program.app.controller.export.start(
         SequenceSettings((key, key), program.folder / "out", "walk", session.model, "w-linear", 40, z_dim=8)
     )
     program.engine.gate.wait_for_knock()
@@ -176,7 +178,7 @@ def test_the_window_is_on_the_screen_before_torch_is_imported():
         app = App(qt, messages, Places(None, None))
         app.start()
         print("visible", app.window.isVisible(), "torch", "torch" in sys.modules)
-        app.controller.frame_changed.connect(qt.quit)
+        app.controller.engine.preview.frame_changed.connect(qt.quit)
         qt.exec()
         print("torch", "torch" in sys.modules)
         app.close()
@@ -200,10 +202,10 @@ def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported
         messages = MessageLog()
         app = App(qt, messages, Places(None, Path({str(tmp_path)!r})), backend=engine)
         app.start()
-        print("visible", app.window.isVisible(), "looked", bool(app.controller.devices.devices))
-        app.controller.frame_changed.connect(qt.quit)
+        print("visible", app.window.isVisible(), "looked", bool(app.controller.engine.devices.state.devices))
+        app.controller.engine.preview.frame_changed.connect(qt.quit)
         qt.exec()
-        print(app.controller.device.name, "torch" in sys.modules, "cuda.bindings" in sys.modules)
+        print(app.controller.engine.devices.state.device.name, "torch" in sys.modules, "cuda.bindings" in sys.modules)
         app.close()
         print([message.sentence for message in messages.messages])
     """)
@@ -214,7 +216,7 @@ def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported
 def test_a_device_on_the_command_line_counts_for_this_time_only(qapp: QApplication, tmp_path: Path, quiet_qt: None):
     engine = Engine(gpus=(GPU, OTHER_GPU))
     app = App(qapp, MessageLog(), Places(tmp_path / "settings.json", None), device="cuda:1", backend=engine)
-    assert app.controller.devices.choice == DeviceChoice("cuda:1", "fp16")
+    assert app.controller.engine.devices.state.choice == DeviceChoice("cuda:1", "fp16")
     assert app.settings.values.device == "auto"
     app.close()
     app.window.deleteLater()
@@ -227,7 +229,7 @@ def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, mome
     program.engine.missing = 3
     program.engine.compile_gate.shut()
     program.start()
-    program.until(lambda: program.app.controller.devices.compiling)
+    program.until(lambda: program.app.controller.engine.devices.state.compiling)
     if moment == "compiled":
         program.engine.compile_gate.open()
     program.app.close()
@@ -277,11 +279,11 @@ def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
         class Watched(explorer_app.app.App):
             def start(self, file=None):
                 super().start(file)
-                self.controller.frame_changed.connect(self.leave)
+                self.controller.engine.preview.frame_changed.connect(self.leave)
 
             def leave(self):
-                self.controller.frame_changed.disconnect(self.leave)
-                self.controller.edit(GoToSeed(4242))
+                self.controller.engine.preview.frame_changed.disconnect(self.leave)
+                self.controller.editing.edit(GoToSeed(4242))
                 os.kill(os.getpid(), signal.{name})
 
         explorer_app.app.App = Watched
@@ -329,7 +331,7 @@ def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_fold
             super().start(file)
             self.messages.subscribe(lambda message: print(message.level.name, message.sentence))
             QTimer.singleShot(0, self.window, self.fail)
-            self.controller.frame_changed.connect(self.window.close)
+            self.controller.engine.preview.frame_changed.connect(self.window.close)
 
         def fail(self):
             thread = threading.Thread(target=lambda: 1 / 0, name="worker")
@@ -392,7 +394,7 @@ def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_ma
             def start(self, file=None):
                 counts.append(gc.get_freeze_count())
                 super().start(file)
-                self.controller.frame_changed.connect(self.leave)
+                self.controller.engine.preview.frame_changed.connect(self.leave)
 
             def leave(self):
                 counts.append(gc.get_freeze_count())

@@ -93,8 +93,8 @@ def test_the_picture_is_painted_before_a_thread_is_started_that_imports_torch(ho
                 super().start(file)
 
             def look(self):
-                canvas, controller = self.window.canvas, self.controller
-                print(canvas._image is controller.stored_picture, controller.facts.name, canvas.frame)
+                canvas, engine = self.window.canvas, self.controller.engine
+                print(canvas._image is engine.stored_picture, engine.model.facts.name, canvas.frame)
                 print(*sorted(thread.name for thread in threading.enumerate() if thread.name == "rendering"))
 
             def _begin(self, file):

@@ -53,10 +53,18 @@ class Harness:
                 bundled_seed=self.bundled_seed,
                 clock=lambda: self.now_s,
             )
-            for name in ("session", "history", "model", "loading", "export", "thumbnails", "drifting"):
-                signal = getattr(self._controller, f"{name}_changed")
+            controller = self._controller
+            for name, signal in {
+                "session": controller.editing.session_changed,
+                "history": controller.editing.history_changed,
+                "drifting": controller.editing.drifting_changed,
+                "model": controller.engine.model_changed,
+                "loading": controller.engine.model.loading_changed,
+                "export": controller.export.changed,
+                "thumbnails": controller.thumbnails.changed,
+            }.items():
                 signal.connect(lambda name=name: self.heard.append(name))
-            self._controller.frame_changed.connect(self._take_frame)
+            controller.engine.preview.frame_changed.connect(self._take_frame)
         return self._controller
 
     def path(self, name: str) -> Path:
@@ -85,8 +93,8 @@ class Harness:
         return harness
 
     def _take_frame(self) -> None:
-        assert self.controller.frame is not None
-        self.frames.append(self.controller.frame)
+        assert self.controller.engine.preview.frame is not None
+        self.frames.append(self.controller.engine.preview.frame)
 
     def until(self, is_so: Callable[[], object]) -> None:
         self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
@@ -95,28 +103,28 @@ class Harness:
         """Wait until the picture of the session is on the screen in full."""
         from explorer_app.session.resolve import resolve
 
-        wanted = resolve(self.controller.session)
+        wanted = resolve(self.controller.editing.session)
         self.until(lambda: self.frames and self.frames[-1].request == wanted)
 
     def open(self, name: str) -> None:
-        self.controller.open_model(self.path(name))
-        self.until(lambda: self.controller.facts and self.controller.facts.name == name)
+        self.controller.files.open_model(self.path(name))
+        self.until(lambda: self.controller.engine.model.facts and self.controller.engine.model.facts.name == name)
 
     def walk(self, *xs: float, release: bool = True) -> None:
         """Drag along the plane."""
         for x in xs[:-1] if release else xs:
-            self.controller.edit(SetParameter(PLACE, Position(x, 0.0)), False)
+            self.controller.editing.edit(SetParameter(PLACE, Position(x, 0.0)), False)
         if release:
-            self.controller.edit(SetParameter(PLACE, Position(xs[-1], 0.0)), True)
+            self.controller.editing.edit(SetParameter(PLACE, Position(xs[-1], 0.0)), True)
 
     @property
     def x(self) -> float:
-        return self.controller.session.position.x
+        return self.controller.editing.session.position.x
 
     @property
     def labels(self) -> list[str]:
         """Labels of the history."""
-        return [entry.label for entry in self.controller.history.entries]
+        return [entry.label for entry in self.controller.editing.history.entries]
 
     def said(self, level: Level = Level.INFO) -> list[str]:
         """Sentences at a level or above."""

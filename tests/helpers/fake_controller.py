@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,11 @@ from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.frame_statistics import FrameStatistics
-from explorer_app.rendering.renderer_like import DeviceLike
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
-from explorer_app.settings import RecentModel
 from gpu_backend import (
     Comparison,
     Frame,
@@ -37,6 +35,9 @@ from gpu_backend import (
     StepTime,
 )
 from tests.helpers.taps import layer_pixels, tapped_layer
+
+Asked = list[tuple[Any, ...]]
+"""Calls, as (what, *arguments)."""
 
 
 @dataclass(frozen=True)
@@ -130,128 +131,127 @@ def landscape(x: float, y: float, side: int = 256) -> NDArray[np.uint8]:
     return result
 
 
-class FakeController(QObject):
-    """Implements the public surface of `explorer_app.controller.Controller`."""
+class FakeModel(QObject):
+    """Stands for `ModelOpener`."""
 
-    session_changed = Signal()
-    frame_changed = Signal()
-    model_changed = Signal()
-    device_changed = Signal()
-    render_options_changed = Signal()
-    comparison_changed = Signal()
-    history_changed = Signal()
-    statistics_changed = Signal()
     loading_changed = Signal()
-    export_changed = Signal()
-    thumbnails_changed = Signal()
-    whole_pictures_changed = Signal()
-    directions_state_changed = Signal()
-    drifting_changed = Signal()
-    recent_models_changed = Signal()
 
-    def __init__(self, *, with_model: bool = True, serves_thumbnails: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.asked: list[tuple[Any, ...]] = []
-        self.session = Session()
-        self.history = History()
-        self.frame: Frame | None = None
-        self.stored_picture: Any = None
         self.facts: ModelFacts | None = None
         self.directions: FakeDirections | None = None
-        self.devices = DeviceState(devices=(FakeDevice(),))
-        self.render_options = RenderOptions()
-        self.comparison: Comparison | None = None
-        self.is_comparing = False
         self.is_bundled = True
         self.loading: Loading | None = None
-        self.export: ExportProgress | None = None
-        self.export_succeeded = False
+
+
+class FakeDevices(QObject):
+    """Stands for `DeviceSelector`."""
+
+    changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.state = DeviceState(devices=(FakeDevice(),))
+
+    def choose_device(self, device: str) -> None:
+        self._asked.append(("choose_device", device))
+
+    def choose_precision(self, precision: str) -> None:
+        self._asked.append(("choose_precision", precision))
+
+    def try_again(self) -> None:
+        self._asked.append(("try_device_again",))
+
+
+class FakePreview(QObject):
+    """Stands for `Preview`."""
+
+    frame_changed = Signal()
+    statistics_changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.frame: Frame | None = None
         self.statistics = FrameStatistics()
-        self.thumbnails = ThumbnailStore()
-        self.directions_state = DirectionsState()
-        self.whole_pictures: dict[Session, Frame] = {}
-        self.drifting = False
-        self.drift_speed = 0.25
-        self.recent_models: tuple[RecentModel, ...] = ()
         self.painted: list[Frame] = []
         self.input_ages: list[float] = []
         self.reads_values = False
-        self._serves_thumbnails = serves_thumbnails
-        self._before: Session | None = None
-        if with_model:
-            self.show_model(facts())
 
-    # -- what a test makes happen -----------------------------------------------------------------------------------
+    def frame_painted(self, frame: Frame) -> None:
+        self.painted.append(frame)
+        self.statistics.frame_painted(time.monotonic() - 0.03, time.monotonic())
 
-    def show_model(self, known: ModelFacts | None) -> None:
-        self.facts = known
-        self.directions = directions(w_dim=known.w_dim) if known else None
-        self.devices = replace(self.devices, device=FakeDevice() if known else None)
-        self.frame = None
-        if known is not None:
-            self.session = replace(self.session, model=ModelReference(known.path, known.name, known.model_id))
-            self.history = self.history.added(self.session, "Open")
-        self.model_changed.emit()
-        self.history_changed.emit()
-        self.session_changed.emit()
-        if known is not None:
-            self.render()
+    def input_came(self, age_s: float) -> None:
+        self.input_ages.append(age_s)
 
-    def render(self, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False) -> Frame:
-        """Make the picture of the session, as if the engine had answered."""
-        assert self.facts is not None
-        side = resolution or min(self.facts.resolution, 512)
-        place = self.session.position
-        pixels = landscape(place.x, place.y, side)
-        steps = tuple(
-            StepTime(f"synthesis.b{r}.{name}", kernel, 240.0 * share * r / 64, 90_000_000 * r // 64, 1_000_000)
-            for r in self.facts.row_resolutions[::2]
-            for name, kernel, share in (
-                ("conv0", "modulated_conv", 1.7),
-                ("conv1", "modulated_conv", 1.9),
-                ("torgb", "to_rgb", 0.3),
-            )
-        )
-        frame = Frame(
-            RenderRequest(self.facts.model_id, resolution=resolution),
-            pixels,
-            FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
-            is_draft=resolution is not None,
-        )
-        if self.session.tap is not None:
-            request = RenderRequest(self.facts.model_id, tap=self.session.tap, wants_tap_values=self.reads_values)
-            pixels, shown = layer_pixels(request, self.facts), tapped_layer(request, self.facts)
-            frame = replace(frame, request=request, pixels=pixels, is_draft=False, tap=shown)
-        self.frame = frame
-        self.statistics.frame_arrived(frame, time.monotonic())
-        self.frame_changed.emit()
-        self.statistics_changed.emit()
-        return frame
+    def set_reading_values(self, on: bool) -> None:
+        self._asked.append(("set_reading_values", on))
+        self.reads_values = on
 
-    @property
-    def device(self) -> DeviceLike | None:
-        return self.devices.device
 
-    def show_devices(self, devices: DeviceState) -> None:
-        self.devices = devices
-        self.device_changed.emit()
+class FakeEngine(QObject):
+    """Stands for `Engine`."""
+
+    model_changed = Signal()
+    options_changed = Signal()
+    comparison_changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.model = FakeModel()
+        self.devices = FakeDevices(asked)
+        self.preview = FakePreview(asked)
+        self.stored_picture: Any = None
+        self.options = RenderOptions()
+        self.comparison: Comparison | None = None
+        self.is_comparing = False
+
+    def set_options(self, options: RenderOptions) -> None:
+        self._asked.append(("set_render_options", options))
+        self.options = options
+        self.options_changed.emit()
+
+    def compare(self) -> None:
+        self._asked.append(("compare",))
+        self.show_comparison(self.comparison, is_comparing=True)
 
     def show_comparison(self, comparison: Comparison | None, *, is_comparing: bool = False) -> None:
         self.comparison, self.is_comparing = comparison, is_comparing
         self.comparison_changed.emit()
 
-    def load(self, loading: Loading | None) -> None:
-        self.loading = loading
-        self.loading_changed.emit()
+    def save_trace(self, path: Path | str) -> None:
+        self._asked.append(("save_trace", Path(path)))
 
-    def progress(self, progress: ExportProgress | None) -> None:
-        self.export = progress
-        self.export_changed.emit()
+    def set_measuring(self, on: bool) -> None:
+        self._asked.append(("set_measuring", on))
 
-    # -- what the window asks ---------------------------------------------------------------------------------------
+
+class FakeEditing(QObject):
+    """Stands for `Editing`: without gestures of several sources, and without an autosave.
+
+    `render` makes the picture of the session.
+    """
+
+    session_changed = Signal()
+    history_changed = Signal()
+    drifting_changed = Signal()
+
+    def __init__(self, asked: Asked, model: FakeModel, render: Callable[[], object]) -> None:
+        super().__init__()
+        self._asked = asked
+        self._model = model
+        self._render = render
+        self._before: Session | None = None
+        self.session = Session()
+        self.history = History()
+        self.drifting = False
+        self.drift_speed = 0.25
 
     def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
-        self.asked.append(("edit", edit, final))
+        self._asked.append(("edit", edit, final))
         if self._before is None:
             self._before = self.session
         self.session = edit.apply(self.session)
@@ -261,15 +261,77 @@ class FakeController(QObject):
         self._changed(final)
 
     def cancel_gesture(self, source: str | None = None) -> None:
-        self.asked.append(("cancel_gesture",))
+        self._asked.append(("cancel_gesture",))
         if self._before is not None:
             self.session, self._before = self._before, None
             self._changed(False)
 
+    def undo(self) -> None:
+        self._asked.append(("undo",))
+        if self.history.can_undo:
+            self._go(self.history.position - 1)
+
+    def redo(self) -> None:
+        self._asked.append(("redo",))
+        if self.history.can_redo:
+            self._go(self.history.position + 1)
+
+    def go_to(self, index: int) -> None:
+        self._asked.append(("go_to", index))
+        self._go(index)
+
+    def go_to_kept(self, number: int) -> None:
+        self._asked.append(("go_to_kept", number))
+        entry = self.history.entry(number)
+        if entry is not None:
+            self.session = entry.session
+            self.history = self.history.added(self.session, "Kept")
+            self._changed(True)
+
+    def set_starred(self, number: int, starred: bool) -> None:
+        self._asked.append(("set_starred", number, starred))
+        self.history = self.history.starred(number, starred)
+        self.history_changed.emit()
+
+    def rename_kept(self, number: int, name: str) -> None:
+        self._asked.append(("rename_kept", number, name))
+        self.history = self.history.renamed(number, name)
+        self.history_changed.emit()
+
+    def move_kept(self, number: int, before: int | None) -> None:
+        self._asked.append(("move_kept", number, before))
+        self.history = self.history.moved_kept(number, before)
+        self.history_changed.emit()
+
+    @property
+    def session_before(self) -> tuple[str, Session] | None:
+        if not self.history.can_undo:
+            return None
+        return f"Before “{self.history.undo_label}”", self.history.entries[self.history.position - 1].session
+
+    def mix_in_current(self) -> None:
+        self._asked.append(("mix_in_current",))
+        rows = self._model.facts.num_ws if self._model.facts else 0
+        self.edit(AddSource(Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}")))
+
+    def random_seed(self) -> None:
+        self._asked.append(("random_seed",))
+        self.edit(GoToSeed(4711))
+
+    def set_drifting(self, on: bool) -> None:
+        self._asked.append(("set_drifting", on))
+        self.drifting = on
+        self.drifting_changed.emit()
+
+    def set_drift_speed(self, speed: float) -> None:
+        self._asked.append(("set_drift_speed", speed))
+        self.drift_speed = speed
+        self.drifting_changed.emit()
+
     def _changed(self, final: bool) -> None:
         self.session_changed.emit()
-        if self.facts is not None:
-            self.render()
+        if self._model.facts is not None:
+            self._render()
         if final:
             self.history_changed.emit()
 
@@ -280,155 +342,191 @@ class FakeController(QObject):
         self.session = current.session
         self._changed(True)
 
-    def undo(self) -> None:
-        self.asked.append(("undo",))
-        if self.history.can_undo:
-            self._go(self.history.position - 1)
 
-    def redo(self) -> None:
-        self.asked.append(("redo",))
-        if self.history.can_redo:
-            self._go(self.history.position + 1)
+class FakeFiles:
+    """Stands for `Files`."""
 
-    def go_to(self, index: int) -> None:
-        self.asked.append(("go_to", index))
-        self._go(index)
-
-    def go_to_kept(self, number: int) -> None:
-        self.asked.append(("go_to_kept", number))
-        entry = self.history.entry(number)
-        if entry is not None:
-            self.session = entry.session
-            self.history = self.history.added(self.session, "Kept")
-            self._changed(True)
-
-    def set_starred(self, number: int, starred: bool) -> None:
-        self.asked.append(("set_starred", number, starred))
-        self.history = self.history.starred(number, starred)
-        self.history_changed.emit()
-
-    @property
-    def session_before(self) -> tuple[str, Session] | None:
-        if not self.history.can_undo:
-            return None
-        return f"Before “{self.history.undo_label}”", self.history.entries[self.history.position - 1].session
-
-    def whole_picture(self, session: Session) -> Frame | None:
-        self.asked.append(("whole_picture", session))
-        return self.whole_pictures.get(session)
-
-    def find_directions(self, search: Any, having: Any = (), lacking: Any = ()) -> None:
-        self.asked.append(("find_directions", search, having, lacking))
-
-    def cancel_directions(self) -> None:
-        self.asked.append(("cancel_directions",))
-
-    def take_directions_back(self) -> None:
-        self.asked.append(("take_directions_back",))
-
-    def rename_kept(self, number: int, name: str) -> None:
-        self.asked.append(("rename_kept", number, name))
-        self.history = self.history.renamed(number, name)
-        self.history_changed.emit()
-
-    def move_kept(self, number: int, before: int | None) -> None:
-        self.asked.append(("move_kept", number, before))
-        self.history = self.history.moved_kept(number, before)
-        self.history_changed.emit()
-
-    def keep_current(self) -> None:
-        self.asked.append(("keep_current",))
-        rows = self.facts.num_ws if self.facts else 0
-        self.edit(AddSource(Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}")))
-
-    def random_seed(self) -> None:
-        self.asked.append(("random_seed",))
-        self.edit(GoToSeed(4711))
-
-    def set_drifting(self, on: bool) -> None:
-        self.asked.append(("set_drifting", on))
-        self.drifting = on
-        self.drifting_changed.emit()
-
-    def set_drift_speed(self, speed: float) -> None:
-        self.asked.append(("set_drift_speed", speed))
-        self.drift_speed = speed
-        self.drifting_changed.emit()
+    def __init__(self, asked: Asked, load: Callable[[Loading | None], None]) -> None:
+        self._asked = asked
+        self._load = load
 
     def open_model(self, path: Path | str | None = None) -> None:
-        self.asked.append(("open_model", path))
+        self._asked.append(("open_model", path))
 
     def cancel_loading(self) -> None:
-        self.asked.append(("cancel_loading",))
-        self.load(None)
+        self._asked.append(("cancel_loading",))
+        self._load(None)
 
-    def open_file(self, path: Path | str) -> None:
-        self.asked.append(("open_file", Path(path)))
-
-    def save_picture(self, path: Path | str) -> None:
-        self.asked.append(("save_picture", path))
+    def open(self, path: Path | str) -> None:
+        self._asked.append(("open_file", Path(path)))
 
     def open_picture(self, path: Path | str) -> None:
-        self.asked.append(("open_picture", path))
+        self._asked.append(("open_picture", path))
 
     def save_session(self, path: Path | str) -> None:
-        self.asked.append(("save_session", path))
+        self._asked.append(("save_session", path))
 
     def open_session(self, path: Path | str) -> None:
-        self.asked.append(("open_session", path))
+        self._asked.append(("open_session", path))
 
-    def start_export(self, settings: SequenceSettings) -> None:
-        self.asked.append(("start_export", settings))
 
-    def resume_export(self, manifest: Path | str) -> None:
-        self.asked.append(("resume_export", Path(manifest)))
+class FakeExport(QObject):
+    """Stands for `ExportQueueController`."""
 
-    def cancel_export(self) -> None:
-        self.asked.append(("cancel_export",))
+    changed = Signal()
 
-    def request_thumbnail(self, key: Hashable, what: Session | RenderRequest) -> None:
-        if not self._serves_thumbnails or self.facts is None or key in self.thumbnails:
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.progress: ExportProgress | None = None
+        self.has_succeeded = False
+
+    def save_picture(self, path: Path | str) -> None:
+        self._asked.append(("save_picture", path))
+
+    def start(self, settings: SequenceSettings) -> None:
+        self._asked.append(("start_export", settings))
+
+    def resume(self, manifest: Path | str) -> None:
+        self._asked.append(("resume_export", Path(manifest)))
+
+    def cancel(self) -> None:
+        self._asked.append(("cancel_export",))
+
+
+class FakeDirectionFinding(QObject):
+    """Stands for `DirectionFinding`."""
+
+    changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.state = DirectionsState()
+
+    def find(self, search: Any, having: Any = (), lacking: Any = ()) -> None:
+        self._asked.append(("find_directions", search, having, lacking))
+
+    def cancel(self) -> None:
+        self._asked.append(("cancel_directions",))
+
+    def take_back(self) -> None:
+        self._asked.append(("take_directions_back",))
+
+
+class FakeThumbnails(QObject):
+    """Stands for `ThumbnailService`: paints at once, or never."""
+
+    changed = Signal()
+
+    def __init__(self, editing: FakeEditing, model: FakeModel, *, serves: bool) -> None:
+        super().__init__()
+        self._editing = editing
+        self._model = model
+        self._serves = serves
+        self.store = ThumbnailStore()
+
+    def request(self, key: Hashable, what: Session | RenderRequest) -> None:
+        if not self._serves or self._model.facts is None or key in self.store:
             return
-        QTimer.singleShot(0, self.thumbnails_changed.emit)
-        place = what.position if isinstance(what, Session) else self.session.position
-        self.thumbnails.put(
-            key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9))
-        )
+        QTimer.singleShot(0, self.changed.emit)
+        place = what.position if isinstance(what, Session) else self._editing.session.position
+        self.store.put(key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9)))
 
-    def choose_device(self, device: str) -> None:
-        self.asked.append(("choose_device", device))
 
-    def choose_precision(self, precision: str) -> None:
-        self.asked.append(("choose_precision", precision))
+class FakeWholePictures(QObject):
+    """Stands for `WholePictures`; a test puts pictures into `made`."""
 
-    def try_device_again(self) -> None:
-        self.asked.append(("try_device_again",))
+    changed = Signal()
 
-    def set_render_options(self, options: RenderOptions) -> None:
-        self.asked.append(("set_render_options", options))
-        self.render_options = options
-        self.render_options_changed.emit()
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.made: dict[Session, Frame] = {}
 
-    def compare(self) -> None:
-        self.asked.append(("compare",))
-        self.show_comparison(self.comparison, is_comparing=True)
+    def get(self, session: Session) -> Frame | None:
+        self._asked.append(("whole_picture", session))
+        return self.made.get(session)
 
-    def frame_painted(self, frame: Frame) -> None:
-        self.painted.append(frame)
-        self.statistics.frame_painted(time.monotonic() - 0.03, time.monotonic())
 
-    def input_came(self, age_s: float) -> None:
-        self.input_ages.append(age_s)
+class FakeController:
+    """Stands for `explorer_app.controller.Controller`: the same objects, each a fake.
 
-    def save_trace(self, path: Path | str) -> None:
-        self.asked.append(("save_trace", Path(path)))
+    `asked` has all calls in order, as (what, *arguments).
+    """
 
-    def set_measuring(self, on: bool) -> None:
-        self.asked.append(("set_measuring", on))
-
-    def set_reading_values(self, on: bool) -> None:
-        self.asked.append(("set_reading_values", on))
-        self.reads_values = on
+    def __init__(self, *, with_model: bool = True, serves_thumbnails: bool = False) -> None:
+        self.asked: Asked = []
+        self.engine = FakeEngine(self.asked)
+        self.editing = FakeEditing(self.asked, self.engine.model, self.render)
+        self.files = FakeFiles(self.asked, self.load)
+        self.export = FakeExport(self.asked)
+        self.directions = FakeDirectionFinding(self.asked)
+        self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)
+        self.whole_pictures = FakeWholePictures(self.asked)
+        if with_model:
+            self.show_model(facts())
 
     def close(self) -> None:
         self.asked.append(("close",))
+
+    # -- what a test makes happen -----------------------------------------------------------------------------------
+
+    def show_model(self, known: ModelFacts | None) -> None:
+        engine, editing = self.engine, self.editing
+        engine.model.facts = known
+        engine.model.directions = directions(w_dim=known.w_dim) if known else None
+        engine.devices.state = replace(engine.devices.state, device=FakeDevice() if known else None)
+        engine.preview.frame = None
+        if known is not None:
+            editing.session = replace(editing.session, model=ModelReference(known.path, known.name, known.model_id))
+            editing.history = editing.history.added(editing.session, "Open")
+        engine.model_changed.emit()
+        editing.history_changed.emit()
+        editing.session_changed.emit()
+        if known is not None:
+            self.render()
+
+    def render(self, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False) -> Frame:
+        """Make the picture of the session, as if the render thread had answered."""
+        known, session, preview = self.engine.model.facts, self.editing.session, self.engine.preview
+        assert known is not None
+        side = resolution or min(known.resolution, 512)
+        place = session.position
+        pixels = landscape(place.x, place.y, side)
+        steps = tuple(
+            StepTime(f"synthesis.b{r}.{name}", kernel, 240.0 * share * r / 64, 90_000_000 * r // 64, 1_000_000)
+            for r in known.row_resolutions[::2]
+            for name, kernel, share in (
+                ("conv0", "modulated_conv", 1.7),
+                ("conv1", "modulated_conv", 1.9),
+                ("torgb", "to_rgb", 0.3),
+            )
+        )
+        frame = Frame(
+            RenderRequest(known.model_id, resolution=resolution),
+            pixels,
+            FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
+            is_draft=resolution is not None,
+        )
+        if session.tap is not None:
+            request = RenderRequest(known.model_id, tap=session.tap, wants_tap_values=preview.reads_values)
+            pixels, shown = layer_pixels(request, known), tapped_layer(request, known)
+            frame = replace(frame, request=request, pixels=pixels, is_draft=False, tap=shown)
+        preview.frame = frame
+        preview.statistics.frame_arrived(frame, time.monotonic())
+        preview.frame_changed.emit()
+        preview.statistics_changed.emit()
+        return frame
+
+    def show_devices(self, devices: DeviceState) -> None:
+        self.engine.devices.state = devices
+        self.engine.devices.changed.emit()
+
+    def load(self, loading: Loading | None) -> None:
+        self.engine.model.loading = loading
+        self.engine.model.loading_changed.emit()
+
+    def progress(self, progress: ExportProgress | None) -> None:
+        self.export.progress = progress
+        self.export.changed.emit()

@@ -72,12 +72,12 @@ class Person:
 
     @property
     def session(self) -> Session:
-        return self.controller.session
+        return self.controller.editing.session
 
     @property
     def labels(self) -> list[str]:
         """Labels of the history up to where it stands."""
-        history = self.controller.history
+        history = self.controller.editing.history
         return [entry.label for entry in history.entries[: history.position + 1]]
 
     def said(self, level: Level = Level.INFO) -> list[str]:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.controller import Controller
+from explorer_app.controller import Editing, Engine, WholePictures
 from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.compare_view import CompareView, Side
@@ -26,18 +26,28 @@ class Comparing(QObject):
         where the action came from a menu.
     """
 
-    def __init__(self, canvas: Canvas, controller: Controller, before: QAction, parent: QObject) -> None:
+    def __init__(
+        self,
+        canvas: Canvas,
+        engine: Engine,
+        editing: Editing,
+        pictures: WholePictures,
+        before: QAction,
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
         self.view = CompareView(canvas)
-        self._controller = controller
+        self._engine = engine
+        self._editing = editing
+        self._pictures = pictures
         self._before = before
         self._compared: list[tuple[str, Session]] = []
         self._frames: list[Frame] = []
         """Frames of the images that are shown, which do not own their bytes."""
         before.setAutoRepeat(False)
         self.view.left.connect(self._forget)
-        controller.whole_pictures_changed.connect(self._show)
-        controller.model_changed.connect(self.leave)
+        pictures.changed.connect(self._show)
+        engine.model_changed.connect(self.leave)
 
     def show_before(self, on: bool) -> None:
         """Show what was before the gesture under way, or before the last step; or the picture again."""
@@ -47,7 +57,7 @@ class Comparing(QObject):
             app.removeEventFilter(self)
             self.leave()
             return
-        before = self._controller.session_before
+        before = self._editing.session_before
         if before is None:
             self._before.setChecked(False)
             return
@@ -57,15 +67,15 @@ class Comparing(QObject):
 
     def compare(self, numbers: Sequence[int]) -> None:
         """Compare two entries of the history by their numbers; one with the picture; none: the last step's two ends."""
-        history = self._controller.history
+        history = self._editing.history
         entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
         sides = [(entry.label, entry.session) for entry in entries]
-        before = self._controller.session_before
+        before = self._editing.session_before
         if not sides and before is not None:
             sides.append(before)
         if len(sides) == 1:
-            sides.append(("Now", self._controller.session))
-        if len(sides) == 2 and self._controller.facts is not None:
+            sides.append(("Now", self._editing.session))
+        if len(sides) == 2 and self._engine.model.facts is not None:
             self._before.setChecked(False)
             self._compared = sides
             self._show()
@@ -93,12 +103,12 @@ class Comparing(QObject):
     @Slot()
     def _show(self) -> None:
         """Show the pictures that are ready; the others follow."""
-        facts = self._controller.facts
+        facts = self._engine.model.facts
         if not self._compared or facts is None:
             return
         sides, frames = [], []
         for name, session in self._compared:
-            frame = self._controller.whole_picture(session)
+            frame = self._pictures.get(session)
             if frame is not None:
                 frames.append(frame)
             sides.append(Side(name, None if frame is None else frame_image(frame)))

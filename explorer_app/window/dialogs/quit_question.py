@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from explorer_app.controller import Controller
+from explorer_app.controller import ExportQueueController
 from explorer_app.messages import MessageLog
 
 
@@ -18,15 +18,15 @@ class QuitQuestion(QObject):
         Is closed again once it may close.
     """
 
-    def __init__(self, window: QWidget, controller: Controller, messages: MessageLog) -> None:
+    def __init__(self, window: QWidget, export: ExportQueueController, messages: MessageLog) -> None:
         super().__init__(window)
         self._window = window
-        self._controller = controller
+        self._export = export
         self._messages = messages
         self._may_close = False
         self._closes_after_export = False
         self._box: QMessageBox | None = None
-        controller.export_changed.connect(self._export_changed)
+        export.changed.connect(self._export_changed)
 
     @property
     def box(self) -> QMessageBox | None:
@@ -35,7 +35,7 @@ class QuitQuestion(QObject):
 
     def may_close(self) -> bool:
         """Return whether the window may close now; if not, ask, and close it when the answer allows it."""
-        if self._may_close or self._controller.export is None:
+        if self._may_close or self._export.progress is None:
             return True
         if self._box is None:
             self._ask()
@@ -49,12 +49,14 @@ class QuitQuestion(QObject):
         self._may_close = True
 
     def _ask(self) -> None:
-        export = self._controller.export
-        assert export is not None
+        progress = self._export.progress
+        assert progress is not None
         box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Quit Latent Loom")
-        box.setText(f"The export “{export.name}” is running: {export.done:,} of {export.total:,} frames are done.")
+        box.setText(
+            f"The export “{progress.name}” is running: {progress.done:,} of {progress.total:,} frames are done."
+        )
         box.setInformativeText("What is kept for later goes on where it stopped; the next start offers it.")
         finish = box.addButton("Finish, then quit", QMessageBox.ButtonRole.YesRole)
         keep = box.addButton("Stop and keep for later", QMessageBox.ButtonRole.AcceptRole)
@@ -70,7 +72,7 @@ class QuitQuestion(QObject):
     @Slot()
     def _finish(self) -> None:
         self._closes_after_export = True
-        if self._controller.export is None:
+        if self._export.progress is None:
             self._window.close()
         else:
             self._messages.info("The window closes when the export is done.")
@@ -87,13 +89,13 @@ class QuitQuestion(QObject):
     @Slot()
     def _export_changed(self) -> None:
         """Close once the export is done; one that failed or was cancelled keeps the window, which tells why."""
-        export = self._controller.export
-        if export is not None:
-            self._closes_after_export = self._closes_after_export and not export.is_stopping
+        progress = self._export.progress
+        if progress is not None:
+            self._closes_after_export = self._closes_after_export and not progress.is_stopping
             return
         if self._box is not None:
             self._box.close()
         if self._closes_after_export:
             self._closes_after_export = False
-            if self._controller.export_succeeded:
+            if self._export.has_succeeded:
                 self._window.close()

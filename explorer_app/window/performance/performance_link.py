@@ -1,10 +1,10 @@
-"""Joins the performance panel to the controller: what is shown, what is asked for, what is remembered."""
+"""Connects the performance panel to the engine and the preferences."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
-from explorer_app.controller import Controller
+from explorer_app.controller import Engine
 from explorer_app.settings import Settings
 from explorer_app.window.performance.input_age import InputAge
 from explorer_app.window.performance.performance_panel import PerformancePanel
@@ -14,21 +14,21 @@ COLUMNS_CHOICE = "performance_columns"
 
 
 class PerformanceLink(QObject):
-    """Shows the panel what the controller knows, and takes its wishes there."""
+    """Shows the engine's figures in the panel, and passes the panel's requests to the engine."""
 
-    def __init__(self, panel: PerformancePanel, controller: Controller, settings: Settings, parent: QObject) -> None:
+    def __init__(self, panel: PerformancePanel, engine: Engine, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._panel = panel
-        self._controller = controller
+        self._engine = engine
         self._settings = settings
         self.input_age = InputAge(self)
-        self.input_age.input_came.connect(controller.input_came)
-        controller.model_changed.connect(self._show_device)
-        controller.device_changed.connect(self._show_device)
-        controller.render_options_changed.connect(self._show_options)
-        controller.comparison_changed.connect(self._show_comparison)
-        panel.options_changed.connect(controller.set_render_options)
-        panel.compare_requested.connect(controller.compare)
+        self.input_age.input_came.connect(engine.preview.input_came)
+        engine.model_changed.connect(self._show_device)
+        engine.devices.changed.connect(self._show_device)
+        engine.options_changed.connect(self._show_options)
+        engine.comparison_changed.connect(self._show_comparison)
+        panel.options_changed.connect(engine.set_options)
+        panel.compare_requested.connect(engine.compare)
         panel.columns_chosen.connect(self._remember_columns)
         panel.show_columns(settings.values.choices.get(COLUMNS_CHOICE, ""))
         self._show_device()
@@ -39,11 +39,11 @@ class PerformanceLink(QObject):
     def set_on_show(self, on: bool) -> None:
         """Measure steps and show them while somebody sees the panel."""
         self._panel.set_on_show(on)
-        self._controller.set_measuring(on)
+        self._engine.set_measuring(on)
 
     @Slot()
     def _show_device(self) -> None:
-        state = self._controller.devices
+        state = self._engine.devices.state
         roofline = state.device.roofline if state.device is not None else None
         self._panel.show_device(has_graph=state.is_on_gpu, roofline=roofline)
         self._panel.show_memory(state.memory if state.device is not None else None)
@@ -52,15 +52,15 @@ class PerformanceLink(QObject):
             self._panel.show_compiling(0, 0)
         else:
             self._panel.show_compiling(compiling.done, compiling.total, state.renders_meanwhile)
-        self._panel.show_statistics(self._controller.statistics)
+        self._panel.show_statistics(self._engine.preview.statistics)
 
     @Slot()
     def _show_options(self) -> None:
-        self._panel.show_options(self._controller.render_options)
+        self._panel.show_options(self._engine.options)
 
     @Slot()
     def _show_comparison(self) -> None:
-        self._panel.show_comparison(self._controller.comparison, is_running=self._controller.is_comparing)
+        self._panel.show_comparison(self._engine.comparison, is_running=self._engine.is_comparing)
 
     @Slot(str)
     def _remember_columns(self, keys: str) -> None:

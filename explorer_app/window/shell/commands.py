@@ -29,6 +29,7 @@ from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from explorer_app.controller import DirectionFinding
     from explorer_app.window.sliders.find_directions import FindDirections
 
 _ZOOM_STEP = 1.25
@@ -83,6 +84,7 @@ class Commands(QObject):
         self._window = window
         self._parts = parts
         self._controller = controller
+        self._engine, self._editing, self._files = controller.engine, controller.editing, controller.files
         self._settings = settings
         self._messages = messages
 
@@ -90,58 +92,58 @@ class Commands(QObject):
 
     def open_model(self) -> None:
         """Choose a model file."""
-        self._choose_file("model", "Open model", MODEL_FILES, self._controller.open_model)
+        self._choose_file("model", "Open model", MODEL_FILES, self._files.open_model)
 
     def open_bundled(self) -> None:
         """Open the model that came with the program."""
-        self._controller.open_model(None)
+        self._files.open_model(None)
 
     def open_session(self) -> None:
         """Choose a session file."""
-        self._choose_file("session", "Open session", SESSION_FILES, self._controller.open_session)
+        self._choose_file("session", "Open session", SESSION_FILES, self._files.open_session)
 
     def save_session(self) -> None:
         """Choose where the session goes."""
-        self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._controller.save_session)
+        self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._files.save_session)
 
     def import_latent(self) -> None:
         """Choose a file of w rows to show."""
-        self._choose_file("latent", "Import latent", LATENT_FILES, self._controller.import_latent)
+        self._choose_file("latent", "Import latent", LATENT_FILES, self._files.import_latent)
 
     def export_latent(self) -> None:
         """Choose where the picture's w rows go."""
-        name = f"{picture_name(self._controller.session)}.npz"
-        self._choose_target("latent", "Export latent", LATENT_FILES, name, self._controller.export_latent)
+        name = f"{picture_name(self._editing.session)}.npz"
+        self._choose_target("latent", "Export latent", LATENT_FILES, name, self._files.export_latent)
 
     def open_picture(self) -> None:
         """Choose a picture to restore from."""
-        self._choose_file("picture", "Restore from picture", PICTURE_FILES, self._controller.open_picture)
+        self._choose_file("picture", "Restore from picture", PICTURE_FILES, self._files.open_picture)
 
     def save_picture(self) -> None:
         """Choose where the picture goes."""
-        name = f"{picture_name(self._controller.session)}.png"
-        self._choose_target("picture", "Save picture", PICTURE_FILES, name, self._controller.save_picture)
+        name = f"{picture_name(self._editing.session)}.png"
+        self._choose_target("picture", "Save picture", PICTURE_FILES, name, self._controller.export.save_picture)
 
     def export_sequence(self) -> None:
         """Ask what to export."""
-        facts = self._controller.facts
+        facts = self._engine.model.facts
         if facts is None:
             return
         from explorer_app.window.export.export_dialog import ExportDialog  # dialogs are imported when they are opened
 
-        dialog = ExportDialog(self._controller.session, self._controller.history, facts, self._settings, self._window)
-        dialog.export_requested.connect(self._controller.start_export)
+        dialog = ExportDialog(self._editing.session, self._editing.history, facts, self._settings, self._window)
+        dialog.export_requested.connect(self._controller.export.start)
         self._parts.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._open(dialog)
 
     def resume_export(self) -> None:
         """Choose the manifest of an export to go on with."""
-        self._choose_file("export", "Resume export", MANIFEST_FILES, self._controller.resume_export)
+        self._choose_file("export", "Resume export", MANIFEST_FILES, self._controller.export.resume)
 
     def cancel_export(self) -> None:
         """Stop the export that is running."""
-        self._controller.cancel_export()
+        self._controller.export.cancel()
 
     def quit(self) -> None:
         """Close the window."""
@@ -152,39 +154,39 @@ class Commands(QObject):
     def undo(self) -> None:
         """Take back the last step, which a glide under way becomes."""
         self._parts.canvas.stop_glide()
-        self._controller.undo()
+        self._editing.undo()
 
     def redo(self) -> None:
         """Bring back the step that undo took."""
         self._parts.canvas.stop_glide()
-        self._controller.redo()
+        self._editing.redo()
 
     def mix_in_current(self) -> None:
         """Add the latent as it is now as a mix source."""
-        self._controller.keep_current()
+        self._editing.mix_in_current()
 
     def keep_current(self) -> None:
         """Keep the current step, or keep it no longer."""
-        history = self._controller.history
+        history = self._editing.history
         if history.current is not None:
             number = history.current.number
-            self._controller.set_starred(number, not history.is_kept(number))
+            self._editing.set_starred(number, not history.is_kept(number))
 
     def zero_sliders(self) -> None:
         """Bring every direction back to zero."""
-        self._controller.edit(ZeroSliders(), True)
+        self._editing.edit(ZeroSliders(), True)
 
     def reset_truncation(self) -> None:
         """Bring truncation back to where a new session starts."""
-        self._controller.edit(set_truncation(Session().truncation), True)
+        self._editing.edit(set_truncation(Session().truncation), True)
 
     def random_seed(self) -> None:
         """Jump to a random seed."""
-        self._controller.random_seed()
+        self._editing.random_seed()
 
     def drift(self, on: bool) -> None:
         """Let the picture walk by itself, or stop."""
-        self._controller.set_drifting(on)
+        self._editing.set_drifting(on)
 
     def glide(self, on: bool) -> None:
         """Let a flick glide on, or not."""
@@ -294,7 +296,7 @@ class Commands(QObject):
 
     def save_trace(self) -> None:
         """Choose where the trace goes."""
-        self._choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._controller.save_trace)
+        self._choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
 
     def _set_theme(self, mode: theme.Mode) -> None:
         app = QApplication.instance()
@@ -308,17 +310,17 @@ class Commands(QObject):
         """Ask which directions to look for."""
         from explorer_app.window.sliders.find_directions import FindDirections
 
-        controller, facts = self._controller, self._controller.facts
+        directions, facts = self._controller.directions, self._engine.model.facts
         if facts is None:
             return
-        dialog = FindDirections(facts, controller.history.kept, self._window)
-        dialog.find_requested.connect(controller.find_directions)
-        dialog.cancel_requested.connect(controller.cancel_directions)
-        dialog.take_back_requested.connect(controller.take_directions_back)
-        dialog.show_state(controller.directions_state)
-        show = partial(_show_directions_state, dialog, controller)
-        controller.directions_state_changed.connect(show)
-        dialog.finished.connect(lambda _: controller.directions_state_changed.disconnect(show))
+        dialog = FindDirections(facts, self._editing.history.kept, self._window)
+        dialog.find_requested.connect(directions.find)
+        dialog.cancel_requested.connect(directions.cancel)
+        dialog.take_back_requested.connect(directions.take_back)
+        dialog.show_state(directions.state)
+        show = partial(_show_directions_state, dialog, directions)
+        directions.changed.connect(show)
+        dialog.finished.connect(lambda _: directions.changed.disconnect(show))
         self._parts.serve_thumbnails(dialog, "directions")
         dialog.ask_for_thumbnails()
         self._open(dialog)
@@ -329,10 +331,10 @@ class Commands(QObject):
 
     def inspect(self) -> None:
         """Show everything that is known of the model."""
-        if self._controller.facts is not None:
+        if self._engine.model.facts is not None:
             from explorer_app.window.model.model_details import ModelDetails
 
-            self._open(ModelDetails(self._controller.facts, self._window))
+            self._open(ModelDetails(self._engine.model.facts, self._window))
 
     def show_tour(self) -> None:
         """Show the hints of the first start again, in their workspace."""
@@ -361,7 +363,7 @@ class Commands(QObject):
         """Put a report on the clipboard."""
         from explorer_app.window.dialogs.about import report
 
-        text = report(self._controller.facts, self._controller.device, self._messages.messages)
+        text = report(self._engine.model.facts, self._engine.devices.state.device, self._messages.messages)
         QGuiApplication.clipboard().setText(text)
         self._messages.info("The report is on the clipboard.")
 
@@ -409,8 +411,8 @@ class Commands(QObject):
         return chooser
 
 
-def _show_directions_state(dialog: FindDirections, controller: Controller) -> None:
-    dialog.show_state(controller.directions_state)
+def _show_directions_state(dialog: FindDirections, directions: DirectionFinding) -> None:
+    dialog.show_state(directions.state)
 
 
 def picture_name(session: Session) -> str:

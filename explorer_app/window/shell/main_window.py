@@ -85,6 +85,7 @@ class MainWindow(QMainWindow):
     def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
         super().__init__()
         self._controller = controller
+        self._engine, self._preview, self._editing = controller.engine, controller.engine.preview, controller.editing
         self._settings = settings
         self._messages = messages
         self._error: Message | None = None
@@ -105,7 +106,7 @@ class MainWindow(QMainWindow):
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _make_parts(self) -> None:
-        self.quit_question = QuitQuestion(self, self._controller, self._messages)
+        self.quit_question = QuitQuestion(self, self._controller.export, self._messages)
         self.commands = Commands(self, self, self._controller, self._settings, self._messages)
         self.actions_by_key = actions.make_actions(self, self.commands)
         self.addActions(list(self.actions_by_key.values()))
@@ -139,9 +140,7 @@ class MainWindow(QMainWindow):
         self.top_bar = TopBar(self)
         self.status_bar = StatusBar(self)
         self.setStatusBar(self.status_bar)
-        self._courier = ThumbnailDispatcher(
-            lambda: self._controller.thumbnails, self._controller.request_thumbnail, self
-        )
+        self._thumbnails = ThumbnailDispatcher(self._controller.thumbnails, self)
 
     def _make_docks(self) -> None:
         area = QWidget(self)
@@ -179,7 +178,7 @@ class MainWindow(QMainWindow):
 
     def _make_menus(self) -> None:
         self.recent_menu = self._recent_menu(())
-        self.device_menu = DeviceMenu(lambda: self._controller.devices, self)
+        self.device_menu = DeviceMenu(lambda: self._engine.devices.state, self)
         inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
         self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
         self.model.set_recent_menu(self._recent_menu(()))
@@ -191,38 +190,39 @@ class MainWindow(QMainWindow):
         self.setMenuWidget(self.top_bar)
 
     def _recent_menu(self, below: Any) -> RecentMenu:
-        menu = RecentMenu(lambda: self._controller.recent_models, self, below)
-        menu.path_chosen.connect(self._controller.open_model)
+        menu = RecentMenu(lambda: self._settings.values.recent_models, self, below)
+        menu.path_chosen.connect(self._controller.files.open_model)
         return menu
 
     # -- connections ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        controller = self._controller
-        controller.session_changed.connect(self._show_session)
-        controller.frame_changed.connect(self._show_frame)
-        controller.model_changed.connect(self._show_model)
-        controller.device_changed.connect(self._show_device)
-        controller.history_changed.connect(self._show_history)
-        controller.statistics_changed.connect(self._statistics_changed)
-        controller.loading_changed.connect(self._show_loading)
-        controller.export_changed.connect(self._show_export)
-        controller.thumbnails_changed.connect(self._courier.deliver)
-        controller.drifting_changed.connect(self._show_drift)
+        controller, engine, editing = self._controller, self._engine, self._editing
+        editing.session_changed.connect(self._show_session)
+        self._preview.frame_changed.connect(self._show_frame)
+        engine.model_changed.connect(self._show_model)
+        engine.devices.changed.connect(self._show_device)
+        editing.history_changed.connect(self._show_history)
+        self._preview.statistics_changed.connect(self._statistics_changed)
+        engine.model.loading_changed.connect(self._show_loading)
+        controller.export.changed.connect(self._show_export)
+        editing.drifting_changed.connect(self._show_drift)
         for panel in self._editors:
             source = type(panel).__name__
-            panel.edited.connect(partial(_send_edit, controller, source))
-            panel.gesture_cancelled.connect(partial(controller.cancel_gesture, source))
-        self.canvas.painted.connect(controller.frame_painted)
-        self.latent.random_requested.connect(controller.random_seed)
+            panel.edited.connect(partial(editing.edit, source=source))
+            panel.gesture_cancelled.connect(partial(editing.cancel_gesture, source))
+        self.canvas.painted.connect(self._preview.frame_painted)
+        self.latent.random_requested.connect(editing.random_seed)
         self.latent.drift_changed.connect(self._drift_requested)
-        self.mix.mix_in_requested.connect(controller.keep_current)
-        self.history.go_to_requested.connect(controller.go_to)
-        self.history.kept_requested.connect(controller.go_to_kept)
-        self.history.star_requested.connect(controller.set_starred)
-        self.history.rename_requested.connect(controller.rename_kept)
-        self.history.move_requested.connect(controller.move_kept)
-        self.comparing = Comparing(self.canvas, controller, self.actions_by_key["before"], self)
+        self.mix.mix_in_requested.connect(editing.mix_in_current)
+        self.history.go_to_requested.connect(editing.go_to)
+        self.history.kept_requested.connect(editing.go_to_kept)
+        self.history.star_requested.connect(editing.set_starred)
+        self.history.rename_requested.connect(editing.rename_kept)
+        self.history.move_requested.connect(editing.move_kept)
+        self.comparing = Comparing(
+            self.canvas, engine, editing, controller.whole_pictures, self.actions_by_key["before"], self
+        )
         self.history.compare_requested.connect(self.comparing.compare)
         self.serve_thumbnails(self.latent, "latent")
         self.serve_thumbnails(self.mix, "mix")
@@ -230,17 +230,17 @@ class MainWindow(QMainWindow):
         self.model.open_requested.connect(self.commands.open_model)
         self.model.inspect_requested.connect(self.commands.inspect)
         self.state.open_requested.connect(self.commands.open_model)
-        self.state.cancel_requested.connect(controller.cancel_loading)
+        self.state.cancel_requested.connect(controller.files.cancel_loading)
         self.state.bundled_requested.connect(self.commands.open_bundled)
-        self.device_menu.device_chosen.connect(controller.choose_device)
-        self.device_menu.precision_chosen.connect(controller.choose_precision)
-        self.device_menu.again_requested.connect(controller.try_device_again)
-        self.status_bar.export_cancel_requested.connect(controller.cancel_export)
+        self.device_menu.device_chosen.connect(engine.devices.choose_device)
+        self.device_menu.precision_chosen.connect(engine.devices.choose_precision)
+        self.device_menu.again_requested.connect(engine.devices.try_again)
+        self.status_bar.export_cancel_requested.connect(controller.export.cancel)
         self.message_strip.filled.connect(self._show_caption)
-        self.message_strip.progress.cancel_requested.connect(controller.cancel_loading)
+        self.message_strip.progress.cancel_requested.connect(controller.files.cancel_loading)
         self.message_strip.message_shown.connect(self._message_shown)
         self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
-        self.performance_link = PerformanceLink(self.performance, controller, self._settings, self)
+        self.performance_link = PerformanceLink(self.performance, engine, self._settings, self)
         for dock in self.docks.values():
             if isinstance(dock.panel, SessionPanel):
                 dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
@@ -251,12 +251,12 @@ class MainWindow(QMainWindow):
         self.canvas.edited.connect(partial(_use_hint, self.hints, "latent"))
         self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
         self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
-        self.docks["layers"].visibilityChanged.connect(controller.set_reading_values)
+        self.docks["layers"].visibilityChanged.connect(self._preview.set_reading_values)
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
-        widget.thumbnail_wanted.connect(lambda key, what: self._courier.want(name, widget, key, what))
-        widget.destroyed.connect(lambda: self._courier.forget(name))
+        widget.thumbnail_wanted.connect(lambda key, what: self._thumbnails.request(name, widget, key, what))
+        widget.destroyed.connect(lambda: self._thumbnails.forget(name))
 
     # -- what the controller says -----------------------------------------------------------------------------------
 
@@ -270,32 +270,32 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_session(self) -> None:
-        self._session_views.show(self._controller.session)
-        self.actions_by_key["layer"].setChecked(self._controller.session.tap is not None)
+        self._session_views.show(self._editing.session)
+        self.actions_by_key["layer"].setChecked(self._editing.session.tap is not None)
 
     @Slot()
     def _show_frame(self) -> None:
         was_empty = self.canvas.frame is None
-        self.canvas.show_frame(self._controller.frame)
-        self.layers.show_frame(self._controller.frame)
+        self.canvas.show_frame(self._preview.frame)
+        self.layers.show_frame(self._preview.frame)
         if was_empty != (self.canvas.frame is None):
             self._show_state()
             self._enable()
 
     @Slot()
     def _show_model(self) -> None:
-        controller = self._controller
-        facts = controller.facts
-        directions = cast("Directions | None", controller.directions)
+        model = self._engine.model
+        facts = model.facts
+        directions = cast("Directions | None", model.directions)
         self._error = None
-        self._courier.renew()
+        self._thumbnails.retry()
         self.canvas.show_model(facts)
-        self.canvas.show_frame(controller.frame)
-        self.canvas.show_stored(controller.stored_picture)
-        self.layers.show_frame(controller.frame)
+        self.canvas.show_frame(self._preview.frame)
+        self.canvas.show_stored(self._engine.stored_picture)
+        self.layers.show_frame(self._preview.frame)
         for panel in self._session_panels:
             panel.show_model(facts, directions)
-        self.model.show_model(facts, is_bundled=controller.is_bundled)
+        self.model.show_model(facts, is_bundled=model.is_bundled)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
         self.setWindowTitle(f"{printable(facts.name)} – Latent Loom" if facts else "Latent Loom")
         self._show_device()
@@ -303,7 +303,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_device(self) -> None:
-        devices = self._controller.devices
+        devices = self._engine.devices.state
         self.model.show_devices(devices)
         self.top_bar.show_devices(devices)
         self.message_strip.close_needless()
@@ -311,7 +311,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_history(self) -> None:
-        history = self._controller.history
+        history = self._editing.history
         self.history.show_history(history)
         for key, label in (("undo", history.undo_label), ("redo", history.redo_label)):
             action = self.actions_by_key[key]
@@ -322,20 +322,20 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _statistics_changed(self) -> None:
-        self.performance.show_statistics(self._controller.statistics)
+        self.performance.show_statistics(self._preview.statistics)
         if not self._speed_timer.isActive():
             self._speed_timer.start()
 
     @Slot()
     def _show_speed(self) -> None:
-        statistics = self._controller.statistics
+        statistics = self._preview.statistics
         self.top_bar.show_speed(statistics.fps, statistics.newest_ms)
 
     @Slot()
     def _show_loading(self) -> None:
-        loading = self._controller.loading
-        self.status_bar.show_loading(loading, self._controller.devices)
-        is_empty = loading is not None and self._controller.facts is None
+        loading = self._engine.model.loading
+        self.status_bar.show_loading(loading, self._engine.devices.state)
+        is_empty = loading is not None and self._engine.model.facts is None
         for key, panel in self._panels.items():
             if isinstance(panel, SessionPanel):
                 name = printable(Path(loading.path).name) if loading is not None else ""
@@ -344,8 +344,8 @@ class MainWindow(QMainWindow):
 
     def _show_state(self) -> None:
         """Decide what lies over the canvas while it has no picture, and what stands below the one that it has."""
-        loading, facts, frame = self._controller.loading, self._controller.facts, self._controller.frame
-        stored = self._controller.stored_picture
+        loading, facts, frame = self._engine.model.loading, self._engine.model.facts, self._preview.frame
+        stored = self._engine.stored_picture
         is_stored = stored is not None and facts is not None and (loading is None or loading.path == facts.path)
         if loading is None or frame is None or is_stored:
             self.message_strip.hide_progress()
@@ -370,38 +370,37 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_export(self) -> None:
-        self.status_bar.show_export(self._controller.export)
+        self.status_bar.show_export(self._controller.export.progress)
         self.message_strip.close_needless()
         self._enable()
 
     @Slot()
     def _show_drift(self) -> None:
-        on = self._controller.drifting
-        self.latent.show_drift(self._controller.drift_speed if on else 0.0)
+        on = self._editing.drifting
+        self.latent.show_drift(self._editing.drift_speed if on else 0.0)
         self.actions_by_key["drift"].setChecked(on)
 
     @Slot(object)
     def _message_shown(self, message: Message) -> None:
-        if message.level == Level.ERROR and self._controller.facts is None:
+        if message.level == Level.ERROR and self._engine.model.facts is None:
             self._error = message
             self._show_state()
 
     @Slot(float)
     def _drift_requested(self, speed: float) -> None:
         if speed:
-            self._controller.set_drift_speed(speed)
-        self._controller.set_drifting(bool(speed))
+            self._editing.set_drift_speed(speed)
+        self._editing.set_drifting(bool(speed))
 
     def _enable(self) -> None:
-        controller = self._controller
-        history = controller.history
+        facts, history = self._engine.model.facts, self._editing.history
         there = {
-            "model": controller.facts is not None,
-            "transform": controller.facts is not None and controller.facts.has_transform,
-            "picture": controller.frame is not None or controller.stored_picture is not None,
+            "model": facts is not None,
+            "transform": facts is not None and facts.has_transform,
+            "picture": self._preview.frame is not None or self._engine.stored_picture is not None,
             "undo": history.can_undo,
             "redo": history.can_redo,
-            "exporting": controller.export is not None,
+            "exporting": self._controller.export.progress is not None,
         }
         actions.enable(self.actions_by_key, {need for need, is_there in there.items() if is_there})
 
@@ -427,7 +426,7 @@ class MainWindow(QMainWindow):
         path = dropped(event)
         if path is not None:
             event.acceptProposedAction()
-            self._controller.open_file(path)
+            self._controller.files.open(path)
 
     # -- workspaces -------------------------------------------------------------------------------------------------
 
@@ -516,8 +515,3 @@ def _use_hint(hints: Hints, key: str, edit: Edit, final: bool) -> None:
     """Put the hint of a panel away once its person has made a gesture."""
     if final:
         hints.used(key)
-
-
-def _send_edit(controller: Controller, source: str, edit: Edit, final: bool) -> None:
-    """Hand an edit of a panel to the controller, with the panel's name as its source."""
-    controller.edit(edit, final, source)

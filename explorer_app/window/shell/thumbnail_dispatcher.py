@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, Protocol
+from collections.abc import Hashable
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QImage
 
-from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.controller import ThumbnailService
+from explorer_app.session.session import Session
 from explorer_app.window.canvas.frame_image import frame_image
+from gpu_backend import RenderRequest
 
 
 class ThumbnailWidget(Protocol):
@@ -25,45 +27,40 @@ class ThumbnailDispatcher(QObject):
 
     Parameters
     ----------
-    store
-        Gives the store of what has been made.
-    request
-        Has a small picture made, some time.
+    thumbnails
+        Makes small pictures and stores them.
     """
 
-    def __init__(
-        self, store: Callable[[], ThumbnailStore], request: Callable[[Hashable, Any], None], parent: QObject
-    ) -> None:
+    def __init__(self, thumbnails: ThumbnailService, parent: QObject) -> None:
         super().__init__(parent)
-        self._store = store
-        self._request = request
-        self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, object]] = {}
+        self._thumbnails = thumbnails
+        self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, Session | RenderRequest]] = {}
+        thumbnails.changed.connect(self._deliver_all)
 
-    def want(self, name: str, widget: ThumbnailWidget, key: object, what: object) -> None:
-        """Take in that a widget wants the picture of `what` under its own `key`; `name` keeps widgets apart."""
+    def request(self, name: str, widget: ThumbnailWidget, key: object, what: Session | RenderRequest) -> None:
+        """Request the picture of `what` for a widget under the widget's own `key`; `name` keeps widgets apart."""
         full: Hashable = (name, key)
         if not self._deliver(full, widget, key):
             self._waiting[full] = (widget, key, what)
-            self._request(full, what)
+            self._thumbnails.request(full, what)
 
     def forget(self, name: str) -> None:
         """A widget is gone, or wants something else now."""
         self._waiting = {full: who for full, who in self._waiting.items() if not _is_of(full, name)}
 
-    def renew(self) -> None:
-        """Ask again for what is waited for: another model is open, which knows of none of it, or the first one."""
+    def retry(self) -> None:
+        """Repeat all waiting requests: the model that is open now has none of them."""
         for full, (_, _, what) in list(self._waiting.items()):
-            self._request(full, what)
+            self._thumbnails.request(full, what)
 
     @Slot()
-    def deliver(self) -> None:
-        """Hand out what has been made."""
+    def _deliver_all(self) -> None:
         for full, (widget, key, _) in list(self._waiting.items()):
             if self._deliver(full, widget, key):
                 self._waiting.pop(full, None)
 
     def _deliver(self, full: Hashable, widget: ThumbnailWidget, key: object) -> bool:
-        frame = self._store().get(full)
+        frame = self._thumbnails.store.get(full)
         if frame is None:
             return False
         # A copy: the store may let go of the frame while the widget still shows it.

@@ -32,15 +32,15 @@ def save(harness: Harness) -> None:
 
 def star(harness: Harness, seed: int) -> None:
     """Go to a seed and keep it."""
-    harness.controller.edit(GoToSeed(seed))
-    current = harness.controller.history.current
+    harness.controller.editing.edit(GoToSeed(seed))
+    current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.set_starred(current.number, True)
+    harness.controller.editing.set_starred(current.number, True)
     save(harness)
 
 
 def kept_seeds(harness: Harness) -> set[float]:
-    return {entry.session.position.x for entry in harness.controller.history.kept}
+    return {entry.session.position.x for entry in harness.controller.editing.history.kept}
 
 
 def saved_seeds(harness: Harness) -> set[float]:
@@ -50,27 +50,27 @@ def saved_seeds(harness: Harness) -> set[float]:
 
 def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness: Harness):
     for seed in (3, 5, 7):
-        open_harness.controller.edit(GoToSeed(seed))
-    open_harness.controller.undo()
+        open_harness.controller.editing.edit(GoToSeed(seed))
+    open_harness.controller.editing.undo()
     again = open_harness.reopened()
     again.start()
     again.until(lambda: len(again.labels) == 4)
-    assert (again.x, again.controller.history.position) == (5.0, 2)
-    again.controller.redo()
+    assert (again.x, again.controller.editing.history.position) == (5.0, 2)
+    again.controller.editing.redo()
     assert again.x == 7.0
     for _ in range(3):
-        again.controller.undo()
+        again.controller.editing.undo()
     assert again.x == 0.0
     again.close()
 
 
 def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: Harness):
-    open_harness.controller.edit(GoToSeed(3))
+    open_harness.controller.editing.edit(GoToSeed(3))
     again = open_harness.reopened()
     again.controller.start()
-    again.controller.edit(GoToSeed(9))
+    again.controller.editing.edit(GoToSeed(9))
     again.until(lambda: len(again.labels) == 3)
-    assert [entry.session.position.x for entry in again.controller.history.entries] == [0.0, 3.0, 9.0]
+    assert [entry.session.position.x for entry in again.controller.editing.history.entries] == [0.0, 3.0, 9.0]
     again.close()
 
 
@@ -83,13 +83,13 @@ def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness)
         return path.exists() and load_session(path).position.x > 0
 
     harness.until(is_saved)
-    assert harness.controller.history.entries[-1].label == "Start"
+    assert harness.controller.editing.history.entries[-1].label == "Start"
 
 
 def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Harness, Harness]):
     first, second = two
-    first.controller.edit(GoToSeed(3))
-    second.controller.edit(GoToSeed(5))
+    first.controller.editing.edit(GoToSeed(3))
+    second.controller.editing.edit(GoToSeed(5))
     first.controller.close()
     second.controller.close()
     assert load_session(first.state / "session.loom").position.x == 3.0
@@ -115,7 +115,7 @@ def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two
     first.until(lambda: saved_seeds(first) == {1.0})
     star(second, 2)
     second.until(lambda: kept_seeds(second) == {1.0, 2.0})
-    first.controller.set_starred(first.controller.history.kept[0].number, False)
+    first.controller.editing.set_starred(first.controller.editing.history.kept[0].number, False)
     save(first)
     first.until(lambda: saved_seeds(first) == {2.0})
     star(second, 3)
@@ -134,8 +134,8 @@ def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: H
 def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness):
     harness = open_harness
     star(harness, 3)
-    harness.controller.save_session(harness.folder / "evening.loom")
-    harness.controller.save_picture(harness.folder / "evening.png")
+    harness.controller.files.save_session(harness.folder / "evening.loom")
+    harness.controller.export.save_picture(harness.folder / "evening.png")
     harness.until(lambda: "Saved evening.png." in harness.said() and "Saved evening.loom." in harness.said())
     harness.controller.close()
     assert str(harness.folder).encode() not in (harness.folder / "evening.png").read_bytes()
@@ -147,16 +147,16 @@ def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness):
 def test_a_project_brings_its_history_along(open_harness: Harness):
     harness = open_harness
     for seed in (3, 5):
-        harness.controller.edit(GoToSeed(seed))
-    harness.controller.save_session(harness.folder / "evening.loom")
+        harness.controller.editing.edit(GoToSeed(seed))
+    harness.controller.files.save_session(harness.folder / "evening.loom")
     harness.until(lambda: "Saved evening.loom." in harness.said())
     elsewhere = Path(harness.folder / "evening.loom")
-    harness.controller.edit(GoToSeed(9))
-    harness.controller.open_session(elsewhere)
+    harness.controller.editing.edit(GoToSeed(9))
+    harness.controller.files.open_session(elsewhere)
     harness.until(lambda: harness.x == 5.0)
-    xs = [entry.session.position.x for entry in harness.controller.history.entries]
+    xs = [entry.session.position.x for entry in harness.controller.editing.history.entries]
     assert xs == [0.0, 3.0, 5.0, 9.0, 0.0, 3.0, 5.0]
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 3.0
 
 
@@ -164,15 +164,15 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness):
     harness = open_harness
     for seed in (4, 5, 6):
         star(harness, seed)
-    first, _, last = (entry.number for entry in harness.controller.history.kept)
-    harness.controller.rename_kept(first, "  Dawn ")
-    harness.controller.move_kept(last, first)
+    first, _, last = (entry.number for entry in harness.controller.editing.history.kept)
+    harness.controller.editing.rename_kept(first, "  Dawn ")
+    harness.controller.editing.move_kept(last, first)
     again = harness.reopened()
     again.start()
-    again.until(lambda: again.controller.history.kept)
-    kept = again.controller.history.kept
+    again.until(lambda: again.controller.editing.history.kept)
+    kept = again.controller.editing.history.kept
     assert [entry.label for entry in kept] == ["Seed 6", "Dawn", "Seed 5"]
     assert all(entry.kept_s > 1e9 for entry in kept)
-    again.controller.rename_kept(kept[1].number, " ")
-    assert again.controller.history.kept[1].label == "Seed 4"
+    again.controller.editing.rename_kept(kept[1].number, " ")
+    assert again.controller.editing.history.kept[1].label == "Seed 4"
     again.close()

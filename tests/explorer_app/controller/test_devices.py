@@ -37,11 +37,14 @@ def warning(harness: Harness) -> Message:
 
 
 def on(harness: Harness, device: str) -> bool:
-    return harness.controller.device is not None and harness.controller.device.id == device
+    return (
+        harness.controller.engine.devices.state.device is not None
+        and harness.controller.engine.devices.state.device.id == device
+    )
 
 
 def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_harness: Harness):
-    state = open_harness.controller.devices
+    state = open_harness.controller.engine.devices.state
     assert state.device == GPU
     assert state.is_on_gpu
     assert (state.gpus, state.compiling, state.problem) == ((GPU, OTHER_GPU), None, "")
@@ -55,14 +58,14 @@ def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harnes
     harness.engine.missing = 14
     harness.engine.compile_gate.shut()
     harness.start()
-    harness.until(lambda: harness.controller.devices.compiling)
-    state = harness.controller.devices
+    harness.until(lambda: harness.controller.engine.devices.state.compiling)
+    state = harness.controller.engine.devices.state
     assert state.compiling == Compiling(0, 14)
     assert state.reason == "Until 14 kernels are compiled for Loom 9000, the CPU renders."
     harness.engine.compile_gate.open()
     harness.until(lambda: len(harness.frames) == 2)
     assert on(harness, "cuda:0")
-    assert harness.controller.devices.compiling is None
+    assert harness.controller.engine.devices.state.compiling is None
     assert harness.frames[0].request == harness.frames[1].request
     assert harness.labels == ["Start"], "nothing that a person did"
     assert harness.said() == []
@@ -73,12 +76,12 @@ def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_pic
     harness.walk(5.0)
     harness.rest()
     picture, labels = harness.frames[-1].request, harness.labels
-    harness.controller.choose_device("cuda:1")
+    harness.controller.engine.devices.choose_device("cuda:1")
     harness.until(lambda: on(harness, "cuda:1"))
-    harness.controller.choose_precision("fp32")
-    harness.until(lambda: harness.controller.device.precision == "fp32")
+    harness.controller.engine.devices.choose_precision("fp32")
+    harness.until(lambda: harness.controller.engine.devices.state.device.precision == "fp32")
     count = len(harness.frames)
-    harness.controller.choose_device("cpu")
+    harness.controller.engine.devices.choose_device("cpu")
     harness.until(lambda: on(harness, "cpu") and len(harness.frames) > count)
     assert harness.frames[-1].request == picture
     assert harness.labels == labels
@@ -108,7 +111,7 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
     assert harness.x == 7.0
     assert warning(harness).sentence == f"{error.sentence[:-1]} – the CPU goes on, and the session is saved."
     assert len(harness.said(Level.WARNING)) == 1
-    assert harness.controller.devices.problem == error.sentence
+    assert harness.controller.engine.devices.state.problem == error.sentence
     harness.until((harness.state / "session.loom").exists)
     assert load_session(harness.state / "session.loom").position == Position(7.0, 0.0)
 
@@ -131,18 +134,18 @@ def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness):
     action = warning(harness).action
     assert action is not None
     assert action.words == "Try the GPU again"
-    assert harness.controller.devices.can_try_again
+    assert harness.controller.engine.devices.state.can_try_again
     assert action.is_needed()
     action.call()
     assert not action.is_needed(), "it is being tried"
     harness.until(lambda: len(harness.said(Level.WARNING)) == 2)
     assert on(harness, "cpu"), "it is still lost"
     harness.engine.gpu_failing = None
-    harness.controller.try_device_again()
+    harness.controller.engine.devices.try_again()
     harness.until(lambda: on(harness, "cuda:0"))
     harness.rest()
-    assert harness.controller.devices.problem == ""
-    assert not harness.controller.devices.can_try_again
+    assert harness.controller.engine.devices.state.problem == ""
+    assert not harness.controller.engine.devices.state.can_try_again
     assert not action.is_needed()
 
 
@@ -153,17 +156,17 @@ def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness):
     harness.start()
     harness.until(harness.said)
     assert harness.said() == ["CUDA 13 needs driver 580 or newer, but this is 535 – the CPU goes on."]
-    assert harness.controller.devices.reason == error.sentence
+    assert harness.controller.engine.devices.state.reason == error.sentence
 
 
 def test_without_a_gpu_nothing_is_said_but_why(harness: Harness):
     harness.engine.gpus = ()
     harness.start()
-    state = harness.controller.devices
-    harness.until(lambda: harness.controller.devices.devices)
+    state = harness.controller.engine.devices.state
+    harness.until(lambda: harness.controller.engine.devices.state.devices)
     assert harness.said() == []
     assert state.gpus == ()
-    assert harness.controller.devices.why_no_gpu == "For a test."
+    assert harness.controller.engine.devices.state.why_no_gpu == "For a test."
 
 
 def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: Harness):
@@ -175,16 +178,16 @@ def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: 
     again = harness.reopened()
     again.engine.processor = harness.engine.processor
     again.start()
-    again.until(lambda: again.controller.devices.devices)
+    again.until(lambda: again.controller.engine.devices.state.devices)
     assert len(again.said()) == 1
-    assert again.controller.devices.why_no_gpu == "CUDA 13 needs driver 580 or newer."
+    assert again.controller.engine.devices.state.why_no_gpu == "CUDA 13 needs driver 580 or newer."
     again.close()
 
 
 def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Harness):
     harness = open_harness
     harness.engine.gpu_missing = DeviceError("There is no cuda:7.")
-    harness.controller.choose_device("cuda:7")
+    harness.controller.engine.devices.choose_device("cuda:7")
     harness.until(harness.said)
     assert harness.said() == ["There is no cuda:7 – Loom 9000 goes on."]
     assert on(harness, "cuda:0")
@@ -204,14 +207,14 @@ def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness):
     harness.rest()
     count = len(harness.frames)
     harness.walk(3.0, 4.0, release=False)
-    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.session).blend)
+    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.session).blend)
     assert not any(frame.is_draft for frame in harness.frames[count:])
 
 
 def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: Harness):
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
-    harness.controller._preview.statistics.clear()
+    harness.controller.engine.preview.statistics.clear()
     harness.walk(1.0, release=False)
     harness.until(lambda: harness.frames[-1].request.blend != harness.frames[0].request.blend)
     assert not any(frame.is_draft for frame in harness.frames)
@@ -222,52 +225,52 @@ def test_figures_of_another_device_begin_anew(open_harness: Harness):
     for x in (1.0, 2.0, 3.0):
         harness.walk(x)
         harness.rest()
-    before = len(harness.controller.statistics.frame_times_ms)
-    harness.controller.choose_device("cpu")
+    before = len(harness.controller.engine.preview.statistics.frame_times_ms)
+    harness.controller.engine.devices.choose_device("cpu")
     count = len(harness.frames)
     harness.until(lambda: on(harness, "cpu") and len(harness.frames) > count)
     assert before >= 4
-    assert len(harness.controller.statistics.frame_times_ms) == 1
+    assert len(harness.controller.engine.preview.statistics.frame_times_ms) == 1
 
 
 def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_again(open_harness: Harness):
     harness = open_harness
     told: list[RenderOptions] = []
-    harness.controller.render_options_changed.connect(lambda: told.append(harness.controller.render_options))
-    assert harness.controller.render_options == RenderOptions()
+    harness.controller.engine.options_changed.connect(lambda: told.append(harness.controller.engine.options))
+    assert harness.controller.engine.options == RenderOptions()
     options = RenderOptions(use_fused=False)
-    harness.controller.set_render_options(options)
+    harness.controller.engine.set_options(options)
     harness.until(lambda: len(harness.frames) == 2)
     assert harness.engine.made[-1].options == options
     assert harness.frames[0].request == harness.frames[1].request
-    harness.controller.set_render_options(options)
+    harness.controller.engine.set_options(options)
     assert told == [options]
 
 
 def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness):
     harness = open_harness
-    harness.controller.compare()
-    harness.controller.compare()
-    assert harness.controller.is_comparing
-    harness.until(lambda: not harness.controller.is_comparing)
-    assert str(harness.controller.comparison).startswith("comparison of sha of cats.pkl")
-    harness.controller.choose_device("cpu")
+    harness.controller.engine.compare()
+    harness.controller.engine.compare()
+    assert harness.controller.engine.is_comparing
+    harness.until(lambda: not harness.controller.engine.is_comparing)
+    assert str(harness.controller.engine.comparison).startswith("comparison of sha of cats.pkl")
+    harness.controller.engine.devices.choose_device("cpu")
     harness.until(lambda: on(harness, "cpu"))
-    assert harness.controller.comparison is None, "that was another device"
+    assert harness.controller.engine.comparison is None, "that was another device"
 
 
 def test_a_comparison_that_fails_is_told(open_harness: Harness):
     harness = open_harness
     harness.engine.failing = RequestError("No.")
-    harness.controller.compare()
+    harness.controller.engine.compare()
     harness.until(harness.said)
     assert harness.said() == ["No."]
-    assert (harness.controller.is_comparing, harness.controller.comparison) == (False, None)
+    assert (harness.controller.engine.is_comparing, harness.controller.engine.comparison) == (False, None)
 
 
 def test_comparing_without_a_model_does_nothing(harness: Harness):
-    harness.controller.compare()
-    assert not harness.controller.is_comparing
+    harness.controller.engine.compare()
+    assert not harness.controller.engine.is_comparing
 
 
 @pytest.mark.parametrize("moment", ["compiling", "taking over", "comparing"])
@@ -277,11 +280,11 @@ def test_closing_at_any_moment_ends_everything(
     harness.engine.missing = 3
     harness.engine.compile_gate.shut()
     harness.start()
-    harness.until(lambda: harness.controller.devices.compiling)
+    harness.until(lambda: harness.controller.engine.devices.state.compiling)
     if moment == "taking over":
         harness.engine.compile_gate.open()
     elif moment == "comparing":
-        harness.controller.compare()
+        harness.controller.engine.compare()
     harness.controller.close()
     harness.controller.close()
     assert set(threading.enumerate()) <= threads_before
@@ -289,17 +292,17 @@ def test_closing_at_any_moment_ends_everything(
 
 def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: Path):
     harness = open_harness
-    key = Keyframe.of(resolve(harness.controller.session))
+    key = Keyframe.of(resolve(harness.controller.editing.session))
     harness.engine.gate.shut()
-    harness.controller.start_export(
+    harness.controller.export.start(
         SequenceSettings(
-            (key, key), tmp_path / "out", "walk", harness.controller.session.model, "w-linear", 10, z_dim=8
+            (key, key), tmp_path / "out", "walk", harness.controller.editing.session.model, "w-linear", 10, z_dim=8
         )
     )
     harness.engine.gate.wait_for_knock()
     harness.engine.gpu_failing = LOST
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
     assert on(harness, "cpu")
     assert len(list((tmp_path / "out").glob("*.png"))) == 11
     assert harness.said()[-1].startswith("Exported 11 frames")

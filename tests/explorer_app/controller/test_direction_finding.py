@@ -17,24 +17,24 @@ SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)
 
 
 def found(harness: Harness) -> bool:
-    return harness.controller.directions_state.added is not None
+    return harness.controller.directions.state.added is not None
 
 
 def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness):
     open_harness.open("dogs")
     controller, path = open_harness.controller, open_harness.folder / "dogs.directions.safetensors"
     reads = len(open_harness.library.read)
-    controller.find_directions(SEFA)
+    controller.directions.find(SEFA)
     open_harness.until(lambda: found(open_harness))
-    facts = controller.facts
+    facts = controller.engine.model.facts
     assert facts is not None
     kept = read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
     assert kept.names == ("mine/0", "mine/1", "mine/2")
-    assert controller.directions_state.share is None
+    assert controller.directions.state.share is None
     assert "3 directions are found" in open_harness.said(Level.INFO)[-1]
     open_harness.until(lambda: len(open_harness.library.read) == reads + 1)
-    open_harness.until(lambda: controller.loading is None)
-    controller.take_directions_back()
+    open_harness.until(lambda: controller.engine.model.loading is None)
+    controller.directions.take_back()
     open_harness.until(lambda: not path.exists())
     open_harness.until(lambda: len(open_harness.library.read) == reads + 2)
     assert not found(open_harness)
@@ -42,8 +42,8 @@ def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Har
 
 def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harness: Harness):
     controller = open_harness.controller
-    assert controller.is_bundled
-    controller.find_directions(SEFA)
+    assert controller.engine.model.is_bundled
+    controller.directions.find(SEFA)
     open_harness.until(lambda: found(open_harness))
     assert [path.suffix for path in open_harness.folder.glob("cats*")] == [".pkl"]
     files = DirectionFiles(open_harness.state / "directions", open_harness.bundled)
@@ -53,20 +53,20 @@ def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harne
 
 def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_harness: Harness):
     controller = open_harness.controller
-    controller.find_directions(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
+    controller.directions.find(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
     assert "both sides" in open_harness.said(Level.ERROR)[-1]
-    assert controller.directions_state.share is None
-    controller.find_directions(SEFA)
-    assert controller.directions_state.share == 0.0
-    controller.cancel_directions()
-    assert controller.directions_state.share is None
+    assert controller.directions.state.share is None
+    controller.directions.find(SEFA)
+    assert controller.directions.state.share == 0.0
+    controller.directions.cancel()
+    assert controller.directions.state.share is None
 
 
 def test_a_search_that_does_not_fit_the_model_is_told(open_harness: Harness):
-    open_harness.controller.find_directions(DirectionSearch("sefa", "mine", RowRange(0, 99)))
+    open_harness.controller.directions.find(DirectionSearch("sefa", "mine", RowRange(0, 99)))
     open_harness.until(lambda: open_harness.said(Level.ERROR))
     assert "Rows of this model" in open_harness.said(Level.ERROR)[-1]
-    assert open_harness.controller.directions_state.share is None
+    assert open_harness.controller.directions.state.share is None
 
 
 @pytest.fixture

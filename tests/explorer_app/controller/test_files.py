@@ -22,20 +22,20 @@ from tests.helpers.fake_engine import fake_frame
 
 def change(harness: Harness) -> None:
     """Set a little of everything."""
-    harness.controller.edit(GoToSeed(1207))
-    harness.controller.edit(set_truncation(Truncation(0.4, 6)))
-    harness.controller.edit(SetSlider(Slider("sefa/1", 2.5, label="sun")))
-    harness.controller.edit(AddSource(Source(Latent(), (0.25,) * 12, "seed 0")))
+    harness.controller.editing.edit(GoToSeed(1207))
+    harness.controller.editing.edit(set_truncation(Truncation(0.4, 6)))
+    harness.controller.editing.edit(SetSlider(Slider("sefa/1", 2.5, label="sun")))
+    harness.controller.editing.edit(AddSource(Source(Latent(), (0.25,) * 12, "seed 0")))
     harness.rest()
 
 
 def sequence(harness: Harness, frames: int = 3, name: str = "walk", **options: object) -> SequenceSettings:
     moved = Keyframe(((Recipe(Latent()), 1.0),))
     return SequenceSettings(
-        (Keyframe.of(resolve(harness.controller.session)), moved),
+        (Keyframe.of(resolve(harness.controller.editing.session)), moved),
         harness.folder / "out",
         name,
-        harness.controller.session.model,
+        harness.controller.editing.session.model,
         kind="w-linear",
         frames_per_step=frames - 1,
         z_dim=8,
@@ -50,15 +50,15 @@ def said(harness: Harness, part: str) -> bool:
 def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness):
     harness = open_harness
     change(harness)
-    wanted = harness.controller.session
+    wanted = harness.controller.editing.session
     path = harness.folder / "kept.png"
-    harness.controller.save_picture(path)
+    harness.controller.export.save_picture(path)
     harness.until(lambda: "Saved kept.png." in harness.said())
-    harness.controller.edit(GoToSeed(3))
-    harness.controller.open_file(path)
-    harness.until(lambda: harness.controller.session == wanted)
+    harness.controller.editing.edit(GoToSeed(3))
+    harness.controller.files.open(path)
+    harness.until(lambda: harness.controller.editing.session == wanted)
     assert harness.labels[-1] == "Restore"
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 3.0
     assert harness.said(Level.WARNING) == []
 
@@ -68,7 +68,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
     harness.start()
     harness.walk(0.5, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
-    harness.controller.save_picture(harness.folder / "kept.png")
+    harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.until(lambda: "Saved kept.png." in harness.said())
     assert read_picture(harness.folder / "kept.png").request.resolution is None
 
@@ -76,7 +76,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
 def test_a_picture_that_cannot_be_written_is_told(open_harness: Harness):
     harness = open_harness
     (harness.folder / "file").write_text("in the way")
-    harness.controller.save_picture(harness.folder / "file" / "kept.png")
+    harness.controller.export.save_picture(harness.folder / "file" / "kept.png")
     harness.until(lambda: harness.said(Level.ERROR))
     assert "kept.png" in harness.said(Level.ERROR)[0]
 
@@ -86,95 +86,97 @@ def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness):
     harness.open("dogs")
     harness.rest()
     change(harness)
-    wanted = harness.controller.session
-    harness.controller.save_picture(harness.folder / "dog.png")
+    wanted = harness.controller.editing.session
+    harness.controller.export.save_picture(harness.folder / "dog.png")
     harness.until(lambda: said(harness, "Saved"))
     harness.open("birds")
-    harness.controller.open_picture(harness.folder / "dog.png")
-    harness.until(lambda: harness.controller.facts and harness.controller.facts.name == "dogs")
+    harness.controller.files.open_picture(harness.folder / "dog.png")
+    harness.until(
+        lambda: harness.controller.engine.model.facts and harness.controller.engine.model.facts.name == "dogs"
+    )
     harness.rest()
-    assert harness.controller.session == wanted
+    assert harness.controller.editing.session == wanted
     assert said(harness, "was made with dogs, which is being opened")
     assert harness.said(Level.WARNING) == []
 
 
 def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said(open_harness: Harness):
     harness = open_harness
-    request = replace(resolve(harness.controller.session), model_id="f" * 64)
+    request = replace(resolve(harness.controller.editing.session), model_id="f" * 64)
     write_picture(harness.folder / "far.png", fake_frame(request), model_name="zebras")
-    harness.controller.open_picture(harness.folder / "far.png")
-    harness.until(lambda: harness.controller.session.held)
+    harness.controller.files.open_picture(harness.folder / "far.png")
+    harness.until(lambda: harness.controller.editing.session.held)
     harness.rest()
     assert "was made with zebras, which is not at hand; cats shows it differently" in harness.said(Level.WARNING)[0]
-    assert harness.controller.session.held == request.blend
+    assert harness.controller.editing.session.held == request.blend
 
 
 def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness):
     harness = open_harness
     blend = ((Recipe(Latent(), Truncation(0.6)), 0.25), (Recipe(Latent(), Truncation(0.6, 3)), 0.75))
-    request = RenderRequest(harness.controller.session.model.model_id, blend)
+    request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
     write_picture(harness.folder / "frame.png", fake_frame(request), model_name="cats")
-    harness.controller.open_picture(harness.folder / "frame.png")
-    harness.until(lambda: resolve(harness.controller.session) == request)
-    harness.controller.edit(set_truncation(Truncation(0.1)))
+    harness.controller.files.open_picture(harness.folder / "frame.png")
+    harness.until(lambda: resolve(harness.controller.editing.session) == request)
+    harness.controller.editing.edit(set_truncation(Truncation(0.1)))
     harness.rest()
     assert [recipe.truncation for recipe, _ in harness.engine.requests[-1].blend] == [Truncation(0.1)] * 2
-    harness.controller.keep_current()
-    assert harness.controller.session.mix[0].latent == Latent()
-    harness.controller.edit(SetParameter("classes", ()))
+    harness.controller.editing.mix_in_current()
+    assert harness.controller.editing.session.mix[0].latent == Latent()
+    harness.controller.editing.edit(SetParameter("classes", ()))
     harness.walk(4.0)
-    assert harness.controller.session.held == ()
+    assert harness.controller.editing.session.held == ()
 
 
 def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness):
-    harness, before = open_harness, open_harness.controller.session
+    harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "photo.png").write_bytes(b"no picture")
-    harness.controller.open_file(harness.folder / "photo.png")
+    harness.controller.files.open(harness.folder / "photo.png")
     harness.until(lambda: len(harness.said(Level.ERROR)) == 1)
-    assert harness.controller.session == before
+    assert harness.controller.editing.session == before
 
 
 def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness: Harness):
     harness = open_harness
     change(harness)
-    wanted = harness.controller.session
-    current = harness.controller.history.current
+    wanted = harness.controller.editing.session
+    current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.set_starred(current.number, True)
-    harness.controller.save_session(harness.folder / "evening.loom")
+    harness.controller.editing.set_starred(current.number, True)
+    harness.controller.files.save_session(harness.folder / "evening.loom")
     harness.until(lambda: "Saved evening.loom." in harness.said())
-    harness.controller.set_starred(current.number, False)
-    harness.controller.edit(GoToSeed(3))
-    harness.controller.open_file(harness.folder / "evening.loom")
-    harness.until(lambda: harness.controller.session == wanted)
-    assert [entry.session for entry in harness.controller.history.kept] == [wanted]
+    harness.controller.editing.set_starred(current.number, False)
+    harness.controller.editing.edit(GoToSeed(3))
+    harness.controller.files.open(harness.folder / "evening.loom")
+    harness.until(lambda: harness.controller.editing.session == wanted)
+    assert [entry.session for entry in harness.controller.editing.history.kept] == [wanted]
 
 
 def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness):
-    harness, before = open_harness, open_harness.controller.session
+    harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "evening.loom").write_text("{}")
-    harness.controller.open_session(harness.folder / "evening.loom")
+    harness.controller.files.open_session(harness.folder / "evening.loom")
     harness.until(lambda: harness.said(Level.ERROR))
     assert "evening.loom" in harness.said(Level.ERROR)[0]
-    assert harness.controller.session == before
+    assert harness.controller.editing.session == before
 
 
 def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_harness: Harness):
     harness = open_harness
-    before = harness.controller.session
+    before = harness.controller.editing.session
     for name, seed in (("first", 5), ("second", 6)):
         save_session(harness.folder / f"{name}.loom", GoToSeed(seed).apply(before))
-    harness.controller.open_file(harness.folder / "first.loom")
-    harness.controller.open_file(harness.folder / "second.loom")
-    assert harness.controller.session == before
+    harness.controller.files.open(harness.folder / "first.loom")
+    harness.controller.files.open(harness.folder / "second.loom")
+    assert harness.controller.editing.session == before
     harness.until(lambda: harness.x == 6.0)
     assert harness.labels.count("Restore") == 1
 
 
 def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_read(open_harness: Harness):
     harness = open_harness
-    save_session(harness.folder / "evening.loom", GoToSeed(5).apply(harness.controller.session))
-    harness.controller.open_file(harness.folder / "evening.loom")
+    save_session(harness.folder / "evening.loom", GoToSeed(5).apply(harness.controller.editing.session))
+    harness.controller.files.open(harness.folder / "evening.loom")
     harness.open("dogs")
     harness.rest()
     assert "Restore" not in harness.labels
@@ -183,12 +185,12 @@ def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_r
 def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness):
     open_harness.open("dogs")
     change(open_harness)
-    wanted = open_harness.controller.session
+    wanted = open_harness.controller.editing.session
     save_session(open_harness.folder / "evening.loom", wanted)
     open_harness.open("birds")
     again = open_harness.reopened()
     again.start(document=again.folder / "evening.loom")
-    again.until(lambda: again.controller.session == wanted)
+    again.until(lambda: again.controller.editing.session == wanted)
     again.rest()
     again.close()
 
@@ -199,19 +201,19 @@ def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_on
     session = Session(model=ModelReference("/gone/zebras.pkl", "zebras", "f" * 64), truncation=Truncation(0.2))
     save_session(harness.folder / "far.loom", session)
     harness.start(document=harness.folder / "far.loom")
-    assert harness.controller.is_bundled
-    assert harness.controller.session.truncation.psi == 0.2
+    assert harness.controller.engine.model.is_bundled
+    assert harness.controller.editing.session.truncation.psi == 0.2
     assert "zebras, which is not at hand" in harness.said(Level.WARNING)[0]
 
 
 def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Harness):
     harness = open_harness
-    harness.controller.start_export(sequence(harness, 6))
-    assert harness.controller.export is not None
-    assert (harness.controller.export.name, harness.controller.export.total) == ("walk", 6)
+    harness.controller.export.start(sequence(harness, 6))
+    assert harness.controller.export.progress is not None
+    assert (harness.controller.export.progress.name, harness.controller.export.progress.total) == ("walk", 6)
     harness.walk(2.5)
     harness.rest()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
     assert said(harness, "Exported 6 frames")
     assert len(list((harness.folder / "out").glob("walk_*.png"))) == 6
     assert json.loads((harness.folder / "out" / "walk.manifest.json").read_text())["state"] == "complete"
@@ -221,19 +223,19 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_h
     harness = open_harness
     settings = sequence(harness, 5)
     harness.engine.gate.shut()
-    harness.controller.start_export(settings)
+    harness.controller.export.start(settings)
     harness.engine.gate.wait_for_knock()
     harness.engine.gate.let_through()
     harness.until((harness.folder / "out" / "walk_00000.png").exists)
     harness.engine.gate.wait_for_knock()
-    harness.controller.cancel_export()
-    assert harness.controller.export is not None
-    assert harness.controller.export.is_stopping
+    harness.controller.export.cancel()
+    assert harness.controller.export.progress is not None
+    assert harness.controller.export.progress.is_stopping
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
     assert said(harness, "The export was stopped after 1 of 5 frames")
     rendered = len(harness.engine.requests)
-    harness.controller.start_export(settings)
+    harness.controller.export.start(settings)
     harness.until(lambda: said(harness, "Exported 5 frames"))
     assert len(harness.engine.requests) - rendered == 4
 
@@ -241,35 +243,35 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_h
 def test_a_second_export_has_to_wait_and_so_has_another_model(open_harness: Harness):
     harness = open_harness
     harness.engine.gate.shut()
-    harness.controller.start_export(sequence(harness))
-    harness.controller.start_export(sequence(harness, name="other"))
-    harness.controller.open_model(harness.path("dogs"))
-    assert harness.controller.loading is None
+    harness.controller.export.start(sequence(harness))
+    harness.controller.export.start(sequence(harness, name="other"))
+    harness.controller.files.open_model(harness.path("dogs"))
+    assert harness.controller.engine.model.loading is None
     assert len(harness.said(Level.WARNING)) == 2
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
 
 
 def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Harness):
     harness = open_harness
-    number = harness.controller.history.entries[0].number
-    harness.controller.set_starred(number, True)
+    number = harness.controller.editing.history.entries[0].number
+    harness.controller.editing.set_starred(number, True)
     harness.open("dogs")
     harness.walk(2.0)
     harness.engine.gate.shut()
-    harness.controller.start_export(sequence(harness))
-    harness.controller.go_to_kept(number)
-    assert harness.controller.loading is None
+    harness.controller.export.start(sequence(harness))
+    harness.controller.editing.go_to_kept(number)
+    assert harness.controller.engine.model.loading is None
     assert said(harness, "“Kept” was made with cats, which has to wait for the export; dogs shows it.")
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
 
 
 def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_harness: Harness):
     harness = open_harness
     (harness.folder / "out").write_text("in the way")
-    harness.controller.start_export(sequence(harness))
-    harness.until(lambda: harness.controller.export is None)
+    harness.controller.export.start(sequence(harness))
+    harness.until(lambda: harness.controller.export.progress is None)
     assert len(harness.said(Level.ERROR)) == 1
     harness.walk(1.0)
     harness.rest()
@@ -279,23 +281,23 @@ def test_an_export_for_a_model_that_is_not_open_is_refused(open_harness: Harness
     harness = open_harness
     settings = sequence(harness)
     harness.open("dogs")
-    harness.controller.start_export(settings)
-    assert harness.controller.export is None
+    harness.controller.export.start(settings)
+    assert harness.controller.export.progress is None
     assert "open it first" in harness.said(Level.WARNING)[0]
 
 
 def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harness: Harness):
     harness = open_harness
     harness.engine.gate.shut()
-    harness.controller.start_export(sequence(harness, 5))
+    harness.controller.export.start(sequence(harness, 5))
     harness.engine.gate.wait_for_knock()
     harness.walk(9.0)
-    harness.controller.save_picture(harness.folder / "kept.png")
+    harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.engine.gate.let_through(3)
     harness.until(lambda: "Saved kept.png." in harness.said())
-    assert harness.controller.export is not None
+    assert harness.controller.export.progress is not None
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
 
 
 def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
@@ -304,7 +306,7 @@ def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
     harness.walk(1.0)
     harness.engine.gate.wait_for_knock()
     harness.walk(2.0)
-    harness.controller.save_picture(harness.folder / "kept.png")
+    harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.engine.gate.open()
     harness.controller.close()
     saved = read_picture(harness.folder / "kept.png").session
@@ -315,7 +317,7 @@ def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
 def test_closing_during_an_export_leaves_no_half_file(open_harness: Harness):
     harness = open_harness
     harness.engine.gate.shut()
-    harness.controller.start_export(sequence(harness, 50))
+    harness.controller.export.start(sequence(harness, 50))
     harness.engine.gate.wait_for_knock()
     harness.engine.gate.let_through(2)
     harness.engine.gate.open()
@@ -330,25 +332,25 @@ def test_closing_during_an_export_leaves_no_half_file(open_harness: Harness):
 def test_the_last_session_and_what_was_kept_come_back(open_harness: Harness):
     harness = open_harness
     change(harness)
-    wanted = harness.controller.session
-    current = harness.controller.history.current
+    wanted = harness.controller.editing.session
+    current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.set_starred(current.number, True)
+    harness.controller.editing.set_starred(current.number, True)
     again = harness.reopened()
     again.start()
-    again.until(lambda: again.controller.history.kept)
+    again.until(lambda: again.controller.editing.history.kept)
     again.rest()
-    assert again.controller.session == wanted
-    assert [entry.session for entry in again.controller.history.kept] == [wanted]
+    assert again.controller.editing.session == wanted
+    assert [entry.session for entry in again.controller.editing.history.kept] == [wanted]
     third = again.reopened()
     third.start()
-    third.until(lambda: third.controller.history.kept)
+    third.until(lambda: third.controller.editing.history.kept)
     third.close()
 
 
 def test_a_session_is_saved_soon_after_a_change_and_not_only_at_the_end(open_harness: Harness):
     harness = open_harness
-    harness.controller.edit(GoToSeed(7))
+    harness.controller.editing.edit(GoToSeed(7))
     path = harness.state / "session.loom"
     harness.until(lambda: path.exists() and load_session_file(path).session.position.x == 7)
 
@@ -361,70 +363,70 @@ def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Har
     harness.until(lambda: len(harness.said(Level.WARNING)) == 2)
     assert (harness.state / "session.loom.broken").read_bytes() == b"\xff\x00broken"
     assert (harness.state / "kept.loom.broken").exists()
-    assert harness.controller.facts is not None
+    assert harness.controller.engine.model.facts is not None
 
 
 def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness: Harness):
     harness = open_harness
     harness.walk(1.0)
-    harness.controller.set_starred(harness.controller.history.entries[-1].number, True)
+    harness.controller.editing.set_starred(harness.controller.editing.history.entries[-1].number, True)
     again = harness.reopened()
     again.controller.start()
-    again.controller.set_starred(again.controller.history.entries[0].number, True)
-    again.controller.edit(GoToSeed(8))
-    again.controller.set_starred(again.controller.history.entries[-1].number, True)
-    again.until(lambda: len(again.controller.history.kept) == 2)
+    again.controller.editing.set_starred(again.controller.editing.history.entries[0].number, True)
+    again.controller.editing.edit(GoToSeed(8))
+    again.controller.editing.set_starred(again.controller.editing.history.entries[-1].number, True)
+    again.until(lambda: len(again.controller.editing.history.kept) == 2)
     again.close()
     assert len(load_session_file(Path(again.state / "kept.loom")).kept) == 2
 
 
 def rows_for(harness: Harness, seed: int = 0) -> np.ndarray:
-    facts = harness.controller.facts
+    facts = harness.controller.engine.model.facts
     assert facts is not None
     return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
 
 
 def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness):
-    harness, before = open_harness, open_harness.controller.session
+    harness, before = open_harness, open_harness.controller.editing.session
     stored = stored_latent(rows_for(harness))
     write_latent(harness.folder / "face.npz", stored)
-    harness.controller.open_file(harness.folder / "face.npz")
-    harness.until(lambda: harness.controller.session.held)
+    harness.controller.files.open(harness.folder / "face.npz")
+    harness.until(lambda: harness.controller.editing.session.held)
     harness.rest()
     assert harness.frames[-1].request.blend[0][0].latent.point == stored
     assert harness.labels == ["Start", "Import latent"]
-    wanted = harness.controller.session
-    harness.controller.save_picture(harness.folder / "face.png")
-    harness.controller.save_session(harness.folder / "face.loom")
+    wanted = harness.controller.editing.session
+    harness.controller.export.save_picture(harness.folder / "face.png")
+    harness.controller.files.save_session(harness.folder / "face.loom")
     harness.until(lambda: said(harness, "Saved face.loom.") and said(harness, "Saved face.png."))
-    harness.controller.undo()
-    assert harness.controller.session == before
+    harness.controller.editing.undo()
+    assert harness.controller.editing.session == before
     for name in ("face.png", "face.loom"):
-        harness.controller.edit(GoToSeed(3))
-        harness.controller.open_file(harness.folder / name)
-        harness.until(lambda: harness.controller.session == wanted)
+        harness.controller.editing.edit(GoToSeed(3))
+        harness.controller.files.open(harness.folder / name)
+        harness.until(lambda: harness.controller.editing.session == wanted)
     again = harness.reopened()
     again.start()
-    again.until(lambda: again.controller.session == wanted)
+    again.until(lambda: again.controller.editing.session == wanted)
     again.close()
 
 
 def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: Harness):
-    harness, before = open_harness, open_harness.controller.session
+    harness, before = open_harness, open_harness.controller.editing.session
     write_latent(harness.folder / "face.npy", stored_latent(np.zeros((3, 5), np.float32)))
-    harness.controller.open_file(harness.folder / "face.npy")
+    harness.controller.files.open(harness.folder / "face.npy")
     harness.until(lambda: harness.said(Level.ERROR))
     assert "face.npy has 3 rows of 5 numbers, but cats takes" in harness.said(Level.ERROR)[0]
-    assert harness.controller.session == before
+    assert harness.controller.editing.session == before
 
 
 def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Harness):
     harness = open_harness
-    harness.controller.export_latent(harness.folder / "face.npz")
+    harness.controller.files.export_latent(harness.folder / "face.npz")
     assert "once its picture is there" in harness.said(Level.WARNING)[0]  # the fake renderer tells no rows
     rows = rows_for(harness)
-    harness.controller._preview._frame = replace(harness.frames[-1], ws=rows)
-    harness.controller.export_latent(harness.folder / "face.npz")
+    harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
+    harness.controller.files.export_latent(harness.folder / "face.npz")
     harness.until(lambda: said(harness, "Saved face.npz."))
     assert read_latent(harness.folder / "face.npz") == stored_latent(rows)
 
@@ -432,19 +434,19 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
 def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness):
     harness = open_harness
     blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
-    request = RenderRequest(harness.controller.session.model.model_id, blend)
+    request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
     write_picture(harness.folder / "frame.png", fake_frame(request), model_name="cats")
-    harness.controller.open_picture(harness.folder / "frame.png")
-    harness.until(lambda: resolve(harness.controller.session) == request)
+    harness.controller.files.open_picture(harness.folder / "frame.png")
+    harness.until(lambda: resolve(harness.controller.editing.session) == request)
     harness.rest()
     rows = rows_for(harness)
-    harness.controller._preview._frame = replace(harness.frames[-1], ws=rows)
-    harness.controller.keep_current()
-    assert harness.controller.session.mix[0].latent == Latent(stored_latent(rows))
+    harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
+    harness.controller.editing.mix_in_current()
+    assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
 
 
 def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_harness: Harness):
-    facts = open_harness.controller.facts
+    facts = open_harness.controller.engine.model.facts
     assert facts is not None
     stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
     session = Session(held=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
@@ -457,38 +459,43 @@ def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_har
     harness = open_harness
     harness.open("dogs")
     change(harness)
-    wanted = harness.controller.session
+    wanted = harness.controller.editing.session
     write_picture(harness.folder / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
     moved = harness.folder / "elsewhere"
     moved.mkdir()
     harness.open("birds")
     harness.path("dogs").rename(moved / "dogs.pkl")
-    harness.controller.open_picture(harness.folder / "dog.png")
+    harness.controller.files.open_picture(harness.folder / "dog.png")
     harness.until(lambda: said(harness, "birds shows it differently until you open dogs"))
-    harness.controller.edit(GoToSeed(3))
-    harness.controller.open_model(moved / "dogs.pkl")
-    harness.until(lambda: harness.controller.session == wanted)
+    harness.controller.editing.edit(GoToSeed(3))
+    harness.controller.files.open_model(moved / "dogs.pkl")
+    harness.until(lambda: harness.controller.editing.session == wanted)
 
 
 def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_harness: Harness):
     harness = open_harness
     harness.open("dogs")
-    wanted = harness.controller.session
+    wanted = harness.controller.editing.session
     friend = harness.folder / "from a friend"
     friend.mkdir()
     write_picture(friend / "dog.png", fake_frame(resolve(wanted)), model_name="dogs", session=wanted)
     harness.path("dogs").rename(friend / "dogs.pkl")
     harness.open("birds")
-    harness.controller.open_picture(friend / "dog.png")
-    harness.until(lambda: harness.controller.facts and harness.controller.facts.path == str(friend / "dogs.pkl"))
-    harness.until(lambda: harness.controller.session == wanted)
+    harness.controller.files.open_picture(friend / "dog.png")
+    harness.until(
+        lambda: (
+            harness.controller.engine.model.facts
+            and harness.controller.engine.model.facts.path == str(friend / "dogs.pkl")
+        )
+    )
+    harness.until(lambda: harness.controller.editing.session == wanted)
 
 
 def test_a_latent_can_be_what_the_program_starts_with(open_harness: Harness):
     write_latent(open_harness.folder / "face.npz", stored_latent(rows_for(open_harness)))
     again = open_harness.reopened()
     again.start(document=again.folder / "face.npz")
-    again.until(lambda: again.controller.session.held)
+    again.until(lambda: again.controller.editing.session.held)
     assert again.said(Level.WARNING) == []
     assert again.labels[-1] == "Import latent"
     again.close()

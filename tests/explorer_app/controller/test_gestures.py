@@ -11,8 +11,8 @@ from tests.helpers.edits import set_noise
 
 
 def slide(harness: Harness, amount: float, direction: str = "sefa/0", final: bool = True) -> None:
-    slider = replace(harness.controller.session.slider(direction), amount=amount)
-    harness.controller.edit(SetSlider(slider), final)
+    slider = replace(harness.controller.editing.session.slider(direction), amount=amount)
+    harness.controller.editing.edit(SetSlider(slider), final)
 
 
 def test_after_three_thousand_events_the_last_gesture_comes_within_two_frames(open_harness: Harness):
@@ -28,7 +28,7 @@ def test_after_three_thousand_events_the_last_gesture_comes_within_two_frames(op
             harness.until(lambda rendered=rendered: len(harness.engine.requests) == rendered)
     before = len(harness.engine.requests)
     harness.walk(3.0)
-    wanted = resolve(harness.controller.session)
+    wanted = resolve(harness.controller.editing.session)
     harness.engine.gate.open()
     harness.until(lambda: harness.frames[-1].request == wanted)
     assert 100 < before < 200
@@ -40,13 +40,13 @@ def test_one_drag_is_one_step_of_undo(open_harness: Harness):
     harness.walk(0.1, 0.2, 0.3)
     harness.walk(0.4, 0.5)
     assert harness.labels == ["Start", "Walk", "Walk"]
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 0.3
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 0.0
-    harness.controller.undo()
-    harness.controller.redo()
-    harness.controller.redo()
+    harness.controller.editing.undo()
+    harness.controller.editing.redo()
+    harness.controller.editing.redo()
     assert harness.x == 0.5
     harness.rest()
 
@@ -59,17 +59,17 @@ def test_a_drag_that_ends_where_it_began_is_no_step(open_harness: Harness):
 def test_escape_brings_back_what_was_before_the_drag(open_harness: Harness):
     harness = open_harness
     harness.walk(0.1, 0.2, release=False)
-    harness.controller.cancel_gesture()
+    harness.controller.editing.cancel_gesture()
     assert (harness.x, harness.labels) == (0.0, ["Start"])
-    harness.controller.cancel_gesture()
+    harness.controller.editing.cancel_gesture()
     harness.rest()
 
 
 def test_undo_in_the_middle_of_a_drag_takes_back_that_drag(open_harness: Harness):
     open_harness.walk(0.1, 0.2, release=False)
-    open_harness.controller.undo()
+    open_harness.controller.editing.undo()
     assert open_harness.x == 0.0
-    assert open_harness.controller.history.redo_label == "Walk"
+    assert open_harness.controller.editing.history.redo_label == "Walk"
 
 
 def test_keyboard_steps_of_one_slider_in_a_row_are_one_step_of_undo(open_harness: Harness):
@@ -78,8 +78,8 @@ def test_keyboard_steps_of_one_slider_in_a_row_are_one_step_of_undo(open_harness
         slide(harness, amount)
         harness.now_s += 0.5
     assert harness.labels == ["Start", "Slider"]
-    harness.controller.undo()
-    assert harness.controller.session.slider("sefa/0").amount == 0.0
+    harness.controller.editing.undo()
+    assert harness.controller.editing.session.slider("sefa/0").amount == 0.0
 
 
 def test_keyboard_steps_apart_in_time_or_of_other_sliders_are_steps_of_their_own(open_harness: Harness):
@@ -96,34 +96,38 @@ def test_a_key_after_undo_does_not_change_the_step_that_is_undone(open_harness: 
     harness = open_harness
     slide(harness, 0.1)
     slide(harness, 0.1, "sefa/1")
-    harness.controller.undo()
+    harness.controller.editing.undo()
     slide(harness, 0.2)
-    assert [entry.session.slider("sefa/0").amount for entry in harness.controller.history.entries] == [0.0, 0.1, 0.2]
+    assert [entry.session.slider("sefa/0").amount for entry in harness.controller.editing.history.entries] == [
+        0.0,
+        0.1,
+        0.2,
+    ]
 
 
 def test_renaming_and_starring_a_slider_are_steps_of_their_own(open_harness: Harness):
     harness = open_harness
     slide(harness, 0.1)
-    harness.controller.edit(SetSlider(Slider("sefa/0", 0.1, label="sun"), "Rename"))
-    harness.controller.edit(SetSlider(Slider("sefa/0", 0.1, label="sun", starred=True), "Star"))
+    harness.controller.editing.edit(SetSlider(Slider("sefa/0", 0.1, label="sun"), "Rename"))
+    harness.controller.editing.edit(SetSlider(Slider("sefa/0", 0.1, label="sun", starred=True), "Star"))
     assert harness.labels == ["Start", "Slider", "Rename", "Star"]
 
 
 def test_everything_that_a_person_sets_can_be_taken_back(open_harness: Harness):
-    harness, before = open_harness, open_harness.controller.session
-    harness.controller.edit(GoToSeed(1207))
-    harness.controller.edit(set_truncation(Truncation(0.3, 2)))
-    harness.controller.edit(set_noise(Noise("random", 4)))
-    harness.controller.edit(AddSource(Source(Latent(), (1.0,) * 12, "seed 0")))
-    harness.controller.random_seed()
-    harness.controller.keep_current()
+    harness, before = open_harness, open_harness.controller.editing.session
+    harness.controller.editing.edit(GoToSeed(1207))
+    harness.controller.editing.edit(set_truncation(Truncation(0.3, 2)))
+    harness.controller.editing.edit(set_noise(Noise("random", 4)))
+    harness.controller.editing.edit(AddSource(Source(Latent(), (1.0,) * 12, "seed 0")))
+    harness.controller.editing.random_seed()
+    harness.controller.editing.mix_in_current()
     slide(harness, 1.0)
-    after = harness.controller.session
+    after = harness.controller.editing.session
     for _ in range(7):
-        harness.controller.undo()
-    assert harness.controller.session == before
-    harness.controller.go_to(7)
-    assert harness.controller.session == after
+        harness.controller.editing.undo()
+    assert harness.controller.editing.session == before
+    harness.controller.editing.go_to(7)
+    assert harness.controller.editing.session == after
     harness.rest()
 
 
@@ -131,31 +135,31 @@ def test_a_drag_of_the_transform_is_one_step(harness: Harness):
     harness.library.options["cats"] = {"has_transform": True}
     harness.start()
     for degrees in (1.0, 2.0, 3.0):
-        harness.controller.edit(set_transform(Transform(degrees=degrees)), False)
-    harness.controller.edit(set_transform(Transform(degrees=4.0)))
+        harness.controller.editing.edit(set_transform(Transform(degrees=degrees)), False)
+    harness.controller.editing.edit(set_transform(Transform(degrees=4.0)))
     assert harness.labels == ["Start", "Transform"]
     harness.rest()
     assert harness.frames[-1].request.transform == Transform(degrees=4.0).matrix
-    harness.controller.undo()
+    harness.controller.editing.undo()
     harness.rest()
     assert harness.frames[-1].request.transform is None
-    harness.controller.redo()
-    assert harness.controller.session.transform == Transform(degrees=4.0)
+    harness.controller.editing.redo()
+    assert harness.controller.editing.session.transform == Transform(degrees=4.0)
 
 
 def test_layers_that_are_gone_through_quickly_are_one_step_and_the_picture_again_is_another(open_harness: Harness):
     harness = open_harness
     for layer in ("b4.conv1", "b8.conv0", "b8.conv1"):
-        harness.controller.edit(SetParameter("layer", Tap(layer)))
+        harness.controller.editing.edit(SetParameter("layer", Tap(layer)))
         harness.now_s += 0.2
-    harness.controller.edit(SetParameter("layer", None))
+    harness.controller.editing.edit(SetParameter("layer", None))
     assert harness.labels == ["Start", "Layer", "Layer"]
     harness.rest()
-    harness.controller.undo()
+    harness.controller.editing.undo()
     harness.rest()
     assert harness.frames[-1].request.tap == Tap("b8.conv1")
-    harness.controller.undo()
-    assert harness.controller.session.tap is None
+    harness.controller.editing.undo()
+    assert harness.controller.editing.session.tap is None
 
 
 def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_harness: Harness):
@@ -163,19 +167,19 @@ def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_harness
     harness.walk(1.0)
     harness.now_s += 1
     harness.walk(2.0)
-    harness.controller.undo()
-    harness.controller.edit(GoToSeed(9))
-    assert [entry.session.position.x for entry in harness.controller.history.entries] == [0.0, 1.0, 9.0]
-    assert not harness.controller.history.can_redo
+    harness.controller.editing.undo()
+    harness.controller.editing.edit(GoToSeed(9))
+    assert [entry.session.position.x for entry in harness.controller.editing.history.entries] == [0.0, 1.0, 9.0]
+    assert not harness.controller.editing.history.can_redo
 
 
 def test_the_latent_as_it_is_becomes_a_source_without_a_change_of_the_picture(open_harness: Harness):
     harness = open_harness
     harness.walk(3.25)
     slide(harness, 2.0)
-    harness.controller.keep_current()
-    harness.controller.keep_current()
-    first, second = harness.controller.session.mix
+    harness.controller.editing.mix_in_current()
+    harness.controller.editing.mix_in_current()
+    first, second = harness.controller.editing.session.mix
     assert (first.label, second.label) == ("current 1", "current 2")
     assert first.strengths == (0.0,) * 12
     assert first.latent.point.seeds == ((3, 0.75), (4, 0.25))
@@ -185,8 +189,8 @@ def test_the_latent_as_it_is_becomes_a_source_without_a_change_of_the_picture(op
 def test_a_random_seed_is_a_whole_seed_elsewhere(open_harness: Harness):
     seen = set()
     for _ in range(8):
-        open_harness.controller.random_seed()
-        seen.add(open_harness.controller.session.position)
+        open_harness.controller.editing.random_seed()
+        seen.add(open_harness.controller.editing.session.position)
     assert len(seen) > 1
     assert all(place.x == int(place.x) and place.y == int(place.y) for place in seen)
 
@@ -200,7 +204,7 @@ def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_har
     harness.until(lambda: harness.engine.gate.has_visitor)
     harness.engine.gate.open()
     harness.until(lambda: len(harness.heard) == 2)
-    assert resolve(harness.controller.session).blend in [request.blend for request in harness.engine.requests]
+    assert resolve(harness.controller.editing.session).blend in [request.blend for request in harness.engine.requests]
     assert len(harness.engine.requests) <= 3, "one for the first event, one for all that came after it"
     harness.heard.pop()
     harness.walk(2.0)
@@ -210,12 +214,12 @@ def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_har
 def test_a_star_keeps_a_step_that_the_history_forgets(open_harness: Harness):
     harness = open_harness
     harness.walk(1.0)
-    number = harness.controller.history.entries[1].number
-    harness.controller.set_starred(number, True)
-    harness.controller.undo()
-    harness.controller.edit(GoToSeed(5))
-    assert harness.controller.history.is_kept(number)
-    harness.controller.go_to_kept(number)
+    number = harness.controller.editing.history.entries[1].number
+    harness.controller.editing.set_starred(number, True)
+    harness.controller.editing.undo()
+    harness.controller.editing.edit(GoToSeed(5))
+    assert harness.controller.editing.history.is_kept(number)
+    harness.controller.editing.go_to_kept(number)
     assert (harness.x, harness.labels[-1]) == (1.0, "Kept")
-    harness.controller.set_starred(number, False)
-    assert harness.controller.history.kept == ()
+    harness.controller.editing.set_starred(number, False)
+    assert harness.controller.editing.history.kept == ()

@@ -28,7 +28,7 @@ def known_of(harness: Harness) -> KnownModel:
 def second(harness: Harness) -> Iterator[Harness]:
     """The second start, after a first one that ended on seed 7; nothing is opened yet."""
     harness.start()
-    harness.controller.edit(GoToSeed(7))
+    harness.controller.editing.edit(GoToSeed(7))
     harness.rest()
     again = harness.reopened()
     again.library = Library()
@@ -40,12 +40,12 @@ def second(harness: Harness) -> Iterator[Harness]:
 
 def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer_made(second: Harness) -> None:
     second.controller.bring_back()
-    assert second.controller.facts is not None
-    assert second.controller.facts.name == "cats"
-    assert second.controller.directions is not None
-    assert second.controller.directions.names == known_of(second).directions.names
+    assert second.controller.engine.model.facts is not None
+    assert second.controller.engine.model.facts.name == "cats"
+    assert second.controller.engine.model.directions is not None
+    assert second.controller.engine.model.directions.names == known_of(second).directions.names
     assert second.x == 7.0
-    picture = second.controller.stored_picture
+    picture = second.controller.engine.stored_picture
     assert picture is not None
     assert not picture.isNull()
     assert second.library.read == []
@@ -54,13 +54,13 @@ def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer
 
 def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(second: Harness) -> None:
     second.controller.bring_back()
-    second.controller.edit(GoToSeed(9))
+    second.controller.editing.edit(GoToSeed(9))
     second.engine.gate.open()
     second.library.gate.open()
     second.start()
     assert second.x == 9.0
     assert second.labels[-1] == "Go to seed"
-    assert second.controller.stored_picture is None
+    assert second.controller.engine.stored_picture is None
 
 
 def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second: Harness) -> None:
@@ -86,18 +86,18 @@ def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bu
     first.bundled_seed = 38
     first.controller.bring_back()
     first.close()
-    assert first.controller.stored_picture is not None
-    assert first.controller.stored_picture.pixelColor(8, 8).red() > 200
-    assert first.controller.facts is not None
-    assert first.controller.session.position == Position(38.0, 0.0)
+    assert first.controller.engine.stored_picture is not None
+    assert first.controller.engine.stored_picture.pixelColor(8, 8).red() > 200
+    assert first.controller.engine.model.facts is not None
+    assert first.controller.editing.session.position == Position(38.0, 0.0)
 
 
 def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second: Harness) -> None:
     path = second.path("cats")
     path.write_bytes(path.read_bytes() + b" ")
     second.controller.bring_back()
-    assert second.controller.facts is None
-    assert second.controller.stored_picture is None
+    assert second.controller.engine.model.facts is None
+    assert second.controller.engine.stored_picture is None
 
 
 def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(second: Harness) -> None:
@@ -109,17 +109,17 @@ def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(s
     assert stat.st_size != known.facts.nbytes
     second.library.gate.open()
     second.controller.start()
-    assert second.controller.facts is not None
-    second.until(lambda: second.controller.loading is None)
-    assert second.controller.facts is None
-    assert second.controller.stored_picture is None
+    assert second.controller.engine.model.facts is not None
+    second.until(lambda: second.controller.engine.model.loading is None)
+    assert second.controller.engine.model.facts is None
+    assert second.controller.engine.stored_picture is None
     assert "cats.pkl is broken." in second.said()[-1]
 
 
 def test_another_file_on_the_command_line_gets_neither_facts_nor_picture_of_the_last_one(second: Harness) -> None:
     second.controller.bring_back(second.path("dogs"))
-    assert second.controller.facts is None
-    assert second.controller.stored_picture is None
+    assert second.controller.engine.model.facts is None
+    assert second.controller.engine.stored_picture is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b"{}", b'{"version": 1}', b"\xff", b'{"version": 99}', b"[" * 100_000])
@@ -128,7 +128,7 @@ def test_a_damaged_file_costs_nothing_but_a_moment(second: Harness, damage: byte
     (second.state / PICTURE_NAME).write_bytes(b"no picture")
     before = second.said()
     second.controller.bring_back()
-    assert second.controller.facts is None
+    assert second.controller.engine.model.facts is None
     assert second.said() == before
 
 

@@ -15,7 +15,7 @@ LAYER = Tap("b8.conv1", (1,), 6.0)
 def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness):
     harness.engine.full_ms = 5e3
     harness.start()
-    harness.controller.edit(SetParameter("layer", LAYER))
+    harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
     harness.walk(0.5, release=False)
     harness.rest()
@@ -33,10 +33,10 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness):
     harness.rest()
     harness.engine.full_ms = 1.0
     for channel in range(6):
-        harness.controller.edit(SetParameter("layer", replace(LAYER, channels=(channel % 2,))))
+        harness.controller.editing.edit(SetParameter("layer", replace(LAYER, channels=(channel % 2,))))
         harness.rest()
     harness.engine.full_ms = 5e3
-    harness.controller.edit(SetParameter("layer", None))
+    harness.controller.editing.edit(SetParameter("layer", None))
     harness.rest()
     harness.walk(0.7, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
@@ -47,16 +47,16 @@ def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_
     open_harness: Harness,
 ):
     harness = open_harness
-    harness.controller.edit(SetParameter("layer", LAYER))
+    harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
     assert harness.frames[-1].tap.values is None
-    harness.controller.set_reading_values(True)
+    harness.controller.engine.preview.set_reading_values(True)
     harness.until(lambda: harness.frames[-1].tap.values is not None)
     count = len(harness.engine.requests)
-    harness.controller.set_reading_values(True)
+    harness.controller.engine.preview.set_reading_values(True)
     harness.walk(0.5)
     harness.until(lambda: len(harness.engine.requests) > count and harness.frames[-1].request.wants_tap_values)
-    harness.controller.set_reading_values(False)
+    harness.controller.engine.preview.set_reading_values(False)
     harness.walk(0.7)
     harness.rest()
     assert harness.frames[-1].tap.values is None
@@ -66,7 +66,7 @@ def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_
 def test_a_picture_has_no_numbers_to_read(open_harness: Harness):
     harness = open_harness
     count = len(harness.engine.requests)
-    harness.controller.set_reading_values(True)
+    harness.controller.engine.preview.set_reading_values(True)
     harness.walk(0.5)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
@@ -74,37 +74,37 @@ def test_a_picture_has_no_numbers_to_read(open_harness: Harness):
 
 def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(open_harness: Harness):
     harness = open_harness
-    harness.controller.edit(SetParameter("layer", LAYER))
+    harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
-    harness.controller.request_thumbnail("here", harness.controller.session)
-    harness.controller.request_thumbnail("there", GoToSeed(7).apply(harness.controller.session))
-    harness.until(lambda: len(harness.controller.thumbnails) == 2)
+    harness.controller.thumbnails.request("here", harness.controller.editing.session)
+    harness.controller.thumbnails.request("there", GoToSeed(7).apply(harness.controller.editing.session))
+    harness.until(lambda: len(harness.controller.thumbnails.store) == 2)
     assert [request.tap for request in harness.engine.requests[-2:]] == [None, None]
 
 
 def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open_harness: Harness):
     harness = open_harness
-    harness.controller.set_reading_values(True)
-    harness.controller.edit(SetParameter("layer", LAYER))
+    harness.controller.engine.preview.set_reading_values(True)
+    harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.until(lambda: harness.frames[-1].tap is not None)
     count = len(harness.engine.requests)
     path = harness.folder / "layer.png"
-    harness.controller.save_picture(path)
+    harness.controller.export.save_picture(path)
     harness.until(lambda: "Saved layer.png." in harness.said())
     assert len(harness.engine.requests) == count
     assert read_picture(path).request.tap == LAYER
-    harness.controller.edit(SetParameter("layer", None))
-    harness.controller.open_picture(path)
-    harness.until(lambda: harness.controller.session.tap == LAYER)
+    harness.controller.editing.edit(SetParameter("layer", None))
+    harness.controller.files.open_picture(path)
+    harness.until(lambda: harness.controller.editing.session.tap == LAYER)
 
 
 def test_a_layer_that_the_next_model_lacks_gives_way_to_its_picture(open_harness: Harness):
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 16}
-    harness.controller.edit(SetParameter("layer", Tap("b128.conv1")))
+    harness.controller.editing.edit(SetParameter("layer", Tap("b128.conv1")))
     harness.rest()
     harness.open("dogs")
-    harness.until(lambda: harness.controller.session.model.name == "dogs")
-    assert harness.controller.session.tap is None
+    harness.until(lambda: harness.controller.editing.session.model.name == "dogs")
+    assert harness.controller.editing.session.tap is None
     harness.rest()
     assert any("no such layer" in sentence for sentence in harness.said())

@@ -9,38 +9,38 @@ from tests.helpers.controller_harness import Harness
 
 def test_a_start_opens_the_bundled_model(open_harness: Harness):
     controller = open_harness.controller
-    assert controller.facts is not None
-    assert (controller.facts.name, controller.is_bundled) == ("cats", True)
-    assert controller.device is not None
-    assert controller.device.name == "CPU"
-    assert controller.directions is not None
-    assert controller.loading is None
-    assert controller.recent_models == ()
+    assert controller.engine.model.facts is not None
+    assert (controller.engine.model.facts.name, controller.engine.model.is_bundled) == ("cats", True)
+    assert controller.engine.devices.state.device is not None
+    assert controller.engine.devices.state.device.name == "CPU"
+    assert controller.engine.model.directions is not None
+    assert controller.engine.model.loading is None
+    assert open_harness.settings.values.recent_models == ()
     assert open_harness.said() == []
 
 
 def test_a_start_with_a_file_opens_that_model(harness: Harness):
     harness.start(model=harness.path("dogs"))
-    assert harness.controller.facts is not None
-    assert (harness.controller.facts.name, harness.controller.is_bundled) == ("dogs", False)
+    assert harness.controller.engine.model.facts is not None
+    assert (harness.controller.engine.model.facts.name, harness.controller.engine.model.is_bundled) == ("dogs", False)
 
 
 def test_a_first_session_on_the_bundled_model_begins_at_its_own_seed(harness: Harness):
     harness.bundled_seed = 344
     harness.start()
-    assert harness.controller.session.position == Position(44.0, 3.0)
+    assert harness.controller.editing.session.position == Position(44.0, 3.0)
     assert harness.labels == ["Start"]
     assert len(harness.engine.requests) == 1
     harness.open("dogs")
-    assert harness.controller.session.position == Position(44.0, 3.0), "a person who is somewhere stays there"
+    assert harness.controller.editing.session.position == Position(44.0, 3.0), "a person who is somewhere stays there"
 
 
 def test_a_first_session_on_another_model_begins_at_seed_0(harness: Harness):
     harness.bundled_seed = 344
     harness.start(model=harness.path("dogs"))
-    assert harness.controller.session.position == Position()
+    assert harness.controller.editing.session.position == Position()
     harness.open("cats")
-    assert harness.controller.session.position == Position()
+    assert harness.controller.editing.session.position == Position()
 
 
 def test_a_session_that_comes_back_stays_where_it_was(harness: Harness):
@@ -50,7 +50,7 @@ def test_a_session_that_comes_back_stays_where_it_was(harness: Harness):
     again = harness.reopened()
     again.bundled_seed = 344
     again.start()
-    assert again.controller.session.position == Position()
+    assert again.controller.editing.session.position == Position()
     again.close()
 
 
@@ -58,8 +58,8 @@ def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness):
     open_harness.open("dogs")
     again = open_harness.reopened()
     again.start()
-    assert again.controller.facts is not None
-    assert again.controller.facts.name == "dogs"
+    assert again.controller.engine.model.facts is not None
+    assert again.controller.engine.model.facts.name == "dogs"
     again.close()
 
 
@@ -68,7 +68,7 @@ def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(ope
     again = open_harness.reopened()
     again.path("dogs").unlink()
     again.start()
-    assert again.controller.is_bundled
+    assert again.controller.engine.model.is_bundled
     assert any("dogs is not where it was" in sentence for sentence in again.said(Level.WARNING))
     again.close()
 
@@ -76,19 +76,19 @@ def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(ope
 def test_a_first_model_that_is_broken_gives_way_to_the_bundled_one(harness: Harness):
     harness.path("dogs").write_text("broken")
     harness.start(model=harness.path("dogs"))
-    assert harness.controller.is_bundled
+    assert harness.controller.engine.model.is_bundled
     assert harness.said(Level.ERROR) == ["dogs.pkl is broken."]
 
 
 def test_without_any_model_the_program_starts_and_says_so(harness: Harness):
     harness.bundled = None
     harness.controller.start()
-    assert harness.controller.facts is None
-    assert harness.controller.loading is None
+    assert harness.controller.engine.model.facts is None
+    assert harness.controller.engine.model.loading is None
     assert "No model came with this installation" in harness.said(Level.WARNING)[0]
     harness.walk(1.0)
-    harness.controller.keep_current()
-    harness.controller.request_thumbnail("key", harness.controller.session)
+    harness.controller.editing.mix_in_current()
+    harness.controller.thumbnails.request("key", harness.controller.editing.session)
     harness.open("dogs")
     harness.rest()
 
@@ -96,21 +96,21 @@ def test_without_any_model_the_program_starts_and_says_so(harness: Harness):
 def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_harness: Harness):
     harness = open_harness
     harness.path("dogs").write_text("broken")
-    harness.controller.open_model(harness.path("dogs"))
-    harness.until(lambda: harness.controller.loading is None)
+    harness.controller.files.open_model(harness.path("dogs"))
+    harness.until(lambda: harness.controller.engine.model.loading is None)
     assert harness.said(Level.ERROR) == ["dogs.pkl is broken."]
     harness.walk(1.0)
     harness.rest()
-    assert harness.controller.facts is not None
-    assert harness.controller.facts.name == "cats"
+    assert harness.controller.engine.model.facts is not None
+    assert harness.controller.engine.model.facts.name == "cats"
 
 
 def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness: Harness):
     harness = open_harness
     harness.engine.refusing = DeviceError("There is not enough memory for dogs.")
-    harness.controller.open_model(harness.path("dogs"))
+    harness.controller.files.open_model(harness.path("dogs"))
     harness.until(lambda: harness.said(Level.ERROR))
-    assert harness.controller.loading is None
+    assert harness.controller.engine.model.loading is None
     harness.walk(1.0)
     harness.rest()
 
@@ -118,45 +118,50 @@ def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness:
 def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness):
     harness = open_harness
     harness.library.gate.shut()
-    harness.controller.open_model(harness.path("dogs"))
-    harness.until(lambda: harness.controller.loading and harness.controller.loading.done == 1)
-    assert harness.controller.loading is not None
-    assert (harness.controller.loading.share, harness.controller.loading.stage) == (0.5, "Reading")
+    harness.controller.files.open_model(harness.path("dogs"))
+    harness.until(lambda: harness.controller.engine.model.loading and harness.controller.engine.model.loading.done == 1)
+    assert harness.controller.engine.model.loading is not None
+    assert (harness.controller.engine.model.loading.share, harness.controller.engine.model.loading.stage) == (
+        0.5,
+        "Reading",
+    )
     harness.walk(1.0)
     harness.rest()
     harness.library.gate.open()
-    harness.until(lambda: harness.controller.loading is None)
-    assert harness.controller.facts is not None
-    assert harness.controller.facts.name == "dogs"
+    harness.until(lambda: harness.controller.engine.model.loading is None)
+    assert harness.controller.engine.model.facts is not None
+    assert harness.controller.engine.model.facts.name == "dogs"
 
 
 def test_a_loading_that_is_cancelled_leaves_the_open_model(open_harness: Harness):
     harness = open_harness
     harness.library.gate.shut()
-    harness.controller.open_model(harness.path("dogs"))
-    harness.controller.cancel_loading()
-    assert harness.controller.loading is None
+    harness.controller.files.open_model(harness.path("dogs"))
+    harness.controller.files.cancel_loading()
+    assert harness.controller.engine.model.loading is None
     harness.library.gate.open()
     harness.walk(1.0)
     harness.rest()
-    assert harness.controller.facts is not None
-    assert harness.controller.facts.name == "cats"
+    assert harness.controller.engine.model.facts is not None
+    assert harness.controller.engine.model.facts.name == "cats"
 
 
 def test_of_two_models_opened_in_a_row_the_second_one_stays(open_harness: Harness):
     harness = open_harness
-    harness.controller.open_model(harness.path("dogs"))
-    harness.controller.open_model(harness.path("birds"))
-    harness.until(lambda: harness.controller.facts and harness.controller.facts.name == "birds")
+    harness.controller.files.open_model(harness.path("dogs"))
+    harness.controller.files.open_model(harness.path("birds"))
+    harness.until(
+        lambda: harness.controller.engine.model.facts and harness.controller.engine.model.facts.name == "birds"
+    )
     harness.rest()
-    assert [item.name for item in harness.controller.recent_models] == ["birds"]
+    assert [item.name for item in harness.settings.values.recent_models] == ["birds"]
 
 
 def test_opened_models_are_remembered_newest_first_and_once(open_harness: Harness):
     harness = open_harness
     for name in ("dogs", "birds", "dogs"):
         harness.open(name)
-    assert [item.name for item in harness.controller.recent_models] == ["dogs", "birds"]
+    assert [item.name for item in harness.settings.values.recent_models] == ["dogs", "birds"]
 
 
 def test_a_recent_model_that_has_gone_is_forgotten(open_harness: Harness):
@@ -164,19 +169,19 @@ def test_a_recent_model_that_has_gone_is_forgotten(open_harness: Harness):
     harness.open("dogs")
     harness.open("birds")
     harness.path("dogs").unlink()
-    harness.controller.open_model(harness.path("dogs"))
+    harness.controller.files.open_model(harness.path("dogs"))
     harness.until(lambda: harness.said(Level.ERROR))
-    assert [item.name for item in harness.controller.recent_models] == ["birds"]
+    assert [item.name for item in harness.settings.values.recent_models] == ["birds"]
 
 
 def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_harness: Harness):
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
-    harness.controller.edit(set_truncation(Truncation(0.5, 11)))
-    harness.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(set_truncation(Truncation(0.5, 11)))
+    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     harness.open("dogs")
     harness.rest()
-    session = harness.controller.session
+    session = harness.controller.editing.session
     assert session.truncation == Truncation(0.5, 8)
     assert session.mix[0].strengths == (0.5,) * 8
     assert "fitted to dogs: the cutoff was lowered, mix strengths were fitted" in harness.said()[-1]
@@ -184,33 +189,33 @@ def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_ha
 
 
 def name_of(harness: Harness) -> str:
-    return harness.controller.facts.name if harness.controller.facts is not None else ""
+    return harness.controller.engine.model.facts.name if harness.controller.engine.model.facts is not None else ""
 
 
 def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harness: Harness):
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
-    harness.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     harness.open("dogs")
     harness.walk(3.0)
     harness.rest()
     labels = harness.labels
-    harness.controller.undo()
-    harness.controller.undo()
+    harness.controller.editing.undo()
+    harness.controller.editing.undo()
     harness.until(lambda: name_of(harness) == "cats")
     harness.rest()
-    assert len(harness.controller.session.mix[0].strengths) == 12, "as it was, and not as it was fitted"
-    harness.controller.redo()
+    assert len(harness.controller.editing.session.mix[0].strengths) == 12, "as it was, and not as it was fitted"
+    harness.controller.editing.redo()
     harness.until(lambda: name_of(harness) == "dogs")
     harness.rest()
-    assert len(harness.controller.session.mix[0].strengths) == 8
-    harness.controller.redo()
+    assert len(harness.controller.editing.session.mix[0].strengths) == 8
+    harness.controller.editing.redo()
     harness.rest()
     assert harness.x == 3.0
     assert harness.labels == labels, "going there is no step"
-    harness.controller.go_to(0)
+    harness.controller.editing.go_to(0)
     harness.until(lambda: name_of(harness) == "cats")
-    assert harness.controller.session.mix == ()
+    assert harness.controller.editing.session.mix == ()
     assert harness.said(Level.WARNING) == []
 
 
@@ -218,10 +223,10 @@ def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness
     harness = open_harness
     harness.open("dogs")
     harness.library.gate.shut()
-    harness.controller.undo()
-    assert harness.controller.loading is not None
-    harness.controller.redo()
-    assert harness.controller.loading is None
+    harness.controller.editing.undo()
+    assert harness.controller.engine.model.loading is not None
+    harness.controller.editing.redo()
+    assert harness.controller.engine.model.loading is None
     harness.library.gate.open()
     harness.walk(1.0)
     harness.rest()
@@ -232,7 +237,7 @@ def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness
     harness = open_harness
     harness.open("dogs")
     harness.library.gate.shut()
-    harness.controller.undo()
+    harness.controller.editing.undo()
     harness.walk(2.0)
     harness.library.gate.open()
     harness.until(lambda: name_of(harness) == "cats")
@@ -248,9 +253,9 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     harness.open("birds")
     harness.path("dogs").unlink()
     for _ in range(2):
-        harness.controller.undo()
-        harness.controller.redo()
-    harness.controller.undo()
+        harness.controller.editing.undo()
+        harness.controller.editing.redo()
+    harness.controller.editing.undo()
     harness.rest()
     assert name_of(harness) == "birds"
     assert harness.x == 1.0
@@ -261,14 +266,14 @@ def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_a
     harness = open_harness
     harness.open("dogs")
     harness.walk(5.0)
-    harness.controller.save_picture(harness.folder / "dog.png")
+    harness.controller.export.save_picture(harness.folder / "dog.png")
     harness.until(lambda: any("Saved" in sentence for sentence in harness.said()))
     harness.open("birds")
     harness.library.gate.shut()
-    harness.controller.open_picture(harness.folder / "dog.png")
-    harness.until(lambda: harness.controller.loading is not None)
-    while harness.controller.history.can_undo:
-        harness.controller.undo()
+    harness.controller.files.open_picture(harness.folder / "dog.png")
+    harness.until(lambda: harness.controller.engine.model.loading is not None)
+    while harness.controller.editing.history.can_undo:
+        harness.controller.editing.undo()
     harness.library.gate.open()
     harness.until(lambda: name_of(harness) == "cats")
     harness.rest()
@@ -277,25 +282,25 @@ def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_a
 
 
 def keep(harness: Harness) -> int:
-    number = harness.controller.history.entries[-1].number
-    harness.controller.set_starred(number, True)
+    number = harness.controller.editing.history.entries[-1].number
+    harness.controller.editing.set_starred(number, True)
     return number
 
 
 def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harness: Harness):
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
-    harness.controller.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     number = keep(harness)
     harness.open("dogs")
     harness.walk(3.0)
-    harness.controller.go_to_kept(number)
+    harness.controller.editing.go_to_kept(number)
     harness.until(lambda: name_of(harness) == "cats")
     harness.rest()
-    assert len(harness.controller.session.mix[0].strengths) == 12, "as it was kept, and not fitted to dogs"
+    assert len(harness.controller.editing.session.mix[0].strengths) == 12, "as it was kept, and not fitted to dogs"
     assert harness.x == 0.0
     assert harness.labels[-3:] == ["Open dogs", "Walk", "Kept"]
-    harness.controller.undo()
+    harness.controller.editing.undo()
     harness.until(lambda: name_of(harness) == "dogs")
     harness.rest()
     assert harness.x == 3.0
@@ -309,10 +314,10 @@ def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kep
     harness.walk(3.0)
     of_dogs = keep(harness)
     harness.library.gate.shut()
-    harness.controller.go_to_kept(of_cats)
-    assert harness.controller.loading is not None
-    harness.controller.go_to_kept(of_dogs)
-    assert harness.controller.loading is None
+    harness.controller.editing.go_to_kept(of_cats)
+    assert harness.controller.engine.model.loading is not None
+    harness.controller.editing.go_to_kept(of_dogs)
+    assert harness.controller.engine.model.loading is None
     harness.library.gate.open()
     harness.rest()
     assert (name_of(harness), harness.x) == ("dogs", 3.0)
@@ -327,8 +332,8 @@ def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it
     harness.open("birds")
     harness.path("dogs").unlink()
     harness.walk(2.0)
-    harness.controller.go_to_kept(number)
-    harness.controller.go_to_kept(number)
+    harness.controller.editing.go_to_kept(number)
+    harness.controller.editing.go_to_kept(number)
     harness.rest()
     assert (name_of(harness), harness.x) == ("birds", 1.0)
     assert harness.said(Level.WARNING) == ["“Kept” was made with dogs, which is not at hand; birds shows it."]
@@ -339,21 +344,21 @@ def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: 
     harness.library.options["dogs"] = {"c_dim": 5}
     harness.library.options["birds"] = {"c_dim": 2}
     harness.open("dogs")
-    assert harness.controller.session.classes == ((0, 1.0),)
-    harness.controller.edit(SetParameter("classes", ((4, 1.0),)))
+    assert harness.controller.editing.session.classes == ((0, 1.0),)
+    harness.controller.editing.edit(SetParameter("classes", ((4, 1.0),)))
     harness.open("birds")
-    assert harness.controller.session.classes == ((0, 1.0),)
+    assert harness.controller.editing.session.classes == ((0, 1.0),)
     assert "the class was reset" in harness.said()[-1]
     harness.open("cats")
-    assert harness.controller.session.classes == ()
+    assert harness.controller.editing.session.classes == ()
 
 
 def test_small_pictures_of_the_former_model_are_forgotten(open_harness: Harness):
     harness = open_harness
-    harness.controller.request_thumbnail("key", harness.controller.session)
-    harness.until(lambda: len(harness.controller.thumbnails))
+    harness.controller.thumbnails.request("key", harness.controller.editing.session)
+    harness.until(lambda: len(harness.controller.thumbnails.store))
     harness.open("dogs")
-    assert len(harness.controller.thumbnails) == 0
+    assert len(harness.controller.thumbnails.store) == 0
 
 
 def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch):
@@ -374,7 +379,7 @@ def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch):
 
 def test_closing_while_a_model_is_read_leaves_no_thread(open_harness: Harness):
     open_harness.library.gate.shut()
-    open_harness.controller.open_model(open_harness.path("dogs"))
+    open_harness.controller.files.open_model(open_harness.path("dogs"))
     open_harness.controller.close()
     open_harness.controller.close()
-    assert open_harness.controller.loading is None
+    assert open_harness.controller.engine.model.loading is None

@@ -41,7 +41,7 @@ def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_
     assert harness.frames[count].request.resolution == first
     harness.rest()
     harness.walk(1.0)
-    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.session).blend)
+    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.session).blend)
     harness.rest()
     assert [frame.request.resolution for frame in harness.frames[count:]].count(64) == (first is not None)
 
@@ -103,28 +103,28 @@ def test_the_same_picture_is_not_rendered_twice(open_harness: Harness):
 
 def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_harness: Harness):
     harness = open_harness
-    harness.controller.frame_painted(harness.frames[-1])
-    first = harness.controller.statistics.gesture_to_screen_ms
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
+    first = harness.controller.engine.preview.statistics.gesture_to_screen_ms
     harness.now_s = 10.0
     harness.walk(0.5)
     harness.rest()
     harness.now_s = 10.04
-    harness.controller.frame_painted(harness.frames[-1])
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
     harness.now_s = 99.0
-    harness.controller.frame_painted(harness.frames[-1])
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
     assert first == 0.0
-    assert round(harness.controller.statistics.gesture_to_screen_ms) == 20  # the median of 0 and 40
+    assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 20  # the median of 0 and 40
 
 
 def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(open_harness: Harness):
     harness = open_harness
-    assert harness.controller.statistics.steps == ()
-    harness.controller.set_measuring(True)
-    harness.until(lambda: harness.controller.statistics.steps)
+    assert harness.controller.engine.preview.statistics.steps == ()
+    harness.controller.engine.set_measuring(True)
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
     measured = [item for item in harness.engine.requests if item.measure_steps]
     assert len(measured) == 1
     assert harness.settings.values.performance_visible
-    harness.controller.set_measuring(False)
+    harness.controller.engine.set_measuring(False)
     harness.walk(0.5)
     harness.rest()
     assert len([item for item in harness.engine.requests if item.measure_steps]) == 1
@@ -139,44 +139,50 @@ def measuring_is_due(harness: Harness, qtbot: QtBot) -> None:
 def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_time(harness: Harness, qtbot: QtBot):
     harness.engine.gate.shut()
     harness.controller.start()
-    harness.until(lambda: harness.controller.facts)
+    harness.until(lambda: harness.controller.engine.model.facts)
     harness.engine.gate.wait_for_knock()
     measuring_is_due(harness, qtbot)
     harness.walk(0.5)
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.statistics.steps)
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
     assert not harness.engine.given_up[0].measure_steps
     assert [request.measure_steps for request in harness.engine.requests] == [False, True]
-    assert harness.controller.statistics.newest_ms > 0
+    assert harness.controller.engine.preview.statistics.newest_ms > 0
 
 
 def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(open_harness: Harness, qtbot: QtBot):
     harness = open_harness
-    harness.controller.set_measuring(True)
+    harness.controller.engine.set_measuring(True)
     harness.engine.gate.shut()
     harness.walk(0.5)
     harness.engine.gate.wait_for_knock()
     measuring_is_due(harness, qtbot)
     harness.engine.gate.open()
     harness.open("dogs")
-    harness.until(lambda: harness.controller.statistics.steps)
-    assert harness.controller.statistics.newest_ms > 0
-    of_dogs = [request for request in harness.engine.requests if request.model_id == harness.controller.facts.model_id]
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
+    assert harness.controller.engine.preview.statistics.newest_ms > 0
+    of_dogs = [
+        request
+        for request in harness.engine.requests
+        if request.model_id == harness.controller.engine.model.facts.model_id
+    ]
     assert [request.measure_steps for request in of_dogs] == [False, True]
 
 
 def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open_harness: Harness):
     harness = open_harness
-    harness.controller.save_picture(harness.folder / "cat.png")
+    harness.controller.export.save_picture(harness.folder / "cat.png")
     harness.until(lambda: "Saved cat.png." in harness.said())
-    harness.controller.set_measuring(True)
+    harness.controller.engine.set_measuring(True)
     harness.open("dogs")
-    harness.until(lambda: harness.controller.statistics.steps)
-    harness.controller.open_picture(harness.folder / "cat.png")
-    harness.until(lambda: harness.controller.facts and harness.controller.facts.name == "cats")
-    assert harness.controller.statistics.steps == ()
-    harness.until(lambda: harness.controller.statistics.steps)
-    assert harness.controller.statistics.newest_ms > 0
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
+    harness.controller.files.open_picture(harness.folder / "cat.png")
+    harness.until(
+        lambda: harness.controller.engine.model.facts and harness.controller.engine.model.facts.name == "cats"
+    )
+    assert harness.controller.engine.preview.statistics.steps == ()
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
+    assert harness.controller.engine.preview.statistics.newest_ms > 0
 
 
 def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(open_harness: Harness, qtbot: QtBot):
@@ -188,8 +194,8 @@ def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(op
     for x in (2.0, 3.0):  # the first one is to be measured, waits behind the gate, and is never rendered
         harness.walk(x)
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.statistics.steps)
-    assert harness.controller.frame.request.measure_steps
+    harness.until(lambda: harness.controller.engine.preview.statistics.steps)
+    assert harness.controller.engine.preview.frame.request.measure_steps
     harness.walk(4.0)
     harness.rest()
     assert [request.measure_steps for request in harness.engine.requests].count(True) == 1
@@ -213,10 +219,10 @@ def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_ha
 def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_colours(harness: Harness):
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
-    session = GoToSeed(7).apply(harness.controller.session)
-    harness.controller.request_thumbnail("here", session)
-    harness.controller.request_thumbnail("there", replace(resolve(session), model_id="some other model"))
-    harness.until(lambda: len(harness.controller.thumbnails) == 2)
+    session = GoToSeed(7).apply(harness.controller.editing.session)
+    harness.controller.thumbnails.request("here", session)
+    harness.controller.thumbnails.request("there", replace(resolve(session), model_id="some other model"))
+    harness.until(lambda: len(harness.controller.thumbnails.store) == 2)
     assert {item.resolution for item in harness.engine.requests[-2:]} == {256}
 
 
@@ -225,26 +231,26 @@ def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(
     harness.library.options["cats"] = {"has_transform": has_transform}
     harness.start()
     turned = Transform(degrees=30.0).matrix
-    harness.controller.request_thumbnail(
+    harness.controller.thumbnails.request(
         "there", RenderRequest("another model", transform=turned, tap=Tap("L0_36_512"))
     )
-    harness.until(lambda: len(harness.controller.thumbnails) == 1)
+    harness.until(lambda: len(harness.controller.thumbnails.store) == 1)
     assert harness.engine.requests[-1].transform == (turned if has_transform else None)
     assert harness.engine.requests[-1].tap is None
 
 
 def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk(open_harness: Harness):
     harness = open_harness
-    session = GoToSeed(7).apply(harness.controller.session)
-    harness.controller.request_thumbnail("here", session)
-    harness.until(lambda: len(harness.controller.thumbnails) == 1)
+    session = GoToSeed(7).apply(harness.controller.editing.session)
+    harness.controller.thumbnails.request("here", session)
+    harness.until(lambda: len(harness.controller.thumbnails.store) == 1)
     assert harness.engine.requests[-1].resolution is None
-    small = harness.controller.thumbnails.get("here")
+    small = harness.controller.thumbnails.store.get("here")
     assert small is not None
     assert (small.width, small.height) == (64, 64)
     assert "thumbnails" in harness.heard
     count = len(harness.engine.requests)
-    harness.controller.request_thumbnail("here", session)
+    harness.controller.thumbnails.request("here", session)
     harness.walk(1.0)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
@@ -254,8 +260,8 @@ def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_
     harness = open_harness
     count = len(harness.engine.requests)
     harness.heard.clear()
-    harness.controller.request_thumbnail("here", harness.controller.session)
-    small = harness.controller.thumbnails.get("here")
+    harness.controller.thumbnails.request("here", harness.controller.editing.session)
+    small = harness.controller.thumbnails.store.get("here")
     assert small is not None
     assert (small.width, small.height) == (64, 64)
     assert harness.heard == ["thumbnails"]
@@ -265,25 +271,25 @@ def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_
 def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_picture(harness: Harness):
     harness.engine.gate.shut()
     harness.controller.start()
-    harness.until(lambda: harness.controller.facts)
+    harness.until(lambda: harness.controller.engine.model.facts)
     for number in range(50):
-        harness.controller.request_thumbnail(number, GoToSeed(number + 1).apply(harness.controller.session))
-    harness.controller.request_thumbnail("here", harness.controller.session)
-    harness.controller.request_thumbnail("later", GoToSeed(99).apply(harness.controller.session))
+        harness.controller.thumbnails.request(number, GoToSeed(number + 1).apply(harness.controller.editing.session))
+    harness.controller.thumbnails.request("here", harness.controller.editing.session)
+    harness.controller.thumbnails.request("later", GoToSeed(99).apply(harness.controller.editing.session))
     harness.engine.gate.let_through()
-    harness.until(lambda: "here" in harness.controller.thumbnails)
+    harness.until(lambda: "here" in harness.controller.thumbnails.store)
     assert len(harness.engine.requests) == 1
-    assert len(harness.controller.thumbnails) == 1
+    assert len(harness.controller.thumbnails.store) == 1
 
 
 def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_harness: Harness):
     harness = open_harness
     harness.engine.failing = DeviceError("No.")
-    harness.controller.request_thumbnail("key", RenderRequest("x"))
+    harness.controller.thumbnails.request("key", RenderRequest("x"))
     harness.until(lambda: harness.said(Level.NOTE))
     count = len(harness.engine.requests)
     harness.engine.failing = None
-    harness.controller.request_thumbnail("key", RenderRequest("x"))
+    harness.controller.thumbnails.request("key", RenderRequest("x"))
     harness.walk(1.0)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
@@ -292,76 +298,76 @@ def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobo
 
 def test_drifting_walks_by_itself_and_is_one_step_of_undo(open_harness: Harness):
     harness = open_harness
-    harness.controller.set_drift_speed(2.0)
-    harness.controller.set_drifting(True)
+    harness.controller.editing.set_drift_speed(2.0)
+    harness.controller.editing.set_drifting(True)
     for _ in range(5):
         harness.now_s += 0.05
         count = len(harness.frames)
         harness.until(lambda count=count: len(harness.frames) > count)
-    assert harness.controller.drifting
+    assert harness.controller.editing.drifting
     assert harness.labels == ["Start"]
-    harness.controller.set_drifting(False)
+    harness.controller.editing.set_drifting(False)
     assert round(harness.x, 6) == 0.5
     assert harness.labels == ["Start", "Drift"]
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 0.0
     harness.rest()
 
 
 def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_harness: Harness):
     harness = open_harness
-    harness.controller.set_drifting(True)
+    harness.controller.editing.set_drifting(True)
     harness.now_s += 0.05
     harness.until(lambda: harness.x > 0)
-    harness.controller.undo()
-    assert not harness.controller.drifting
+    harness.controller.editing.undo()
+    assert not harness.controller.editing.drifting
     assert harness.x == 0.0
 
 
 def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_then(open_harness: Harness):
     harness = open_harness
-    harness.controller.set_drifting(True)
+    harness.controller.editing.set_drifting(True)
     harness.now_s += 0.05
     harness.until(lambda: harness.x > 0)
     reached = harness.x
     for psi, final in ((0.5, False), (0.4, False), (0.3, True)):
-        harness.controller.edit(set_truncation(Truncation(psi)), final)
+        harness.controller.editing.edit(set_truncation(Truncation(psi)), final)
     assert harness.labels == ["Start", "Drift", "Truncation"]
-    harness.controller.undo()
-    assert harness.controller.session.truncation == Session().truncation
+    harness.controller.editing.undo()
+    assert harness.controller.editing.session.truncation == Session().truncation
     assert harness.x == reached
-    harness.controller.undo()
+    harness.controller.editing.undo()
     assert harness.x == 0.0
 
 
 def test_the_drift_speed_is_kept_within_what_one_can_follow(open_harness: Harness):
-    open_harness.controller.set_drift_speed(100.0)
-    assert open_harness.controller.drift_speed == 4.0
+    open_harness.controller.editing.set_drift_speed(100.0)
+    assert open_harness.controller.editing.drift_speed == 4.0
 
 
 def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_handled(open_harness: Harness):
     harness = open_harness
-    harness.controller.statistics.clear()
+    harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0
-    harness.controller.input_came(0.03)
+    harness.controller.engine.preview.input_came(0.03)
     harness.walk(0.5)
     harness.rest()
     harness.now_s = 10.02
-    harness.controller.frame_painted(harness.frames[-1])
-    assert round(harness.controller.statistics.gesture_to_screen_ms) == 50
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
+    assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 50
 
 
 def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(open_harness: Harness):
     harness = open_harness
-    harness.controller.statistics.clear()
+    harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0
-    harness.controller.input_came(0.0)
+    harness.controller.engine.preview.input_came(0.0)
     harness.now_s = 12.0
     harness.walk(0.5)
     harness.rest()
     harness.now_s = 12.02
-    harness.controller.frame_painted(harness.frames[-1])
-    assert round(harness.controller.statistics.gesture_to_screen_ms) == 20
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
+    assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 20
 
 
 def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
@@ -370,10 +376,10 @@ def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
     harness.walk(0.5, release=False)
     harness.rest()
     assert not harness.frames[-1].is_draft
-    harness.controller.statistics.clear()
+    harness.controller.engine.preview.statistics.clear()
     harness.now_s += 5.0
-    harness.controller.frame_painted(harness.frames[-1])
-    assert harness.controller.statistics.gesture_to_screen_ms == 0.0
+    harness.controller.engine.preview.frame_painted(harness.frames[-1])
+    assert harness.controller.engine.preview.statistics.gesture_to_screen_ms == 0.0
 
 
 def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harness: Harness):
@@ -381,7 +387,7 @@ def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harne
     harness.walk(0.5)
     harness.rest()
     path = harness.folder / "drag.json"
-    harness.controller.save_trace(path)
+    harness.controller.engine.save_trace(path)
     harness.until(path.exists)
     harness.until(lambda: any("drag.json is saved" in message.sentence for message in harness.messages.messages))
     names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
@@ -390,17 +396,17 @@ def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harne
 
 def test_modulation_moves_the_picture_and_neither_the_session_nor_the_history(open_harness: Harness):
     harness = open_harness
-    before = harness.controller.session
+    before = harness.controller.editing.session
 
     class Ramp:
         def at(self, t: float) -> Position:
             return Position(t, 0.0)
 
     harness.now_s = 5.0
-    harness.controller.set_modulation(Modulation((Modulator("position", Ramp()),)))
-    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.effective).blend)
-    assert harness.controller.effective.position.x == 5.0
-    assert harness.controller.session == before
+    harness.controller.editing.set_modulation(Modulation((Modulator("position", Ramp()),)))
+    harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.effective).blend)
+    assert harness.controller.editing.effective.position.x == 5.0
+    assert harness.controller.editing.session == before
     assert harness.labels == ["Start"]
-    harness.controller.set_modulation(Modulation())
+    harness.controller.editing.set_modulation(Modulation())
     harness.rest()

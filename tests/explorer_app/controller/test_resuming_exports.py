@@ -22,7 +22,7 @@ from tests.helpers.controller_harness import Harness
 
 def sequence(harness: Harness, folder: str = "out", frames: int = 6) -> SequenceSettings:
     """A way from the picture as it is to another seed."""
-    session = harness.controller.session
+    session = harness.controller.editing.session
     keys = tuple(Keyframe.of(resolve(item)) for item in (session, GoToSeed(77).apply(session)))
     return SequenceSettings(keys, harness.folder / folder, "walk", session.model, "w-linear", frames - 1, z_dim=8)
 
@@ -39,7 +39,7 @@ def is_complete(settings: SequenceSettings) -> bool:
 def stop_after(harness: Harness, settings: SequenceSettings, frames: int, stop: Callable[[], None]) -> None:
     """Begin an export and stop it when it has rendered some frames."""
     harness.engine.gate.shut()
-    harness.controller.start_export(settings)
+    harness.controller.export.start(settings)
     harness.engine.gate.wait_for_knock()
     harness.engine.gate.let_through(frames)
     harness.until((settings.folder / f"walk_{frames - 1:05d}.png").exists)
@@ -54,8 +54,8 @@ def offers(harness: Harness) -> list[Message]:
 @pytest.fixture
 def undisturbed(open_harness: Harness) -> dict[str, bytes]:
     settings = sequence(open_harness, "undisturbed")
-    open_harness.controller.start_export(settings)
-    open_harness.until(lambda: open_harness.controller.export is None)
+    open_harness.controller.export.start(settings)
+    open_harness.until(lambda: open_harness.controller.export.progress is None)
     return content(settings.folder)
 
 
@@ -64,11 +64,11 @@ def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
 ):
     harness = open_harness
     settings = sequence(harness)
-    stop_after(harness, settings, 2, harness.controller.cancel_export)
-    harness.until(lambda: harness.controller.export is None)
-    harness.controller.edit(GoToSeed(5))
+    stop_after(harness, settings, 2, harness.controller.export.cancel)
+    harness.until(lambda: harness.controller.export.progress is None)
+    harness.controller.editing.edit(GoToSeed(5))
     harness.rest()
-    harness.controller.open_file(settings.manifest_path)
+    harness.controller.files.open(settings.manifest_path)
     harness.until(lambda: is_complete(settings))
     assert content(settings.folder) == undisturbed
     assert harness.said(Level.WARNING) == []
@@ -88,10 +88,10 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     assert offer.action is not None
     assert offer.action.is_needed()
     offer.action.call()
-    again.until(lambda: again.controller.export)
+    again.until(lambda: again.controller.export.progress)
     assert not offer.action.is_needed()
     again.until(lambda: is_complete(settings))
-    again.until(lambda: again.controller.export is None)
+    again.until(lambda: again.controller.export.progress is None)
     assert content(settings.folder) == undisturbed
     third = again.reopened()
     third.start()
@@ -104,10 +104,10 @@ def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, e
     harness = open_harness
     settings = sequence(harness)
     if end == "cancelled":
-        stop_after(harness, settings, 2, harness.controller.cancel_export)
+        stop_after(harness, settings, 2, harness.controller.export.cancel)
     else:
-        harness.controller.start_export(settings)
-    harness.until(lambda: harness.controller.export is None)
+        harness.controller.export.start(settings)
+    harness.until(lambda: harness.controller.export.progress is None)
     if end in ("deleted", "damaged"):  # the note is there, but what it names is not
         (harness.state / "export.json").write_text(json.dumps({"manifest": str(settings.manifest_path)}))
         shutil.rmtree(settings.folder)
@@ -125,14 +125,14 @@ def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, e
 def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undisturbed: dict[str, bytes]):
     harness = open_harness
     settings = sequence(harness)
-    stop_after(harness, settings, 2, harness.controller.cancel_export)
-    harness.until(lambda: harness.controller.export is None)
+    stop_after(harness, settings, 2, harness.controller.export.cancel)
+    harness.until(lambda: harness.controller.export.progress is None)
     harness.open("dogs")
-    harness.controller.resume_export(settings.manifest_path)
+    harness.controller.export.resume(settings.manifest_path)
     harness.until(lambda: is_complete(settings))
     assert content(settings.folder) == undisturbed
-    assert harness.controller.facts is not None
-    assert harness.controller.facts.name == "cats"
+    assert harness.controller.engine.model.facts is not None
+    assert harness.controller.engine.model.facts.name == "cats"
 
 
 def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness):
@@ -141,16 +141,16 @@ def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness)
     settings = replace(settings, model=replace(settings.model, path="", name="zebras", model_id="f" * 64))
     settings.folder.mkdir()
     settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
-    harness.controller.resume_export(settings.manifest_path)
+    harness.controller.export.resume(settings.manifest_path)
     harness.until(lambda: harness.said(Level.WARNING))
     assert "was made with zebras, which is not at hand; open that model" in harness.said(Level.WARNING)[0]
-    assert harness.controller.export is None
+    assert harness.controller.export.progress is None
 
 
 def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, undisturbed: dict[str, bytes]):
     settings = sequence(open_harness)
-    stop_after(open_harness, settings, 2, open_harness.controller.cancel_export)
-    open_harness.until(lambda: open_harness.controller.export is None)
+    stop_after(open_harness, settings, 2, open_harness.controller.export.cancel)
+    open_harness.until(lambda: open_harness.controller.export.progress is None)
     again = open_harness.reopened()
     again.controller.start(document=settings.manifest_path)
     again.until(lambda: settings.folder.exists() and content(settings.folder) == undisturbed)
@@ -160,12 +160,12 @@ def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_h
     harness = open_harness
     settings = sequence(harness, frames=40)
     harness.heard.clear()
-    harness.controller.start_export(settings)
+    harness.controller.export.start(settings)
     for _ in range(4000):  # without a look at events, as a window that is held up
         if (settings.folder / "walk_00039.png").exists():
             break
         threading.Event().wait(0.005)
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)
     assert harness.heard.count("export") <= 6
 
 
@@ -173,10 +173,10 @@ def test_a_second_export_waits_for_the_first(open_harness: Harness):
     harness = open_harness
     settings = sequence(harness)
     harness.engine.gate.shut()
-    harness.controller.start_export(settings)
+    harness.controller.export.start(settings)
     harness.until(settings.manifest_path.exists)
-    harness.controller.resume_export(settings.manifest_path)
+    harness.controller.export.resume(settings.manifest_path)
     harness.until(lambda: harness.said(Level.WARNING))
     assert "An export is running" in harness.said(Level.WARNING)[0]
     harness.engine.gate.open()
-    harness.until(lambda: harness.controller.export is None)
+    harness.until(lambda: harness.controller.export.progress is None)

@@ -8,30 +8,30 @@ from tests.helpers.controller_harness import Harness
 
 
 def test_a_whole_picture_is_made_as_large_as_the_model_makes_it(open_harness: Harness):
-    open_harness.controller.edit(GoToSeed(3))
-    other = GoToSeed(7).apply(open_harness.controller.session)
-    assert open_harness.controller.whole_picture(other) is None
-    open_harness.until(lambda: open_harness.controller.whole_picture(other) is not None)
-    frame = open_harness.controller.whole_picture(other)
-    assert open_harness.controller.facts is not None
-    assert (frame.width, frame.is_draft) == (open_harness.controller.facts.resolution, False)
+    open_harness.controller.editing.edit(GoToSeed(3))
+    other = GoToSeed(7).apply(open_harness.controller.editing.session)
+    assert open_harness.controller.whole_pictures.get(other) is None
+    open_harness.until(lambda: open_harness.controller.whole_pictures.get(other) is not None)
+    frame = open_harness.controller.whole_pictures.get(other)
+    assert open_harness.controller.engine.model.facts is not None
+    assert (frame.width, frame.is_draft) == (open_harness.controller.engine.model.facts.resolution, False)
 
 
 def test_a_picture_that_rested_on_the_screen_is_there_at_once(open_harness: Harness):
-    open_harness.controller.edit(GoToSeed(3))
+    open_harness.controller.editing.edit(GoToSeed(3))
     open_harness.rest()
-    open_harness.controller._whole_pictures._keep_shown()
-    open_harness.controller.edit(GoToSeed(4))
-    name, before = open_harness.controller.session_before
+    open_harness.controller.whole_pictures._keep_shown()
+    open_harness.controller.editing.edit(GoToSeed(4))
+    name, before = open_harness.controller.editing.session_before
     assert name == "Before “Go to seed”"
-    assert open_harness.controller.whole_picture(before) is not None
+    assert open_harness.controller.whole_pictures.get(before) is not None
 
 
 def test_before_means_before_the_gesture_while_one_is_under_way(open_harness: Harness):
     controller = open_harness.controller
-    controller.edit(GoToSeed(3))
-    controller.edit(SetParameter(PLACE, Position(3.5, 0.0)), False)
-    name, before = controller.session_before
+    controller.editing.edit(GoToSeed(3))
+    controller.editing.edit(SetParameter(PLACE, Position(3.5, 0.0)), False)
+    name, before = controller.editing.session_before
     assert (name, before.position.x) == ("Before this gesture", 3.0)
-    controller.edit(SetParameter(PLACE, Position(3.6, 0.0)), True)
-    assert controller.session_before[1].position.x == 3.0
+    controller.editing.edit(SetParameter(PLACE, Position(3.6, 0.0)), True)
+    assert controller.editing.session_before[1].position.x == 3.0

@@ -20,19 +20,19 @@ def walked(make: Make, controller: FakeController) -> MainWindow:
     """A window whose person went to seeds 1 and 2."""
     window = make(controller)
     for seed in (1, 2):
-        controller.edit(GoToSeed(seed))
+        controller.editing.edit(GoToSeed(seed))
     window.canvas.setFocus()
     return window
 
 
 def have(controller: FakeController, *seeds: int) -> None:
     """Have the whole pictures of the steps at these seeds made."""
-    for entry in controller.history.entries:
+    for entry in controller.editing.history.entries:
         if entry.session.position.x in seeds:
-            now, controller.session = controller.session, entry.session
-            controller.whole_pictures[entry.session] = controller.render()
-            controller.session = now
-    controller.whole_pictures_changed.emit()
+            now, controller.editing.session = controller.editing.session, entry.session
+            controller.whole_pictures.made[entry.session] = controller.render()
+            controller.editing.session = now
+    controller.whole_pictures.changed.emit()
 
 
 def shown_colour(window: MainWindow, share: float) -> QColor:
@@ -45,7 +45,7 @@ def shown_colour(window: MainWindow, share: float) -> QColor:
 def test_a_held_key_shows_the_picture_before_the_step_and_its_release_returns(
     walked: MainWindow, controller: FakeController
 ) -> None:
-    view, before = walked.comparing.view, controller.history.entries[-2].session
+    view, before = walked.comparing.view, controller.editing.history.entries[-2].session
     QTest.keyPress(walked.canvas, Qt.Key.Key_B)
     assert view.isVisible()
     assert view.sides[0].name == "Before “Go to seed”"
@@ -56,7 +56,7 @@ def test_a_held_key_shows_the_picture_before_the_step_and_its_release_returns(
     QTest.keyRelease(walked.canvas, Qt.Key.Key_B)
     assert not view.isVisible()
     assert not walked.actions_by_key["before"].isChecked()
-    assert controller.session.position.x == 2.0
+    assert controller.editing.session.position.x == 2.0
 
 
 def test_without_a_step_before_the_key_shows_nothing(make: Make, controller: FakeController) -> None:
@@ -77,8 +77,8 @@ def test_leaving_the_window_ends_what_the_key_shows(walked: MainWindow) -> None:
 def test_two_kept_pictures_share_the_canvas_and_the_line_is_dragged(
     walked: MainWindow, controller: FakeController
 ) -> None:
-    for entry in controller.history.entries[-2:]:
-        controller.set_starred(entry.number, True)
+    for entry in controller.editing.history.entries[-2:]:
+        controller.editing.set_starred(entry.number, True)
     have(controller, 1, 2)
     walked.docks["history"].header.tabs[1].click()
     walked.history.kept.selectAll()
@@ -103,15 +103,15 @@ def test_two_kept_pictures_share_the_canvas_and_the_line_is_dragged(
 
 
 def test_one_entry_is_compared_with_the_picture_as_it_is_now(walked: MainWindow, controller: FakeController) -> None:
-    walked.history.compare_requested.emit((controller.history.entries[-2].number,))
+    walked.history.compare_requested.emit((controller.editing.history.entries[-2].number,))
     assert [side.name for side in walked.comparing.view.sides] == ["Go to seed", "Now"]
     controller.show_model(facts(name="Other", model_id="ef" * 32))
     assert not walked.comparing.view.isVisible(), "another model has other pictures"
 
 
 def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, controller: FakeController) -> None:
-    for entry in controller.history.entries:
-        controller.set_starred(entry.number, True)
+    for entry in controller.editing.history.entries:
+        controller.editing.set_starred(entry.number, True)
     walked.docks["history"].header.tabs[1].click()
     walked.history.kept.selectAll()
     walked.actions_by_key["compare"].trigger()

@@ -44,7 +44,7 @@ class Hand:
 
     @property
     def transform(self) -> Transform:
-        return self.controller.session.transform
+        return self.controller.editing.session.transform
 
     @property
     def steps(self) -> list[Together]:
@@ -92,11 +92,11 @@ def test_the_knob_has_room_above_a_fitted_picture(hand: Hand) -> None:
 def test_dragging_inside_moves_and_is_one_undo_step(hand: Hand) -> None:
     side = hand.canvas.picture_rect().width()
     start = hand.inside()
-    before = len(hand.controller.history.entries)
+    before = len(hand.controller.editing.history.entries)
     drag(hand.frame, [start, start + QPoint(10, 5), start + QPoint(40, -20)])
     assert hand.transform == Transform(x=pytest.approx(40 / side, abs=1e-4), y=pytest.approx(-20 / side, abs=1e-4))
     assert len(hand.steps) == 1
-    assert len(hand.controller.history.entries) == before + 1
+    assert len(hand.controller.editing.history.entries) == before + 1
     hand.window.actions_by_key["undo"].trigger()
     assert hand.transform == Transform()
 
@@ -155,7 +155,7 @@ def double_click(widget: TransformFrame, at: QPoint) -> None:
 
 
 def test_a_double_click_on_a_handle_resets_its_part(hand: Hand) -> None:
-    hand.controller.edit(set_transform(Transform(0.1, 0.05, 20.0, 0.5)))
+    hand.controller.editing.edit(set_transform(Transform(0.1, 0.05, 20.0, 0.5)))
     double_click(hand.frame, hand.place("knob"))
     assert hand.transform == Transform(0.1, 0.05, 0.0, 0.5)
     double_click(hand.frame, hand.place("corner"))
@@ -199,14 +199,14 @@ def test_wheel_and_pan_still_reach_the_canvas_and_nothing_walks(hand: Hand) -> N
 
 
 def test_the_frame_follows_the_session(hand: Hand) -> None:
-    hand.controller.edit(set_transform(Transform(scale=0.5)))
+    hand.controller.editing.edit(set_transform(Transform(scale=0.5)))
     width = hand.canvas.picture_rect().width()
     corners = hand.frame.handles().corners
     assert corners[1][0] - corners[0][0] == pytest.approx(width / 2)
 
 
 def test_handles_of_a_picture_that_is_scaled_up_stay_in_sight(hand: Hand) -> None:
-    hand.controller.edit(set_transform(Transform(0.4, -0.3, 20.0, 3.0)))
+    hand.controller.editing.edit(set_transform(Transform(0.4, -0.3, 20.0, 3.0)))
     handles = hand.frame.handles()
     for place in (*handles.corners, handles.knob, handles.middle):
         assert hand.frame.rect().contains(QPointF(*place).toPoint())
@@ -220,7 +220,7 @@ def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, mode: theme.Mode,
     appearance.apply(app, mode)
     pixels = np.full((256, 256, 4), shade, np.uint8)
     hand.canvas.show_frame(Frame(RenderRequest("m"), pixels, FrameTimings(1, 0, 1)))
-    hand.frame.show_session(set_transform(Transform(scale=0.6)).apply(hand.controller.session))
+    hand.frame.show_session(set_transform(Transform(scale=0.6)).apply(hand.controller.editing.session))
     picture = hand.canvas.grab().toImage()
     corner = QPointF(*hand.frame.handles().corners[0]).toPoint()
     assert picture.pixelColor(corner) == ink.light()

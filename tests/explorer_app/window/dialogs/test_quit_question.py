@@ -66,7 +66,7 @@ def test_finishing_closes_when_the_export_is_done(
     assert window.isVisible()
     controller.progress(ExportProgress("walk", 95, 96))
     assert window.isVisible()
-    controller.export_succeeded = True
+    controller.export.has_succeeded = True
     controller.progress(None)
     assert closed(window, controller)
 
@@ -82,7 +82,7 @@ def test_an_export_that_fails_keeps_the_window_so_that_it_can_tell_why(
 def test_an_export_that_ends_meanwhile_takes_the_question_away(
     window: MainWindow, controller: FakeController, box: QMessageBox
 ) -> None:
-    controller.export_succeeded = True
+    controller.export.has_succeeded = True
     controller.progress(None)
     assert window.quit_question.box is None
     assert window.isVisible()

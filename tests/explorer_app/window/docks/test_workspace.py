@@ -201,8 +201,8 @@ def test_the_first_window_on_a_small_laptop_shows_the_transform_and_all_above_an
     window.workspace.reset()
     QApplication.processEvents()
     for name in ("dogs", "cats"):
-        controller.facts = facts(family=family, name=name, has_transform=True, noise_layers=(), c_dim=10)
-        controller.model_changed.emit()
+        controller.engine.model.facts = facts(family=family, name=name, has_transform=True, noise_layers=(), c_dim=10)
+        controller.engine.model_changed.emit()
         QApplication.processEvents()
         viewport = window.latent.parentWidget()
         assert window.latent.transform.isVisible()
@@ -369,10 +369,12 @@ def test_tabs_are_there_from_the_first_moment_on(
     window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
     qtbot.addWidget(window)
     window.show_restored()
-    controller.show_devices(replace(controller.devices, problem="The GPU is gone."))  # before the first layout is done
+    controller.show_devices(
+        replace(controller.engine.devices.state, problem="The GPU is gone.")
+    )  # before the first layout is done
     settle(window, 900, 600)
     window.workspace.reset()
-    controller.show_devices(replace(controller.devices, problem=""))
+    controller.show_devices(replace(controller.engine.devices.state, problem=""))
     QApplication.processEvents()
     bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.count() > 1]
     assert [bar.isVisible() for bar in bars] == [True]

@@ -266,14 +266,14 @@ def test_an_empty_history_is_shown_calmly(strip):
 
 def test_in_the_window_a_star_keeps_a_step_and_its_picture_goes_back_to_it(window, controller):
     for x in (1.0, 2.0, 3.0):
-        controller.edit(SetParameter(PLACE, Position(x, 0.0)))
+        controller.editing.edit(SetParameter(PLACE, Position(x, 0.0)))
     strip = window.history
-    entry = controller.history.entries[1]
+    entry = controller.editing.history.entries[1]
     click(strip.steps, star_rect(item(strip.steps, 1)).center())
     assert [kept.number for kept in strip.kept.entries.entries] == [entry.number]
-    assert controller.session.position.x == 3.0
+    assert controller.editing.session.position.x == 3.0
     click(strip.steps, item(strip.steps, 1).center())
-    assert controller.session == entry.session
+    assert controller.editing.session == entry.session
 
 
 @pytest.fixture

@@ -49,20 +49,20 @@ def test_a_layer_that_is_chosen_is_shown_with_its_name_and_the_way_back(
     badge = window.canvas.caption.badge
     assert badge.isHidden()
     window.layers.table.layer_chosen.emit("b8.conv1")
-    assert controller.session.tap == Tap("b8.conv1")
-    assert window.canvas.frame is controller.frame
+    assert controller.editing.session.tap == Tap("b8.conv1")
+    assert window.canvas.frame is controller.engine.preview.frame
     assert "b8.conv1, channel 0" in badge.text()
     assert window.canvas.caption.text().startswith("8 × 8 → fit ")
     assert window.actions_by_key["layer"].isChecked()
     badge.click()
-    assert controller.session.tap is None
+    assert controller.editing.session.tap is None
     assert badge.isHidden()
     assert window.canvas.hasFocus()
     assert not window.actions_by_key["layer"].isChecked()
 
 
 def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetParameter("layer", LAYER))
+    controller.editing.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
     caption = window.canvas.caption
     assert window.canvas.caption_rect().toAlignedRect().contains(caption.badge.geometry())
@@ -70,21 +70,21 @@ def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, cont
 
 
 def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetParameter(PLACE, Position(1.0, 0.0)))
-    controller.edit(SetParameter("layer", LAYER))
+    controller.editing.edit(SetParameter(PLACE, Position(1.0, 0.0)))
+    controller.editing.edit(SetParameter("layer", LAYER))
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert controller.session.tap is None
+    assert controller.editing.session.tap is None
     count = len(controller.asked)
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
     assert len(controller.asked) == count
 
 
 def test_a_key_goes_to_and_fro_between_picture_and_layer(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetParameter("layer", LAYER))
+    controller.editing.edit(SetParameter("layer", LAYER))
     QTest.keySequence(window.canvas, "L")
-    assert controller.session.tap is None
+    assert controller.editing.session.tap is None
     QTest.keySequence(window.canvas, "L")
-    assert controller.session.tap == LAYER
+    assert controller.editing.session.tap == LAYER
 
 
 def test_handles_leave_the_badge_within_reach(make: Make) -> None:
@@ -92,28 +92,30 @@ def test_handles_leave_the_badge_within_reach(make: Make) -> None:
     controller.show_model(facts(family="StyleGAN3", has_transform=True, noise_layers=()))
     window = make(controller)
     window.actions_by_key["transform"].trigger()
-    controller.edit(SetParameter("layer", LAYER))
+    controller.editing.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
     badge = window.canvas.caption.badge
     assert window.canvas.childAt(badge.geometry().center()) is badge
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert controller.session.tap == LAYER, "the first one leaves the handles"
+    assert controller.editing.session.tap == LAYER, "the first one leaves the handles"
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert controller.session.tap is None
-    assert controller.session.transform == Transform()
+    assert controller.editing.session.tap is None
+    assert controller.editing.session.transform == Transform()
 
 
 def test_a_small_layer_fills_the_place_of_the_picture_in_sharp_squares(
     window: MainWindow, controller: FakeController
 ) -> None:
     place = window.canvas.picture_rect()
-    controller.edit(SetParameter("layer", LAYER))
+    controller.editing.edit(SetParameter("layer", LAYER))
     assert window.canvas.picture_rect() == place
-    assert controller.frame is not None
+    assert controller.engine.preview.frame is not None
     image = window.canvas.grab(place.toAlignedRect().adjusted(1, 1, -1, -1)).toImage()
     row = image.height() // 2
     greys = {image.pixelColor(x, row).red() for x in range(image.width())}
-    assert greys <= set(np.unique(controller.frame.pixels[4, :, 0]).tolist()), "nothing between the layer's numbers"
+    assert greys <= set(np.unique(controller.engine.preview.frame.pixels[4, :, 0]).tolist()), (
+        "nothing between the layer's numbers"
+    )
 
 
 def test_a_file_of_a_layer_is_named_after_it() -> None:

@@ -132,11 +132,11 @@ def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed
 ) -> None:
     window = make(controller)
     controller.show_devices(replace(BOTH, device=FakeDevice(), problem="The GPU stopped answering."))
-    again = Action("Try the GPU again", lambda: None, lambda: controller.devices.can_try_again)
+    again = Action("Try the GPU again", lambda: None, lambda: controller.engine.devices.state.can_try_again)
     messages.warning("The GPU stopped answering.", action=again)
     messages.warning("Something else.", action=Action("Do it", lambda: None))
     qtbot.waitUntil(lambda: len(window.message_strip.lines) == 2)
-    controller.show_devices(replace(controller.devices, memory=None))
+    controller.show_devices(replace(controller.engine.devices.state, memory=None))
     assert len(window.message_strip.lines) == 2
     controller.show_devices(BOTH)
     assert [line.message.sentence for line in window.message_strip.lines] == ["Something else."]

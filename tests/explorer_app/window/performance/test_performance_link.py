@@ -28,11 +28,11 @@ MEMORY = MemoryFacts(weights=100_000_000, plans=200_000_000, pinned=10_000_000)
 
 
 def on_gpu(controller: FakeController) -> None:
-    controller.show_devices(replace(controller.devices, device=GPU, memory=MEMORY))
-    controller.statistics.clear()
-    controller.statistics.frame_arrived(timed_frame(1.0, device_ms=0.45), 0.0)
-    controller.statistics.frame_arrived(timed_frame(1.4, gpu_steps(), device_ms=0.44), 0.1)
-    controller.statistics_changed.emit()
+    controller.show_devices(replace(controller.engine.devices.state, device=GPU, memory=MEMORY))
+    controller.engine.preview.statistics.clear()
+    controller.engine.preview.statistics.frame_arrived(timed_frame(1.0, device_ms=0.45), 0.0)
+    controller.engine.preview.statistics.frame_arrived(timed_frame(1.4, gpu_steps(), device_ms=0.44), 0.1)
+    controller.engine.preview.statistics_changed.emit()
 
 
 def test_a_gpu_that_takes_over_brings_its_columns_its_roofline_and_its_memory(
@@ -44,7 +44,7 @@ def test_a_gpu_that_takes_over_brings_its_columns_its_roofline_and_its_memory(
     qtbot.waitUntil(lambda: "roofline" in panel.table.steps.known)
     assert panel.fast_path.graph.isEnabled()
     assert "310" in panel.kernels.memory.toolTip()
-    controller.show_devices(replace(controller.devices, device=FakeDevice(), memory=None))
+    controller.show_devices(replace(controller.engine.devices.state, device=FakeDevice(), memory=None))
     assert not panel.fast_path.graph.isEnabled()
     assert panel.kernels.memory.text() == ""
 
@@ -52,13 +52,13 @@ def test_a_gpu_that_takes_over_brings_its_columns_its_roofline_and_its_memory(
 def test_while_kernels_compile_the_panel_tells_how_many_are_done(
     window: MainWindow, controller: FakeController
 ) -> None:
-    controller.show_devices(replace(controller.devices, compiling=Compiling(9, 14)))
+    controller.show_devices(replace(controller.engine.devices.state, compiling=Compiling(9, 14)))
     assert "9 of 14" in window.performance.kernels.state.text()
-    controller.show_devices(replace(controller.devices, compiling=None))
+    controller.show_devices(replace(controller.engine.devices.state, compiling=None))
     assert "of 14" not in window.performance.kernels.state.text()
     on_gpu(controller)
-    controller.show_devices(replace(controller.devices, compiling=Compiling(0, 14)))
-    device = controller.devices.device
+    controller.show_devices(replace(controller.engine.devices.state, compiling=Compiling(0, 14)))
+    device = controller.engine.devices.state.device
     assert device is not None
     assert f"{device.name} ({device.precision})" in window.performance.kernels.state.toolTip(), "it goes on meanwhile"
 
@@ -72,11 +72,11 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     assert asked(controller, "set_render_options") == [("set_render_options", RenderOptions(True, False))]
     assert len(asked(controller, "compare")) == 1
     assert not panel.compare.isEnabled()
-    controller.show_comparison(Comparison(0.45, 1.32, 0.45, 9.8, 1, 0.02))
+    controller.engine.show_comparison(Comparison(0.45, 1.32, 0.45, 9.8, 1, 0.02))
     assert panel.compare.isEnabled()
     assert "1 / 255" in panel.difference.text()
     assert not panel.fused.isChecked()
-    controller.show_devices(replace(controller.devices, memory=replace(MEMORY, plans=1)))
+    controller.show_devices(replace(controller.engine.devices.state, memory=replace(MEMORY, plans=1)))
     assert "1 / 255" in panel.difference.text()
 
 
@@ -171,5 +171,5 @@ def test_input_events_of_the_window_tell_when_the_hand_moved(
     QTest.mouseMove(handle, QPoint(300, 300))
     QTest.mousePress(handle, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, QPoint(300, 300))
     QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, QPoint(300, 300))
-    assert controller.input_ages
-    assert all(0.0 <= age_s < 5.0 for age_s in controller.input_ages)
+    assert controller.engine.preview.input_ages
+    assert all(0.0 <= age_s < 5.0 for age_s in controller.engine.preview.input_ages)

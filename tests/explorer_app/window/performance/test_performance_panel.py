@@ -34,10 +34,10 @@ def panel(qtbot: QtBot) -> PerformancePanel:
 @pytest.fixture
 def statistics(controller: FakeController) -> FrameStatistics:
     for total_ms in (10.0, 20.0, 30.0, 40.0):
-        controller.frame_painted(controller.render(total_ms=total_ms))
+        controller.engine.preview.frame_painted(controller.render(total_ms=total_ms))
     controller.render(measured=True)
-    controller.statistics.dropped = 7
-    return controller.statistics
+    controller.engine.preview.statistics.dropped = 7
+    return controller.engine.preview.statistics
 
 
 @pytest.fixture

@@ -31,12 +31,12 @@ from tests.helpers.windows import asked, dialog_of, dock
 
 @pytest.mark.parametrize(
     ("key", "what"),
-    [("R", "random_seed"), ("A", "keep_current"), ("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo"), ("Ctrl+Y", "redo")],
+    [("R", "random_seed"), ("A", "mix_in_current"), ("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo"), ("Ctrl+Y", "redo")],
 )
 def test_shortcuts_ask_the_controller(window: MainWindow, controller: FakeController, key: str, what: str) -> None:
     for x in (1.0, 2.0, 3.0):
-        controller.edit(SetParameter(PLACE, Position(x, 0)))
-    controller.undo()
+        controller.editing.edit(SetParameter(PLACE, Position(x, 0)))
+    controller.editing.undo()
     controller.asked.clear()
     QTest.keySequence(window.canvas, key)
     assert len(asked(controller, what)) == 1
@@ -65,23 +65,23 @@ def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, control
 
 
 def test_sliders_and_truncation_are_reset_by_their_actions(window: MainWindow, controller: FakeController) -> None:
-    controller.edit(SetSlider(Slider("sefa/0", 2.0)))
-    controller.edit(set_truncation(Truncation(0.1, 3)))
+    controller.editing.edit(SetSlider(Slider("sefa/0", 2.0)))
+    controller.editing.edit(set_truncation(Truncation(0.1, 3)))
     window.actions_by_key["zero-sliders"].trigger()
     window.actions_by_key["reset-truncation"].trigger()
     assert asked(controller, "edit")[-2] == ("edit", ZeroSliders(), True)
-    assert controller.session.truncation == Session().truncation
-    assert controller.session.sliders == ()
+    assert controller.editing.session.truncation == Session().truncation
+    assert controller.editing.session.sliders == ()
 
 
 def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
     window: MainWindow, controller: FakeController
 ) -> None:
     assert not window.actions_by_key["undo"].isEnabled()
-    controller.edit(SetParameter(PLACE, Position(1, 0)))
+    controller.editing.edit(SetParameter(PLACE, Position(1, 0)))
     assert window.actions_by_key["undo"].isEnabled()
     assert window.actions_by_key["undo"].text() == "&Undo walk"
-    controller.undo()
+    controller.editing.undo()
     assert window.actions_by_key["redo"].text() == "&Redo walk"
     assert not window.actions_by_key["undo"].isEnabled()
 
@@ -89,7 +89,7 @@ def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
 def test_the_buttons_beside_the_history_obey_their_actions(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
-    controller.edit(SetParameter(PLACE, Position(1, 0)))
+    controller.editing.edit(SetParameter(PLACE, Position(1, 0)))
     buttons = {
         button.accessibleName(): button for button in dock(window, "history").header.findChildren(QAbstractButton)
     }
@@ -102,18 +102,18 @@ def test_the_buttons_beside_the_history_obey_their_actions(
 
 def test_a_star_is_given_and_taken(window: MainWindow, controller: FakeController) -> None:
     QTest.keySequence(window.canvas, "K")
-    current = controller.history.current
+    current = controller.editing.history.current
     assert current is not None
-    assert controller.history.is_kept(current.number)
+    assert controller.editing.history.is_kept(current.number)
     QTest.keySequence(window.canvas, "K")
-    assert not controller.history.is_kept(current.number)
+    assert not controller.editing.history.is_kept(current.number)
 
 
 def test_drifting_is_shown_wherever_it_was_begun(window: MainWindow, controller: FakeController) -> None:
     window.actions_by_key["drift"].trigger()
     assert asked(controller, "set_drifting") == [("set_drifting", True)]
     assert window.actions_by_key["drift"].isChecked()
-    controller.set_drifting(False)
+    controller.editing.set_drifting(False)
     assert not window.actions_by_key["drift"].isChecked()
 
 
@@ -212,8 +212,10 @@ def test_files_may_be_dropped_on_the_window(
     assert "Drop" not in window.canvas.caption.text()
 
 
-def test_recent_models_open_from_the_chip_above(window: MainWindow, controller: FakeController) -> None:
-    controller.recent_models = (RecentModel("/m/a.pkl", "A", "1"), RecentModel("/m/b.pkl", "B", "2"))
+def test_recent_models_open_from_the_chip_above(
+    window: MainWindow, controller: FakeController, settings: Settings
+) -> None:
+    settings.change(recent_models=(RecentModel("/m/a.pkl", "A", "1"), RecentModel("/m/b.pkl", "B", "2")))
     menu = window.top_bar.model_button.menu()
     menu.aboutToShow.emit()
     assert [action.text() for action in menu.actions()[:2]] == ["A", "B"]

@@ -24,11 +24,11 @@ from tests.helpers.windows import Make, asked, dock
 
 
 def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
-    assert window.canvas.frame is controller.frame
+    assert window.canvas.frame is controller.engine.preview.frame
     assert "Landscapes 256" in window.windowTitle()
     assert window.state.isHidden()
     assert window.canvas.hasFocus()
-    qtbot.waitUntil(lambda: controller.frame in controller.painted)
+    qtbot.waitUntil(lambda: controller.engine.preview.frame in controller.engine.preview.painted)
 
 
 def test_the_first_time_it_leaves_room_for_the_frame_around_it(
@@ -43,12 +43,12 @@ def test_the_first_time_it_leaves_room_for_the_frame_around_it(
 
 
 def test_a_drag_on_the_canvas_moves_picture_panels_and_history(window: MainWindow, controller: FakeController) -> None:
-    steps = len(controller.history.entries)
+    steps = len(controller.editing.history.entries)
     middle = window.canvas.rect().center()
     drag(window.canvas, [middle, middle + QPoint(60, 0), middle + QPoint(96, 24)])
-    assert controller.session.position == Position(0.4, 0.1)
-    assert len(controller.history.entries) == steps + 1
-    assert window.canvas.frame is controller.frame
+    assert controller.editing.session.position == Position(0.4, 0.1)
+    assert len(controller.editing.history.entries) == steps + 1
+    assert window.canvas.frame is controller.engine.preview.frame
     assert window.latent.plane_x.value() == pytest.approx(0.4)
 
 
@@ -58,7 +58,7 @@ def test_escape_during_a_drag_brings_back_what_was(window: MainWindow, controlle
     move(window.canvas, middle + QPoint(60, 0))
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
     assert asked(controller, "cancel_gesture")
-    assert controller.session.position == Position(0.0, 0.0)
+    assert controller.editing.session.position == Position(0.0, 0.0)
     assert window.latent.plane_x.value() == 0.0
 
 
@@ -84,18 +84,18 @@ def test_a_glide_comes_to_rest_before_anything_else_happens(
     x: float | None,
 ) -> None:
     for place in (1.0, 5.0):
-        controller.edit(SetParameter(PLACE, Position(place, 0.0)))
-    controller.undo()
+        controller.editing.edit(SetParameter(PLACE, Position(place, 0.0)))
+    controller.editing.undo()
     window.canvas.glides = True
     middle = window.canvas.rect().center()
     drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
-    let_go = controller.session.position
-    qtbot.waitUntil(lambda: controller.session.position.x > let_go.x)
+    let_go = controller.editing.session.position
+    qtbot.waitUntil(lambda: controller.editing.session.position.x > let_go.x)
     interrupt(window)
     glide = window.canvas.findChild(Glide)
     assert glide is not None
     assert not glide.is_moving
-    assert controller.session.position.x == (glide.position.x if x is None else x)
+    assert controller.editing.session.position.x == (glide.position.x if x is None else x)
 
 
 @pytest.mark.usefixtures("quick_hand")
@@ -104,8 +104,8 @@ def test_a_glide_goes_on_while_a_slider_is_moved(window: MainWindow, controller:
     middle = window.canvas.rect().center()
     drag(window.canvas, [middle, middle + QPoint(40, 0), middle + QPoint(100, 0)])
     window.sliders.edited.emit(ZeroSliders(), True)
-    reached = controller.session.position
-    qtbot.waitUntil(lambda: controller.session.position.x > reached.x)
+    reached = controller.editing.session.position
+    qtbot.waitUntil(lambda: controller.editing.session.position.x > reached.x)
     window.canvas.stop_glide()
 
 
@@ -122,14 +122,14 @@ def test_every_panel_reaches_the_controller(window: MainWindow, controller: Fake
 def test_three_thousand_gestures_leave_the_last_one_on_the_screen(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
-    controller.painted.clear()
+    controller.engine.preview.painted.clear()
     for number in range(3000):
-        controller.session = SetParameter(PLACE, Position(number / 100, 0)).apply(controller.session)
+        controller.editing.session = SetParameter(PLACE, Position(number / 100, 0)).apply(controller.editing.session)
         if number % 50 == 0:
             controller.render(resolution=16)
     last = controller.render()
-    qtbot.waitUntil(lambda: last in controller.painted)
-    assert controller.painted == [last]
+    qtbot.waitUntil(lambda: last in controller.engine.preview.painted)
+    assert controller.engine.preview.painted == [last]
 
 
 def test_the_theme_is_changed_and_remembered(window: MainWindow, settings: Settings) -> None:

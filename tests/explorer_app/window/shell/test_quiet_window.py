@@ -65,7 +65,7 @@ def test_a_thousand_events_on_the_canvas_are_one_edit_and_tell_only_what_shows_t
     assert len(edits) == 1
     release(window.canvas, middle)
     assert told == {}
-    assert controller.session.position.x != 0.0
+    assert controller.editing.session.position.x != 0.0
 
 
 def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: Seen) -> None:
@@ -75,7 +75,7 @@ def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: Seen
 
 
 def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeController, seen: Seen) -> None:
-    statistics = controller.statistics
+    statistics = controller.engine.preview.statistics
     for number in range(1, 4):
         statistics.frame_arrived(timed_frame(1.3 * number, ()), number / 10)
         window.performance.overview.show_figures(statistics)
@@ -94,12 +94,12 @@ def test_a_panel_behind_anothers_tab_computes_nothing(window: MainWindow, contro
     front.raise_()
     QApplication.processEvents()
     assert behind.isVisible(), "which is what Qt says of it"
-    window.layers.show_frame(controller.frame)
+    window.layers.show_frame(controller.engine.preview.frame)
     assert not window.layers._figures_timer.isActive()
     behind.raise_()
     QApplication.processEvents()
     window.performance._beat.stop()
-    window.performance.show_statistics(controller.statistics)
+    window.performance.show_statistics(controller.engine.preview.statistics)
     assert not window.performance._beat.isActive()
     window.layers.show_frame(None)
     assert window.layers._figures_timer.isActive()

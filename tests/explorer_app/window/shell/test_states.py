@@ -78,7 +78,7 @@ def test_while_there_is_a_picture_loading_is_told_below_it(
     assert window.state.isHidden()
     assert line.text.text() == "big.pkl: reading 43 %"
     assert line.bar.value() == 430
-    assert window.canvas.frame is controller.frame, "the last picture stays until the next"
+    assert window.canvas.frame is controller.engine.preview.frame, "the last picture stays until the next"
     assert window.canvas.picture_rect() == before, "and where it is"
     qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
     assert asked(controller, "cancel_loading")
@@ -115,7 +115,7 @@ def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
 
 def test_between_the_model_and_its_first_picture_it_says_so(make: Make) -> None:
     controller = FakeController()
-    controller.frame = None
+    controller.engine.preview.frame = None
     window = make(controller)
     assert window.state.isVisible()
     assert window.state.sentence.text() == "The first picture is being made."
@@ -196,5 +196,5 @@ def test_small_pictures_arrive_where_they_were_asked_for(make: Make, qtbot: QtBo
     shown: list[object] = []
     history = window.history.show_thumbnail
     window.history.show_thumbnail = lambda key, image: (shown.append(key), history(key, image))[1]  # type: ignore[method-assign]
-    controller.edit(SetParameter(PLACE, Position(4, 4)))
+    controller.editing.edit(SetParameter(PLACE, Position(4, 4)))
     qtbot.waitUntil(lambda: bool(shown))

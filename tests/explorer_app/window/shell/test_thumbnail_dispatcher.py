@@ -40,11 +40,11 @@ def test_what_is_waited_for_is_asked_of_the_next_model_and_what_came_is_not(qapp
 
 def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make, qtbot) -> None:
     controller = FakeController(with_model=False, serves_thumbnails=True)
-    controller.history = controller.history.added(controller.session, "Start")
+    controller.editing.history = controller.editing.history.added(controller.editing.session, "Start")
     window: MainWindow = make(controller)
     pictures = window.history.steps.entries.pictures
     ask = window.history.steps._ask_later
     qtbot.waitUntil(lambda: not ask.isActive())
-    controller.facts = facts()
-    controller.model_changed.emit()  # the history stays the same, and is not told again
+    controller.engine.model.facts = facts()
+    controller.engine.model_changed.emit()  # the history stays the same, and is not told again
     qtbot.waitUntil(lambda: len(pictures) == 1)

@@ -18,8 +18,8 @@ from tests.helpers.windows import Make, asked, dialog_of
 
 def opened(make: Make, controller: FakeController) -> FindDirections:
     for seed in (1, 2, 3):
-        controller.edit(GoToSeed(seed))
-        controller.set_starred(controller.history.entries[-1].number, True)
+        controller.editing.edit(GoToSeed(seed))
+        controller.editing.set_starred(controller.editing.history.entries[-1].number, True)
     window = make(controller)
     window.actions_by_key["find-directions"].trigger()
     return dialog_of(window, FindDirections)
@@ -57,7 +57,7 @@ def test_examples_are_put_into_two_groups(make: Make, controller: FakeController
     assert dialog.groups.text() == "A 1 · B 2"
     press(dialog.find_button)
     _, search, having, lacking = asked(controller, "find_directions")[0]
-    kept = [entry.session for entry in controller.history.kept]
+    kept = [entry.session for entry in controller.editing.history.kept]
     assert search.method == "examples"
     assert (having, lacking) == ((kept[0],), tuple(kept[1:]))
     dialog.close()
@@ -65,18 +65,18 @@ def test_examples_are_put_into_two_groups(make: Make, controller: FakeController
 
 def test_progress_is_shown_and_a_search_is_cancelled(make: Make, controller: FakeController) -> None:
     dialog = opened(make, controller)
-    controller.directions_state = DirectionsState(0.5)
-    controller.directions_state_changed.emit()
+    controller.directions.state = DirectionsState(0.5)
+    controller.directions.changed.emit()
     assert dialog.bar.isVisible()
     assert dialog.bar.value() == 500
     assert not dialog.find_button.isEnabled()
     press(dialog.cancel)
     assert asked(controller, "cancel_directions")
-    controller.directions_state = DirectionsState(None, AddedDirections(Path("x"), ("pca/0", "pca/1"), None))
-    controller.directions_state_changed.emit()
+    controller.directions.state = DirectionsState(None, AddedDirections(Path("x"), ("pca/0", "pca/1"), None))
+    controller.directions.changed.emit()
     assert not dialog.bar.isVisible()
     assert dialog.said.text() == "2 found; the sliders show them."
     press(dialog.back)
     assert asked(controller, "take_directions_back")
     dialog.close()
-    controller.directions_state_changed.emit()
+    controller.directions.changed.emit()

@@ -1,0 +1,408 @@
+"""What a person does to the session: edits and gestures, undo, kept sessions, drifting. A change requests a picture."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+import gpu_backend
+from explorer_app.controller.adapting import adapt
+from explorer_app.controller.autosave import Autosave
+from explorer_app.controller.drift import Drift
+from explorer_app.controller.editor import Editor
+from explorer_app.controller.live_updates import LiveUpdates
+from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.controller.preview import Preview
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter
+from explorer_app.session.evaluate import NO_MODULATION, Modulation, evaluate
+from explorer_app.session.history import History, KeptSession, place_name
+from explorer_app.session.resolve import kept_latent, resolve, unobserved
+from explorer_app.session.session import Position, Session, Source
+from explorer_app.session.storage import KeptSessions, SessionFile
+from explorer_app.settings import Settings
+from gpu_backend import (
+    MAX_KEPT,
+    MAX_TEXT,
+    SEED_COUNT,
+    Frame,
+    Latent,
+    ModelFacts,
+    RecipeBudget,
+    RequestError,
+    StoredLatent,
+    spend_latent,
+)
+
+_DRIFT = "drift"
+"""The source of the edits of drifting."""
+
+
+class Editing(QObject):
+    """Applies edits to the session, asks the preview for its picture and the autosave to write it.
+
+    Signals carry nothing: a receiver reads the property of the same name. `session_changed` comes at once for a final
+    change, and with frames while a gesture is live (`LiveUpdates`).
+
+    Parameters
+    ----------
+    model
+        Sessions are fitted to the model that is open.
+    first_seed
+        Where the very first session on the bundled model begins.
+    clock
+        Seconds from any origin, for merging nudges, drifting and modulation.
+    """
+
+    session_changed = Signal()
+    history_changed = Signal()
+    drifting_changed = Signal()
+    """`drifting`, `drift_speed`."""
+    stepped = Signal()
+    """Undo, redo or a click led to another step, which another model may have made. The picture is requested next."""
+
+    def __init__(
+        self,
+        model: ModelOpener,
+        preview: Preview,
+        autosave: Autosave,
+        settings: Settings,
+        messages: MessageLog,
+        clock: Callable[[], float],
+        *,
+        first_seed: int = 0,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._preview = preview
+        self._autosave = autosave
+        self._settings = settings
+        self._messages = messages
+        self._clock = clock
+        self._first_seed = first_seed
+        self._random = random.Random()
+        self._editor = Editor()
+        self._announced_history = self._editor.history
+        self._modulation = NO_MODULATION
+        self._live = LiveUpdates(self._ask_live, self.session_changed.emit, parent=self)
+        self._drift = Drift(clock, parent=self)
+        self._drift.moved.connect(self._drifted)
+        preview.frame_changed.connect(self._live.frame_shown)
+        autosave.kept_merged.connect(self._take_kept)
+        autosave.history_loaded.connect(self._take_history)
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """Everything that the person has set, as it is now."""
+        return self._editor.session
+
+    @property
+    def effective(self) -> Session:
+        """The session that is rendered: the person's, with modulation applied at the present time."""
+        return evaluate(self.session, self._modulation, self._clock())
+
+    @property
+    def history(self) -> History:
+        """Steps for undo and the strip, and kept sessions."""
+        return self._editor.history
+
+    @property
+    def kept(self) -> tuple[KeptSession, ...]:
+        """Kept sessions, in the person's order."""
+        return self._editor.kept
+
+    @property
+    def session_before(self) -> tuple[str, Session] | None:
+        """A label, and the session before the gesture under way or else before the last step; None at the start."""
+        history = self.history
+        if self._editor.is_gesturing() and history.current is not None:
+            return "Before this gesture", history.current.session
+        if not history.can_undo:
+            return None
+        return f"Before “{history.undo_label}”", history.entries[history.position - 1].session
+
+    @property
+    def shown(self) -> tuple[Session, Frame] | None:
+        """The session and its full picture if that is on the screen; None otherwise, and during a gesture."""
+        frame = self._preview.frame
+        if (
+            frame is None
+            or frame.is_draft
+            or self._editor.is_gesturing()
+            or self.session.tap is not None
+            or unobserved(frame.request) != resolve(self.session)
+        ):
+            return None
+        return self.session, frame
+
+    @property
+    def shown_latent(self) -> StoredLatent | None:
+        """The w rows of the session as it is now; None until its picture has arrived."""
+        frame = self._preview.frame
+        if frame is None or frame.ws is None or frame.request.blend != resolve(self.effective).blend:
+            return None
+        return gpu_backend.stored_latent(frame.ws)
+
+    @property
+    def drifting(self) -> bool:
+        """Whether the point moves over the seed plane by itself."""
+        return self._drift.is_on
+
+    @property
+    def drift_speed(self) -> float:
+        """Seeds a second along the plane while drifting, -4..4."""
+        return self._settings.values.drift_speed
+
+    # -- edits ------------------------------------------------------------------------------------------------------
+
+    @Slot(object, bool)
+    def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
+        """Apply an edit of a source: a panel, the canvas, a controller.
+
+        Edits that are not final are one gesture with the final one after them, and one undo step. Gestures of other
+        sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
+        click) is a step of its own; steps of the same slider within 600 ms of each other are one.
+        """
+        if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
+            self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
+        self._editor.edit(edit, final, self._clock(), source)
+        self._show(live=self._editor.is_gesturing())
+
+    @Slot()
+    def cancel_gesture(self, source: str | None = None) -> None:
+        """Revert the newest gesture of a source, None for any; without one nothing happens."""
+        if self._editor.cancel(source):
+            self._show(live=self._editor.is_gesturing())
+
+    @Slot()
+    def random_seed(self) -> None:
+        """Jump to any seed."""
+        self.edit(GoToSeed(self._random.randrange(SEED_COUNT), "Random seed"))
+
+    @Slot()
+    def mix_in_current(self) -> None:
+        """Add the current latent as a mix source, at strength 0 until it is painted."""
+        facts = self._model.facts
+        if facts is None:
+            return
+        count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
+        # A blend of several recipes is no recipe: its rows are stored.
+        stored = self.shown_latent if len(self.session.held) > 1 else None
+        latent = kept_latent(self.session) if stored is None else Latent(stored)
+        source = Source(latent, (0.0,) * facts.num_ws, f"current {count}")
+        try:
+            budget = RecipeBudget()
+            for item in (*self.session.mix, source):
+                spend_latent(item.latent, budget, 1)
+        except RequestError as error:
+            self._messages.warning(f"The mix is full; remove a source to add another. {error.sentence}")
+            return
+        self.edit(AddSource(source, "Mix in current"))
+
+    def set_modulation(self, modulation: Modulation) -> None:
+        """Let controllers, sound or a timeline modulate the session from now on, without undo steps."""
+        self._modulation = modulation
+        self._show(live=bool(modulation.modulators))
+
+    # -- undo and history -------------------------------------------------------------------------------------------
+
+    @Slot()
+    def undo(self) -> None:
+        """Revert the last step."""
+        self._step(self._editor.undo)
+
+    @Slot()
+    def redo(self) -> None:
+        """Apply again the step that undo reverted."""
+        self._step(self._editor.redo)
+
+    @Slot(int)
+    def go_to(self, index: int) -> None:
+        """Go to another step of the history, by its index in `history.entries`."""
+        self._step(lambda: self._editor.go_to(index))
+
+    @Slot(int)
+    def go_to_kept(self, number: int) -> None:
+        """Restore a kept session as a step of its own, with the model that it was kept with."""
+        self._step(lambda: self._editor.go_to_kept(number))
+
+    @Slot(int, bool)
+    def set_starred(self, number: int, starred: bool) -> None:
+        """Keep the step with this number (`HistoryEntry.number`), or no longer."""
+        history = self._editor.history
+        if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
+            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; take a star away to keep another.")
+            return
+        self._editor.star(number, starred, time.time())
+        self._kept_changed()
+
+    @Slot(int, str)
+    def rename_kept(self, number: int, name: str) -> None:
+        """Rename a kept entry (`HistoryEntry.number`); an empty name stands for its place on the plane."""
+        entry = self._editor.history.entry(number)
+        if entry is not None:
+            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
+            self._kept_changed()
+
+    @Slot(int, object)
+    def move_kept(self, number: int, before: int | None) -> None:
+        """Move a kept entry before another one, None for the end."""
+        self._editor.move_kept(number, before)
+        self._kept_changed()
+
+    def keep(self, sessions: KeptSessions) -> None:
+        """Keep sessions that came from a file."""
+        self._editor.keep(sessions)
+        self._kept_changed()
+
+    # -- drifting ---------------------------------------------------------------------------------------------------
+
+    @Slot(bool)
+    def set_drifting(self, on: bool) -> None:
+        """Start or stop moving over the seed plane; the whole drift is one undo step."""
+        if on == self._drift.is_on:
+            return
+        if on:
+            self._drift.start(self.drift_speed)
+            self.drifting_changed.emit()
+        else:
+            self._stop_drifting()
+            self._show()
+
+    @Slot(float)
+    def set_drift_speed(self, speed: float) -> None:
+        """Set how fast it drifts, in seeds a second, clamped to -4..4."""
+        self._settings.change(drift_speed=max(-4.0, min(4.0, speed)))
+        self._drift.speed = self.drift_speed
+        self.drifting_changed.emit()
+
+    # -- what the other parts of the controller request -------------------------------------------------------------
+
+    def begin(self, session: Session) -> None:
+        """Begin with the session of the last start, or a fresh one; `announce` or a model follows."""
+        self._editor.begin(session)
+
+    def announce(self) -> None:
+        """Emit that session and history changed, at once."""
+        self._live.stop()
+        self.session_changed.emit()
+        self._announce_history()
+
+    def restore(self, session: Session, label: str, steps: Sequence[tuple[Session, str]] = ()) -> None:
+        """Show the session of a document, which suits the model, as a step after those that led to it."""
+        self._stop_drifting()
+        self._editor.finish()
+        self._editor.add_steps(steps)
+        self._editor.set_transient(session)
+        self._editor.commit(label)
+        self._show()
+
+    def model_opened(self, facts: ModelFacts, before: ModelFacts | None) -> None:
+        """Show the session with the model that is open now; `before` was open until then."""
+        self._editor.finish()
+        step = self._editor.history.current
+        if step is not None and step.session.model.model_id == facts.model_id != self.session.model.model_id:
+            self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
+            self._show()
+        else:
+            self.fit(facts, before)
+
+    def fit(self, facts: ModelFacts, before: ModelFacts | None) -> None:
+        """Fit the session to a model, say what had to change, and show it."""
+        former = self._begun
+        is_of_before = before is not None and before.model_id == former.model.model_id
+        fitted = adapt(former, facts, before.usual_cutoff if before is not None and is_of_before else None)
+        if former.model.model_id in ("", facts.model_id):
+            self._editor.amend(fitted.session)
+        else:
+            self._editor.set_transient(fitted.session)
+            self._editor.commit(f"Open {facts.name}")
+        if fitted.changes:
+            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
+        self._show()
+
+    def save_now(self) -> None:
+        """Write the session at once."""
+        if self._model.facts is not None:
+            self._autosave.remember(self.session, self._editor.history)
+            self._autosave.flush()
+
+    def close(self) -> None:
+        """End gestures and drifting, and write the session. May be called twice."""
+        self._drift.stop()
+        self._editor.finish()
+        self._live.stop()
+        self.save_now()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _begun(self) -> Session:
+        """The session; if nothing was ever set, the one that the bundled model begins with."""
+        is_first = self._model.is_bundled and self.session == Session()
+        return GoToSeed(self._first_seed).apply(self.session) if is_first else self.session
+
+    def _step(self, move: Callable[[], bool]) -> None:
+        """Undo, redo or go to a step: gestures under way become steps first, so that they can be undone too."""
+        self._stop_drifting()
+        self._editor.finish()
+        if move():
+            self._editor.set_transient(self._adapted(self.session))
+            self.stepped.emit()
+        self._show()
+
+    def _stop_drifting(self) -> None:
+        if self._drift.is_on:
+            self._drift.stop()
+            self._editor.finish(_DRIFT)
+            self.drifting_changed.emit()
+
+    @Slot(float)
+    def _drifted(self, seeds: float) -> None:
+        if self._editor.is_moving(PLACE, besides=_DRIFT):
+            return  # a drag moves the point
+        place = Position(self.session.position.x + seeds, self.session.position.y)
+        self._editor.edit(SetParameter(PLACE, place, "Drift"), False, self._clock(), _DRIFT)
+        self._show(live=True)
+
+    def _adapted(self, session: Session) -> Session:
+        facts = self._model.facts
+        return session if facts is None else adapt(session, facts).session
+
+    def _show(self, *, live: bool = False) -> None:
+        """Ask for the picture and announce the session: at once, or in step with frames during a live gesture."""
+        if live or self._drift.is_on:
+            self._live.changed()
+        else:
+            self._preview.ask(self.effective, live=False)
+            self.announce()
+        self._autosave.remember(self.session, self._editor.history)
+
+    def _ask_live(self) -> None:
+        self._preview.ask(self.effective, live=True)
+
+    def _announce_history(self) -> None:
+        if self._editor.history is not self._announced_history:
+            self._announced_history = self._editor.history
+            self.history_changed.emit()
+
+    def _kept_changed(self) -> None:
+        self._autosave.keep(self._editor.kept)
+        self._announce_history()
+
+    @Slot(object, object)
+    def _take_kept(self, kept: KeptSessions, dropped: tuple[Session, ...]) -> None:
+        self._editor.keep(kept)
+        self._editor.drop_kept(dropped)
+        self._announce_history()
+
+    @Slot(object)
+    def _take_history(self, file: SessionFile) -> None:
+        self._editor.restore_history(file.steps, file.position)
+        self._announce_history()

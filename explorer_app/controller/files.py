@@ -1,0 +1,216 @@
+"""Files that a person opens and saves: models, sessions, pictures, latents.
+
+A document comes back with its model if that is open or known to be at hand, otherwise with the open model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+import gpu_backend
+from explorer_app.controller.adapting import adapt
+from explorer_app.controller.editing import Editing
+from explorer_app.controller.engine import Engine
+from explorer_app.controller.export_queue import ExportQueueController
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.pending_document import PendingDocument
+from explorer_app.controller.restoring import Restoring, difference, picture_session
+from explorer_app.exporting.picture import read_picture
+from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import SetParameter
+from explorer_app.session.storage import SessionFile, load_session_file, save_session
+from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
+
+
+class Files(QObject):
+    """Opens and saves; a file is read and written on the worker's thread, and a message reports the end.
+
+    Parameters
+    ----------
+    pending
+        The document that is being opened; shared with exports, whose manifests are documents too.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        editing: Editing,
+        export: ExportQueueController,
+        pending: PendingDocument,
+        worker: FileWorker,
+        messages: MessageLog,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._model = engine.model
+        self._editing = editing
+        self._export = export
+        self._pending = pending
+        self._worker = worker
+        self._messages = messages
+        self._model.failed.connect(self._model_failed)
+        editing.stepped.connect(self._follow_model)
+
+    # -- models -----------------------------------------------------------------------------------------------------
+
+    def open_model(self, path: Path | str | None = None) -> None:
+        """Read a model file in the background and show it when it is ready; None opens the bundled model.
+
+        The model that is open stays and answers until then, and for good if the file is refused.
+        """
+        if self._export.progress is not None:
+            self._messages.warning("An export is running with this model; wait for its end or cancel it, then open.")
+            return
+        self._pending.forget()
+        self._model.open(None if path is None else Path(path))
+
+    @Slot()
+    def cancel_loading(self) -> None:
+        """Stop opening; the model that is open stays."""
+        self._pending.forget()
+        self._model.cancel()
+
+    # -- documents --------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path | str) -> None:
+        """Open a file by its name: a picture, a session, a latent, a manifest, else a model."""
+        path = Path(path)
+        if path.name.endswith(MANIFEST_SUFFIX):
+            self._export.resume(path)
+        elif path.suffix.lower() == ".png":
+            self.open_picture(path)
+        elif path.suffix.lower() in (".npz", ".npy"):
+            self.import_latent(path)
+        elif path.suffix.lower() == ".loom":
+            self.open_session(path)
+        else:
+            self.open_model(path)
+
+    def open_picture(self, path: Path | str) -> None:
+        """Restore the session of a saved picture; open its model if that is at hand, show a message if not."""
+        path = Path(path)
+
+        def take(document: PictureDocument) -> None:
+            session = picture_session(document)
+            self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
+
+        self._pending.read(lambda: read_picture(path), take)
+
+    def open_session(self, path: Path | str) -> None:
+        """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""
+        path = Path(path)
+
+        def take(file: SessionFile) -> None:
+            if file.kept:
+                self._editing.keep(file.kept)
+            steps = file.steps[: file.position]  # the session itself comes after them
+            self._restore(Restoring(file.session, file.session.model, f"The session {path.name}", path.parent, steps))
+
+        self._pending.read(lambda: load_session_file(path), take)
+
+    def save_session(self, path: Path | str) -> None:
+        """Write the session, its history and the kept sessions to a `.loom` file."""
+        path = Path(path)
+        session, kept, history = self._editing.session, self._editing.kept, self._editing.history
+        steps = tuple((entry.session, entry.label) for entry in history.entries)
+        self._worker.submit(
+            lambda: save_session(path, session, kept, steps, history.position),
+            done=f"Saved {path.name}.",
+            failed=f"{path.name} could not be saved",
+        )
+
+    def import_latent(self, path: Path | str) -> None:
+        """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
+        path = Path(path)
+
+        def take(stored: StoredLatent) -> None:
+            facts = self._model.facts
+            if facts is not None and (stored.w_dim != facts.w_dim or stored.num_ws not in (1, facts.num_ws)):
+                self._messages.error(
+                    f"{path.name} has {stored.num_ws} rows of {stored.w_dim} numbers, but {facts.name} takes "
+                    f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
+                )
+                return
+            before = self._editing.session
+            session = SetParameter("held", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
+            restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
+            if facts is None or self._model.loading is not None:
+                self._pending.wait_until_open(restoring)
+            else:
+                self._apply(restoring, facts)
+
+        self._pending.read(lambda: gpu_backend.read_latent(path), take)
+
+    def export_latent(self, path: Path | str) -> None:
+        """Write the w rows of the picture to a .npz, .npy or .pt file."""
+        path = Path(path)
+        stored = self._editing.shown_latent
+        if stored is None:
+            self._messages.warning("The latent can be exported once its picture is there; wait a moment.")
+            return
+        self._worker.submit(
+            lambda: gpu_backend.write_latent(path, stored),
+            done=f"Saved {path.name}.",
+            failed=f"{path.name} could not be saved",
+        )
+
+    def model_opened(self, facts: ModelFacts) -> bool:
+        """Show the document that waited for the model that is open now; return whether there was one."""
+        restoring = self._pending.take_for(facts.model_id)
+        if restoring is not None:
+            self._apply(restoring, facts)
+        return restoring is not None
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _restore(self, restoring: Restoring) -> None:
+        """Show a document: with its model if that is open or at hand, else with the one that is open."""
+        facts, loading = self._model.facts, self._model.loading
+        if facts is not None and loading is None and restoring.model.model_id == facts.model_id:
+            self._apply(restoring, facts)
+            return
+        is_exporting = self._export.progress is not None
+        path = None if is_exporting else self._model.known_path(restoring.model, restoring.beside)
+        if path is not None:
+            self._pending.wait_until_open(restoring)
+            if facts is not None:
+                self._messages.info(f"{restoring.what} was made with {restoring.model.name}, which is being opened.")
+            if loading is None or Path(loading.path) != path:
+                self._model.open(path)
+        elif facts is None or loading is not None:
+            self._pending.wait_until_open(restoring)
+        else:
+            self._apply(restoring, facts)
+
+    def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
+        """Show a document with the open model, and say so if that is not the document's own."""
+        fitted = adapt(restoring.session, facts)
+        if restoring.model.model_id not in ("", facts.model_id):
+            self._pending.wait_until_found(restoring)
+            self._messages.warning(*difference(restoring, facts, fitted.changes))
+        self._editing.restore(fitted.session, restoring.label, restoring.steps)
+
+    @Slot()
+    def _model_failed(self) -> None:
+        restoring, facts = self._pending.take_waiting(), self._model.facts
+        if restoring is not None and facts is not None:
+            self._apply(restoring, facts)
+
+    @Slot()
+    def _follow_model(self) -> None:
+        """Open the model that the current step was made with; where that is impossible, say so."""
+        step, facts = self._editing.history.current, self._model.facts
+        if step is None or facts is None:
+            return
+        model = step.session.model
+        if model.model_id not in ("", facts.model_id):
+            self._pending.forget()
+        is_exporting = self._export.progress is not None
+        if not self._model.follow(model, can_open=not is_exporting):
+            why = "has to wait for the export" if is_exporting else "is not at hand"
+            self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")

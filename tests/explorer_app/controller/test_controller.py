@@ -1,0 +1,30 @@
+"""The Controller: its objects, and nothing that they do better themselves."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from explorer_app.controller import Controller
+from tests.helpers.controller_harness import Harness
+
+
+def test_the_controller_itself_only_starts_and_closes():
+    public = {name for name in vars(Controller) if not name.startswith("_") and name != "staticMetaObject"}
+    assert public == {"start", "bring_back", "close"}
+
+
+def test_each_object_has_signals_of_its_own(harness: Harness):
+    controller = harness.controller
+    for part, signals in {
+        controller.engine: {"model_changed", "options_changed", "comparison_changed"},
+        controller.engine.model: {"loading_changed"},
+        controller.engine.devices: {"changed"},
+        controller.engine.preview: {"frame_changed", "statistics_changed"},
+        controller.editing: {"session_changed", "history_changed", "drifting_changed"},
+        controller.export: {"changed"},
+        controller.directions: {"changed"},
+        controller.thumbnails: {"changed"},
+        controller.whole_pictures: {"changed"},
+    }.items():
+        assert isinstance(part, QObject)
+        assert signals <= set(dir(part))
