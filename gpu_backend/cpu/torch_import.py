@@ -31,7 +31,7 @@ _LIBRARY = "libtorch_cpu.so"
 _SHAPES = "torch._meta_registrations"
 _BUILD_ON_SHAPES = ("torch._decomp", "torch._dynamo", "torch._inductor", "torch._prims", "torch._refs")
 
-_OF_THE_DRIVER = ("cuda.bindings.runtime", "pynvml")
+_OF_THE_DRIVER = ("cuda.bindings", "pynvml")
 
 _KNOWN_VERSIONS = ("2.13.",)
 """torch versions that can be imported without the meta registrations; other versions are imported as a whole."""
