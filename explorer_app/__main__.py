@@ -1,11 +1,8 @@
 """The entry point of ``latentloom`` and of ``python -m explorer_app``."""
 
-import signal
-import sys
+from explorer_app.interrupts import EXIT_STOPPED, go_on, leave_at_once
 
-from explorer_app.interrupts import EXIT_STOPPED, leave
-
-_former = signal.signal(signal.SIGINT, leave)
+_former = leave_at_once()
 
 
 def main() -> int:
@@ -13,7 +10,7 @@ def main() -> int:
     from explorer_app import start_times as start_times  # its import is the first step of a start
     from explorer_app.cli import main as run
 
-    signal.signal(signal.SIGINT, _former)
+    go_on(_former)
     try:
         return run()
     except KeyboardInterrupt:  # a second one, while the first was answered
@@ -21,4 +18,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

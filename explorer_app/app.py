@@ -36,7 +36,7 @@ import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, without_collections
-from explorer_app.interrupts import leaving_at_once
+from explorer_app.interrupts import LeavingAtOnce
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
@@ -106,7 +106,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     0; 130 after a Ctrl-C, 143 after SIGTERM; EXIT_BUG if the window could not be built or an exception was not caught.
     """
     # A KeyboardInterrupt that is raised while Qt's bindings are imported aborts the process; nothing has begun yet.
-    with without_collections(), leaving_at_once():
+    with without_collections(), LeavingAtOnce():
         _import_qt()
         return _open_window(file, device=device, precision=precision, time_start=time_start)
 

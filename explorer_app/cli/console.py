@@ -38,10 +38,17 @@ class Console:
         self.is_stopped = False
         """Whether Ctrl-C was pressed. A library may have swallowed the exception (one that is being imported does)."""
 
-    def progress(self, text: str) -> None:
-        """Show how far something is. Raises KeyboardInterrupt after a Ctrl-C that was swallowed."""
+    def progress(self, text: str, *, is_last: bool = False) -> None:
+        """Show how far something is. Raises KeyboardInterrupt after a Ctrl-C that was swallowed.
+
+        `is_last` says that all is done, so that it matters no more whether the reader has left.
+        """
         if self.is_stopped:
             raise KeyboardInterrupt
+        with contextlib.suppress(*([BrokenPipeError] if is_last else [])):
+            self._progress(text)
+
+    def _progress(self, text: str) -> None:
         if self._is_terminal:
             text = printable_sentence(text)
             self._write("\r" + text.ljust(self._pending))
@@ -60,6 +67,11 @@ class Console:
         """Write a line."""
         self.end_progress()
         self._write(printable_sentence(text) + "\n")
+
+    def conclude(self, text: str) -> None:
+        """Write a line about work that is done: it stays done if the reader has left."""
+        with contextlib.suppress(BrokenPipeError):
+            self.note(text)
 
     def warn(self, sentence: str) -> None:
         """Write a warning, each once."""

@@ -37,5 +37,5 @@ def run(words: Sequence[str], console: Console) -> int:
         raise UsageError(f"{target} is there already; choose another name, or replace it with --overwrite.")
     model = read_network(source, console)
     write_safetensors(model, target, "float16" if options.half else "float32")
-    console.note(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")
+    console.conclude(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")
     return 0

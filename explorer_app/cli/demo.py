@@ -62,5 +62,5 @@ def run(words: Sequence[str], console: Console) -> int:
     frames = PngFolder(settings.folder, settings.name)
     pictures = [frames.path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
     write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
-    console.note(f"See {sheet} for some of them at a glance.")
+    console.conclude(f"See {sheet} for some of them at a glance.")
     return 0

@@ -151,7 +151,7 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.sheet is not None:
         columns = math.ceil(math.sqrt(len(targets)))
         write_contact_sheet(options.sheet, targets, columns=columns, side_px=_SHEET_SIDE_PX)
-        console.note(f"See {options.sheet} for all of them at a glance.")
+        console.conclude(f"See {options.sheet} for all of them at a glance.")
     return 0
 
 
@@ -326,5 +326,5 @@ def _render_stills(
         for warning in frame.warnings:
             console.warn(warning)
         write_picture(target, frame, model_name=source.model.name, session=source.session)
-        console.progress(f"{target.name} ({number} of {len(targets)})")
-    console.note(f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {targets[0].parent}.")
+        console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
+    console.conclude(f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {targets[0].parent}.")

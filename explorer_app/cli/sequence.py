@@ -42,7 +42,7 @@ def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, conso
                 job.deliver(frame)
                 console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
         if meter.has_started:
-            console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
+            console.progress(meter.update(job.done, job.found, time.monotonic()).sentence, is_last=True)
     except BaseException as error:
         job.stop(cancelled=isinstance(error, KeyboardInterrupt))
         job.join()
@@ -54,4 +54,4 @@ def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, conso
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
             ) from error
         raise
-    console.note(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")
+    console.conclude(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")

@@ -33,9 +33,11 @@ def run(words: Sequence[str], console: Console) -> int:
     request = train_request_of(parser().parse_args(words))
     outcome = run_training(request, console.note, console.progress)
     if outcome.snapshot is not None:
-        console.note(f"{outcome.pictures_seen / 1000:,.1f} kimg; the network is {without_home(str(outcome.snapshot))}.")
+        console.conclude(
+            f"{outcome.pictures_seen / 1000:,.1f} kimg; the network is {without_home(str(outcome.snapshot))}."
+        )
     if outcome.was_stopped:
         if outcome.snapshot is not None:
-            console.note(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
+            console.conclude(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
         raise KeyboardInterrupt
     return 0

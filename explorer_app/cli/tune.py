@@ -81,7 +81,7 @@ def run(words: Sequence[str], console: Console) -> int:
         console.end_progress()
         if found:
             console.results(report(found))
-            console.note(f"The table is {without_home(str(tuning.path))}.")
+            console.conclude(f"The table is {without_home(str(tuning.path))}.")
     return 0
 
 

@@ -24,7 +24,7 @@ from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
 from explorer_app.exporting.sinks.png_folder import PngFolder
-from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LimitError, RenderRequest, read_regular_file, remove_leftovers
+from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
 
 _AHEAD = 16
 """Missing frames that are known before they are rendered."""
@@ -204,28 +204,22 @@ class SequenceJob:
         """Read the manifest that is there, and return what may be done with the frames beside it."""
         path = self.settings.manifest_path
         remove_leftovers(path.parent, path.name.__eq__, self._disk)
-        data = self._read_manifest()
-        if data is None:
-            return Claim(is_ours=self.settings.overwrite)
+        data = b""
+        what = f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}"
         try:
-            found = manifest_of(data, path)
-        except ExportError:
-            found = None
-        if found is not None and found.settings.makes_the_same_as(self.settings):
-            self._manifest = data
-            return Claim(is_ours=True)
+            data = read_regular_file(path, MANIFEST_LIMITS.nbytes, "a manifest of a sequence")
+            if manifest_of(data, path).settings.makes_the_same_as(self.settings):
+                self._manifest = data
+                return Claim(is_ours=True)
+        except FileNotFoundError:
+            return Claim(is_ours=self.settings.overwrite)
+        except OSError as error:
+            what = f"{path.name} in {self.settings.folder} cannot be read ({error.strerror})"
+        except LoomError as error:
+            what = f"The folder {self.settings.folder} holds another file in this place: {error.sentence.rstrip('.')}"
         if self.settings.overwrite:
             return Claim(is_ours=True, replaced_total=frames_total(data))
-        raise TakenError(f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}")
-
-    def _read_manifest(self) -> bytes | None:
-        path = self.settings.manifest_path
-        try:
-            return read_regular_file(path, MANIFEST_LIMITS.nbytes, "a manifest")
-        except FileNotFoundError:
-            return None
-        except (OSError, LimitError):
-            return b""  # something else, which may be replaced only if that was asked for
+        raise TakenError(what)
 
     def _search(self, plan: SequencePlan) -> None:
         """Look for missing frames, a few ahead of the renderer."""

@@ -228,6 +228,19 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
 
 
+def test_nothing_is_imported_before_ctrl_c_is_heard() -> None:
+    code = (
+        "import sys; there = set(sys.modules); import explorer_app.__main__; print(*sorted(set(sys.modules) - there))"
+    )
+    done = run_fresh(code)
+    assert set(done.stdout.split()) <= {
+        "__future__",
+        "explorer_app",
+        "explorer_app.__main__",
+        "explorer_app.interrupts",
+    }
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_full_disk_behind_stdout_ends_the_process_with_a_sentence(networks: Path) -> None:
     with Path("/dev/full").open("w") as full:

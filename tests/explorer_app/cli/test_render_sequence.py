@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -191,8 +192,46 @@ def test_a_pipe_in_the_manifests_place_is_refused_at_once(command: Command, tmp_
     os.mkfifo(tmp_path / "path.manifest.json")
     outcome = command("render", "--seeds", "1-3", "--path", "cubic", "--outdir", tmp_path)
     assert outcome.status == 2
-    assert "different sequence named path" in outcome.err
+    assert "path.manifest.json should be a manifest of a sequence, but is a folder, a pipe or a device" in outcome.err
 
 
 def test_without_a_folder_nothing_is_rendered(command: Command) -> None:
     assert "--outdir" in command("render", "--seeds", "1").sentence
+
+
+class LeavingReader(io.StringIO):
+    """A pipe whose reader leaves when it has read a word."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self._word = word
+        self._has_left = False
+
+    def flush(self) -> None:
+        if self._has_left:
+            raise BrokenPipeError(32, "Broken pipe")
+        self._has_left = self._word in self.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "state"),
+    [("2 of 8", 141, "unfinished"), ("8 of 8", 0, "complete"), ("described", 0, "complete")],
+)
+def test_the_exit_status_says_whether_all_frames_are_there_when_the_reader_leaves(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, status: int, state: str
+) -> None:
+    monkeypatch.setattr(sys, "stderr", LeavingReader(word))
+    assert (
+        command("render", "--seeds", "1,2", "--path", "linear", "--frames", "7", "--outdir", tmp_path).status == status
+    )
+    assert json.loads((tmp_path / "path.manifest.json").read_text())["state"] == state
+    assert len(list(tmp_path.glob("path_*.png"))) == 8 or status == 141
+
+
+def test_single_pictures_are_done_or_not_when_the_reader_leaves(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for word, status, count in (("(1 of 3)", 141, 2), ("(3 of 3)", 0, 3), ("3 pictures", 0, 3)):
+        monkeypatch.setattr(sys, "stderr", LeavingReader(word))
+        assert command("render", "--seeds", "1-3", "--outdir", tmp_path / word[:2]).status == status, word
+        assert len(list((tmp_path / word[:2]).glob("*.png"))) == count

@@ -265,10 +265,21 @@ def test_a_different_sequence_of_that_name_is_refused_and_kept(
 
 def test_a_foreign_manifest_is_refused(wanted: SequenceSettings) -> None:
     wanted.folder.mkdir()
-    for text in ("", "{}", "[" * 100_000, '{"format": "latent-loom-sequence", "version": 1}'):
+    for text, what in (
+        ("", "should be a manifest of a sequence, but is not JSON"),
+        ("{}", "says that it is something else"),
+        ("[" * 100_000, "is not JSON"),
+        ('{"format": "latent-loom-sequence", "version": 1}', "is damaged"),
+        ('{"format": "latent-loom-sequence", "version": 9}', "another version"),
+    ):
         (wanted.folder / "walk.manifest.json").write_text(text)
-        refuse(wanted, "different sequence")
+        refuse(wanted, rf"^The folder .* holds another file in this place: .*{what}.*; choose another name or folder")
         assert (wanted.folder / "walk.manifest.json").read_text() == text
+
+
+def test_a_pipe_or_a_folder_in_the_manifests_place_is_called_what_it_is(wanted: SequenceSettings) -> None:
+    (wanted.folder / "walk.manifest.json").mkdir(parents=True)
+    refuse(wanted, r"walk\.manifest\.json should be a manifest of a sequence, but is a folder, a pipe or a device")
 
 
 def test_somebody_elses_file_under_a_frames_name_is_refused_and_kept(wanted: SequenceSettings) -> None:
