@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
     from gpu_backend.cuda.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
     from gpu_backend.cuda.tuning import TileTuning as TileTuning
-    from gpu_backend.device import DeviceFacts as DeviceFacts, Roofline as Roofline, find_devices as find_devices
+    from gpu_backend.device import (
+        DeviceFacts as DeviceFacts,
+        Roofline as Roofline,
+        device_process_nbytes as device_process_nbytes,
+        find_devices as find_devices,
+    )
     from gpu_backend.diagnosis import (
         Diagnosis as Diagnosis,
         GpuDiagnosis as GpuDiagnosis,
@@ -181,7 +186,7 @@ _HOMES = {
     "cpu.torch_import": ("import_torch", "preload_library"),
     "cuda.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning": ("TileTuning",),
-    "device": ("DeviceFacts", "Roofline", "find_devices"),
+    "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose"),
     "errors": (
         "CancelledError",

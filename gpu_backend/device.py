@@ -149,6 +149,22 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
 
 
+def device_process_nbytes(device: str) -> int:
+    """Return the memory that this process holds on a GPU, in bytes; 0 for the CPU, and if the driver does not tell.
+
+    Unlike `MemoryFacts` it includes the driver's context, kernels and libraries. Never raises.
+    """
+    try:
+        gpu = choose_gpu(device)
+    except DeviceError:
+        return 0
+    if gpu is None:
+        return 0
+    from gpu_backend.cuda.nvml import process_nbytes_on
+
+    return process_nbytes_on(gpu.uuid)
+
+
 def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str, float]) -> None:
     """Record measured rates of a device, operations per second by precision; `find_devices` returns them from now."""
     gpu = choose_gpu(device)

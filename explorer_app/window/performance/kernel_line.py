@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer
@@ -9,12 +10,12 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from explorer_app.rendering.frame_statistics import StepCost
-from explorer_app.rendering.renderer_like import MemoryLike
+from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.look import theme
 from explorer_app.window.look.icons import icon
 from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
-from gpu_backend import process_nbytes
+from gpu_backend import device_process_nbytes, process_nbytes
 
 _MEMORY_MS = 2000
 
@@ -23,6 +24,24 @@ _SOURCES = {
     "cupti": "Times come from CUPTI and are exact.",
     "cpu": "Times of the picture that was measured last; drafts, and pictures that are not measured, take less.",
 }
+
+
+class _DeviceMemory:
+    """What this process holds on a GPU, as the driver counts it. Asked on a thread: starting NVML takes up to 0.1 s."""
+
+    def __init__(self) -> None:
+        self._nbytes: dict[str, int] = {}
+        self._thread: threading.Thread | None = None
+
+    def nbytes(self, device: str) -> int:
+        """Return the last answer in bytes, 0 before there is one and for the processor; ask again."""
+        if device != PROCESSOR_ID and (self._thread is None or not self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._ask, args=(device,), name="device memory", daemon=True)
+            self._thread.start()
+        return self._nbytes.get(device, 0)
+
+    def _ask(self, device: str) -> None:
+        self._nbytes[device] = device_process_nbytes(device)
 
 
 class KernelLine(QWidget):
@@ -60,6 +79,8 @@ class KernelLine(QWidget):
         layout.addLayout(line)
         layout.addWidget(self.bar)
         self._memory: MemoryLike | None = None
+        self._device = PROCESSOR_ID
+        self._device_memory = _DeviceMemory()
         self._clock = QTimer(self)
         self._clock.setInterval(_MEMORY_MS)
         self._clock.timeout.connect(self._tell_memory)
@@ -77,9 +98,9 @@ class KernelLine(QWidget):
         self._steps, self._source = steps, source
         self._tell()
 
-    def show_memory(self, memory: MemoryLike | None) -> None:
-        """Say what memory the renderer takes, and what the whole process holds."""
-        self._memory = memory
+    def show_memory(self, memory: MemoryLike | None, device: str = PROCESSOR_ID) -> None:
+        """Say what memory the renderer takes on the device of that id, and what the whole process holds."""
+        self._memory, self._device = memory, device
         self._tell_memory()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
@@ -104,14 +125,23 @@ class KernelLine(QWidget):
         parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
         there = " · ".join(f"{name} {nbytes / 1e6:,.0f}" for name, nbytes in parts if nbytes)
         total = f"{memory.total / 1e6:,.0f} MB"
-        nbytes = process_nbytes()
-        process = f"process {nbytes / 1e6:,.0f} MB" if nbytes else ""
+        ram, on_device = process_nbytes(), self._device_memory.nbytes(self._device)
         tips = [f"Memory of the renderer, on its device: {total}"]
         tips += [f"{name}: {size / 1e6:,.1f} MB" for name, size in parts]
+        if on_device:
+            tips.insert(0, f"GPU memory of the whole process, driver and kernels included: {on_device / 1e6:,.1f} MB")
+        if ram:
+            tips.insert(0, f"RAM of the whole process, Python and libraries included: {ram / 1e6:,.1f} MB")
+        held = " · ".join(
+            f"{name} {nbytes / 1e6:,.0f} MB"
+            for name, nbytes in (("RAM" if on_device else "process", ram), ("GPU", on_device))
+            if nbytes
+        )
         words = [f"memory: {there} MB", f"renderer {total}", total]
-        if process:
-            words = [f"memory: {process} · {there} MB", f"{process} · renderer {total}", process]
-            tips.insert(0, f"RAM of the whole process, Python and libraries included: {nbytes / 1e6:,.1f} MB")
+        if held:
+            words = [f"memory: {held} · {there} MB", f"{held} · renderer {total}", held]
+        if ram and on_device:
+            words.append(f"GPU {on_device / 1e6:,.0f} MB")
         self.memory.show_words(*words, "")
         self.memory.setToolTip("\n".join(tips))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller import Engine
+from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.settings import Settings
 from explorer_app.window.performance.input_age import InputAge
 from explorer_app.window.performance.performance_panel import PerformancePanel
@@ -46,7 +47,10 @@ class PerformanceLink(QObject):
         state = self._engine.devices.state
         roofline = state.device.roofline if state.device is not None else None
         self._panel.show_device(has_graph=state.is_on_gpu, roofline=roofline)
-        self._panel.show_memory(state.memory if state.device is not None else None)
+        if state.device is None:
+            self._panel.show_memory(None, PROCESSOR_ID)
+        else:
+            self._panel.show_memory(state.memory, state.device.id)
         compiling = state.compiling
         if compiling is None:
             self._panel.show_compiling(0, 0)

@@ -156,9 +156,9 @@ class PerformancePanel(QWidget):
         """Show the ways of rendering beside each other; None for not compared."""
         self.fast_path.show_comparison(comparison, is_running=is_running)
 
-    def show_memory(self, memory: MemoryLike | None) -> None:
-        """Show what memory the renderer takes."""
-        self.kernels.show_memory(memory)
+    def show_memory(self, memory: MemoryLike | None, device: str) -> None:
+        """Show what memory the renderer takes on the device of that id, and what the process holds."""
+        self.kernels.show_memory(memory, device)
 
     def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
         """Say how many of how many kernels are compiled, and what renders meanwhile; `total` 0 for none."""

@@ -72,6 +72,36 @@ def test_memory_is_that_of_the_process_and_the_parts_of_the_renderer_where_there
     assert line.memory.text() == ""
 
 
+def test_on_a_gpu_the_drivers_count_of_the_process_is_shown_beside_the_ram(
+    line: KernelLine, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    asked: list[str] = []
+
+    def on_device(device: str) -> int:
+        asked.append(device)
+        return 707_000_000
+
+    monkeypatch.setattr(kernel_line, "process_nbytes", lambda: 690_000_000)
+    monkeypatch.setattr(kernel_line, "device_process_nbytes", on_device)
+    line.show_memory(MEMORY, "cuda:1")
+
+    def is_told() -> bool:
+        line.show_memory(MEMORY, "cuda:1")
+        return "GPU" in line.memory.text()
+
+    line.resize(1400, 30)
+    qtbot.waitUntil(is_told)
+    assert set(asked) == {"cuda:1"}
+    assert line.memory.text() == "memory: RAM 690 MB · GPU 707 MB · weights 121 · plans 281 · pinned 13 MB"
+    assert "GPU memory of the whole process, driver and kernels included: 707.0 MB" in line.memory.toolTip()
+    line.resize(520, 30)
+    assert line.memory.text() == "RAM 690 MB · GPU 707 MB"
+    line.resize(250, 30)
+    assert line.memory.text() == "GPU 707 MB"
+    line.show_memory(MEMORY)
+    assert "GPU" not in line.memory.text()
+
+
 def test_where_the_system_does_not_tell_the_process_only_the_renderer_is_shown(
     line: KernelLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
