@@ -36,6 +36,7 @@ import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, without_collections
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.interrupts import LeavingAtOnce
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.qt_import import import_qt
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _LATEST_BEGIN_MS = 400
 """A window that is not painted, since it is minimised or covered, begins its work at this time."""
 
-_DOCUMENTS = (".png", ".loom", ".npz", ".npy", ".manifest.json")
+_DOCUMENTS = (*PICTURE_ENDINGS, ".loom", ".npz", ".npy", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 """Of Qt; a dialog there would wait for good."""

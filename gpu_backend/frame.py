@@ -168,6 +168,9 @@ class Frame:
         Data of the tapped layer; None for a picture.
     ws
         Rows of w of the picture, (num_ws, w_dim) float32; None if the frame was not rendered.
+    image
+        The network's output before it is clamped and rounded, (height, width, channels) float32, nominally -1..1,
+        read-only; None unless the request wants it.
     """
 
     request: RenderRequest
@@ -178,6 +181,7 @@ class Frame:
     warnings: tuple[str, ...] = field(default=())
     tap: TappedLayer | None = None
     ws: NDArray[np.float32] | None = field(default=None, compare=False)
+    image: NDArray[np.float32] | None = None
 
     @property
     def width(self) -> int:

@@ -56,6 +56,8 @@ class RenderRequest:
         Time each step of the plan for this frame.
     wants_tap_values
         Return the values of the first channel that the tap shows.
+    wants_image
+        Return the picture as floats too, before it is clamped and rounded; a tap has none.
     """
 
     model_id: str
@@ -66,6 +68,7 @@ class RenderRequest:
     measure_steps: bool = False
     tap: Tap | None = None
     wants_tap_values: bool = False
+    wants_image: bool = False
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:

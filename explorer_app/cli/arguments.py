@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
+from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
@@ -126,6 +127,18 @@ def scale(text: str) -> float:
     if not MIN_SCALE <= number <= MAX_SCALE:
         raise argparse.ArgumentTypeError(f"a scale is {MIN_SCALE:g} to {MAX_SCALE:g}, but {text[:40]!r} came")
     return number
+
+
+def size(text: str) -> tuple[int, int]:
+    """Return the width and height of a text like ``1920x1080``, or ``512`` for a square."""
+    match = re.fullmatch(r"([0-9]{1,5})(?:x([0-9]{1,5}))?", text, re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"a size like 512 or 1920x1080 is wanted, but {text[:40]!r} came")
+    width = int(match[1])
+    height = width if match[2] is None else int(match[2])
+    if not (1 <= width <= MAX_SIDE_PX and 1 <= height <= MAX_SIDE_PX):
+        raise argparse.ArgumentTypeError(f"sides are 1 to {MAX_SIDE_PX} pixels, but {text[:40]!r} came")
+    return width, height
 
 
 def count(text: str) -> int:

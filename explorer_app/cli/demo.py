@@ -15,7 +15,7 @@ from explorer_app.exporting.contact_sheet import write_contact_sheet
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.exporting.sinks.png_folder import PngFolder
+from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from gpu_backend import Latent, Point, Recipe, Truncation
 
 SEEDS = (38, 42, 41, 4)
@@ -59,7 +59,7 @@ def run(words: Sequence[str], console: Console) -> int:
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console)
-    frames = PngFolder(settings.folder, settings.name)
+    frames = PictureFolder(settings.folder, settings.name)
     pictures = [frames.path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
     write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
     console.conclude(f"See {sheet} for some of them at a glance.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from explorer_app.cli.arguments import (
@@ -19,6 +21,7 @@ from explorer_app.cli.arguments import (
     scale,
     seed,
     seed_list,
+    size,
     two_numbers,
 )
 from explorer_app.cli.class_option import class_of
@@ -28,11 +31,14 @@ from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
+from explorer_app.exporting.writers import WriterPool, usual_threads
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.class_names import class_text
@@ -56,9 +62,12 @@ _EXAMPLES = """examples:
 
 _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
+_FILES = ("form", "quality", "compression", "size")
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SHEET_SIDE_PX = 128
 _SHEET_PICTURES = 4096
+_PATIENCE_S = 0.2
+"""So that Ctrl-C is noticed on systems where it does not interrupt a wait."""
 
 
 def parser() -> Parser:
@@ -74,7 +83,7 @@ def parser() -> Parser:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="make saved pictures (.png) or sessions (.loom) again, or go through them with --path",
+        help="make saved pictures or sessions (.loom) again, or go through them with --path",
     )
     made.add_argument(
         "--resume",
@@ -85,6 +94,31 @@ def parser() -> Parser:
     made.add_argument("--outdir", type=Path, metavar="DIR", help="where to save the output images")
     made.add_argument(
         "--sheet", type=Path, metavar="FILE", help="also lay the pictures out, small, on one: a .png or .jpg file"
+    )
+    files = made.add_argument_group("files")
+    files.add_argument(
+        "--format",
+        dest="form",
+        choices=tuple(FORMATS),
+        help="format of the files (default: png); png16 and exr keep what 8 bits round away",
+    )
+    files.add_argument(
+        "--quality",
+        type=positive_count,
+        metavar="Q",
+        help="1 to 100, of jpeg (default: 95) and webp (90; 100 is exact)",
+    )
+    files.add_argument(
+        "--compression", choices=("fast", "small"), help="of png: fast, or 15 %% smaller and slow (default: fast)"
+    )
+    files.add_argument(
+        "--size",
+        type=size,
+        metavar="WxH",
+        help="scale the pictures to this size, such as 512 or 1920x1080; what does not fit the shape is cropped",
+    )
+    files.add_argument(
+        "--jobs", type=positive_count, metavar="N", help="pictures to encode at a time (default: all cores but one)"
     )
     add_device(made)
     look = made.add_argument_group("with --seeds")
@@ -130,6 +164,7 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.resume is not None:
         return _resume(options, console)
     _check(options)
+    form = _form(options)
     sources = [read_source(path) for path in options.sources or ()]
     if options.network is not None or not sources:
         model = read_network(options.network, console)
@@ -139,15 +174,15 @@ def run(words: Sequence[str], console: Console) -> int:
         sources = [_of_this_network(source, model.facts, console) for source in sources]
     else:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
-    targets = [] if options.path else _targets(sources, options.outdir)
+    targets = [] if options.path else _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
         _check_sheet(options.sheet, sources, targets)
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         if options.path:
-            render_sequence(_settings(sources, options, model.facts), renderer, console)
+            render_sequence(_settings(sources, options, form, model.facts), renderer, console, threads=options.jobs)
         else:
-            _render_stills(sources, targets, renderer, console)
+            _render_stills(sources, targets, form, options, renderer, console)
     if options.sheet is not None:
         columns = math.ceil(math.sqrt(len(targets)))
         write_contact_sheet(options.sheet, targets, columns=columns, side_px=_SHEET_SIDE_PX)
@@ -157,7 +192,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
     """Go on with the sequence of a manifest, with the network that it was begun with."""
-    for name in ("seeds", "sources", "outdir", "sheet", "path", *_SEED_ONLY, *_PATH_ONLY):
+    for name in ("seeds", "sources", "outdir", "sheet", "path", *_FILES, *_SEED_ONLY, *_PATH_ONLY):
         if getattr(options, name) is not None:
             raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
     settings = read_manifest(options.resume).settings
@@ -173,7 +208,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
         model = find_network([(settings.model, options.resume)], console)
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
-        render_sequence(settings, renderer, console)
+        render_sequence(settings, renderer, console, threads=options.jobs)
     return 0
 
 
@@ -199,6 +234,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--sheet lays single pictures out, so it cannot be given with --path.")
     if options.sheet is not None and options.sheet.suffix.lower() not in ENDINGS:
         raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
+    if options.sheet is not None and options.form == "exr":
+        raise UsageError("--sheet cannot show EXR files; choose another --format, or leave --sheet out.")
     if options.noise_seed is not None and options.noise_mode != "random":
         raise UsageError("--noise-seed needs --noise-mode random.")
     _check_places(options)
@@ -208,13 +245,13 @@ def _check_places(options: argparse.Namespace) -> None:
     """Refuse names and folders that cannot be written."""
     name = "path" if options.name is None else options.name
     check_name(name)
-    check_output_path(options.outdir / f"{name}{MANIFEST_SUFFIX}" if options.path else options.outdir / "seed0000.png")
+    check_output_path(options.outdir / f"{name}{MANIFEST_SUFFIX}" if options.path else options.outdir / "seed0000.webp")
     if options.sheet is not None:
         check_output_path(options.sheet)
 
 
 def _flag(name: str) -> str:
-    given = {"class_text": "--class", "sources": "--from"}
+    given = {"class_text": "--class", "sources": "--from", "form": "--format"}
     return given[name] if name in given else "--" + name.replace("_", "-")
 
 
@@ -273,7 +310,7 @@ def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Sou
     return source.rendered_with(reference_to(facts))
 
 
-def _targets(sources: Sequence[Source], folder: Path) -> list[Path]:
+def _targets(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]:
     """Return where each picture goes.
 
     Raises
@@ -283,7 +320,7 @@ def _targets(sources: Sequence[Source], folder: Path) -> list[Path]:
     """
     targets: list[Path] = []
     for source in sources:
-        target = folder / f"{source.path.stem}.png"
+        target = folder / f"{source.path.stem}{ending}"
         if source.path.exists() and target.exists() and target.samefile(source.path):
             raise UsageError(f"{source.path} would be replaced by its own copy; choose another --outdir.")
         if target in targets and source.path.suffix:
@@ -300,7 +337,20 @@ def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]
         raise UsageError(f"A sheet takes {_SHEET_PICTURES:,} pictures, but there are {len(targets):,}.")
 
 
-def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: ModelFacts) -> SequenceSettings:
+def _form(options: argparse.Namespace) -> PictureFormat:
+    """Return the format that is asked for. Raises UsageError if the options do not go together."""
+    name: FormatName = options.form or "png"
+    if options.compression is not None and not name.startswith("png"):
+        raise UsageError(f"--compression belongs to png and png16, but --format is {name}.")
+    try:
+        return PictureFormat(name, options.quality, options.compression or "fast")
+    except ExportError as error:
+        raise UsageError(error.sentence) from error
+
+
+def _settings(
+    sources: Sequence[Source], options: argparse.Namespace, form: PictureFormat, facts: ModelFacts
+) -> SequenceSettings:
     model: ModelReference = reference_to(facts)
     return SequenceSettings(
         keys=tuple(Keyframe.of(source.request) for source in sources),
@@ -311,20 +361,43 @@ def _settings(sources: Sequence[Source], options: argparse.Namespace, facts: Mod
         frames_per_step=options.frames or 24,
         loop=bool(options.loop),
         z_dim=facts.z_dim,
+        form=form,
+        size=options.size,
         overwrite=bool(options.overwrite),
     )
 
 
 def _render_stills(
-    sources: Sequence[Source], targets: Sequence[Path], renderer: AnswersRequests, console: Console
+    sources: Sequence[Source],
+    targets: Sequence[Path],
+    form: PictureFormat,
+    options: argparse.Namespace,
+    renderer: AnswersRequests,
+    console: Console,
 ) -> None:
-    requests = iter([source.request for source in sources])
+    """Render pictures; threads encode and write them meanwhile."""
+    requests = iter([replace(source.request, wants_image=form.facts.needs_values) for source in sources])
     pipeline = Pipeline(lambda: next(requests, None))
-    for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
-        frame = pipeline.next_frame(renderer)
-        assert frame is not None
-        for warning in frame.warnings:
-            console.warn(warning)
-        write_picture(target, frame, model_name=source.model.name, session=source.session)
-        console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
+    changed = threading.Event()
+    writers = WriterPool(options.jobs or usual_threads(), changed.set)
+    is_whole = False
+    try:
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
+            frame = pipeline.next_frame(renderer)
+            assert frame is not None
+            for warning in frame.warnings:
+                console.warn(warning)
+            while not writers.has_room:
+                changed.wait(_PATIENCE_S)
+                changed.clear()
+            if writers.error is not None:
+                break
+            write = partial(write_picture, model_name=source.model.name, session=source.session)
+            writers.submit(partial(write, target, frame, form=form, size=options.size))
+            console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
+        is_whole = True
+    finally:
+        writers.close(discard=not is_whole)
+    if writers.error is not None:
+        raise writers.error
     console.conclude(f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {targets[0].parent}.")

@@ -15,8 +15,15 @@ from explorer_app.rendering.renderer_like import AnswersRequests
 from gpu_backend import DeviceLostError, DeviceMemoryError
 
 
-def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, console: Console) -> None:
+def render_sequence(
+    settings: SequenceSettings, renderer: AnswersRequests, console: Console, *, threads: int | None = None
+) -> None:
     """Render what is missing of a sequence, on a GPU two frames at a time.
+
+    Parameters
+    ----------
+    threads
+        Pictures that are encoded at a time; None for all cores but one.
 
     Raises
     ------
@@ -25,7 +32,7 @@ def render_sequence(settings: SequenceSettings, renderer: AnswersRequests, conso
     KeyboardInterrupt
         After Ctrl-C; the frames so far are whole, and the same command goes on.
     """
-    job = SequenceJob(settings)
+    job = SequenceJob(settings, threads=threads)
     meter = ProgressMeter(job.total)
     pipeline = Pipeline(job.next_request)
     job.start()

@@ -41,7 +41,7 @@ def parser() -> Parser:
         nargs="?",
         type=Path,
         metavar="FILE",
-        help="a model (.pkl, .pt, .safetensors), a session (.loom) or a picture (.png) to open, "
+        help="a model (.pkl, .pt, .safetensors), a session (.loom) or a saved picture to open, "
         "or the manifest (.manifest.json) of an export to go on with",
     )
     add_device(made, remembered=True)

@@ -17,6 +17,7 @@ from explorer_app.controller.picture_job import PictureJob
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.controller.unfinished_export import UnfinishedExport, stopped_sentence
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, format_of_path
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import write_picture
@@ -89,6 +90,7 @@ class ExportQueueController(QObject):
             return
         path, session = Path(path), self._editing.effective
         request, shown = resolve(session), self._preview.frame
+        needs_values = path.suffix.lower() in PICTURE_ENDINGS and format_of_path(path).facts.needs_values
 
         def write(frame: Frame) -> None:
             self._worker.submit(
@@ -98,10 +100,10 @@ class ExportQueueController(QObject):
                 file=path,
             )
 
-        if shown is not None and unobserved(shown.request) == request:
+        if shown is not None and unobserved(shown.request) == request and not needs_values:
             write(shown)
         else:
-            self._renders.export(PictureJob(request, write), urgent=True)
+            self._renders.export(PictureJob(replace(request, wants_image=needs_values), write), urgent=True)
 
     @Slot(object)
     def start(self, settings: SequenceSettings) -> None:

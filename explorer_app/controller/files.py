@@ -17,6 +17,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.restoring import Restoring, difference, picture_session
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
@@ -82,7 +83,7 @@ class Files(QObject):
         path = Path(path)
         if path.name.endswith(MANIFEST_SUFFIX):
             self._export.resume(path)
-        elif path.suffix.lower() == ".png":
+        elif path.suffix.lower() in PICTURE_ENDINGS:
             self.open_picture(path)
         elif path.suffix.lower() in (".npz", ".npy"):
             self.import_latent(path)

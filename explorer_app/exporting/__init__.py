@@ -5,7 +5,7 @@
     SequenceSettings        what the person asked for; lies in the manifest                   sequence.py, manifest.py
     SequencePlan            index -> request, random access, pure                             sequence.py, keyframes.py
     SequenceJob             hands out requests of missing frames, takes frames, never waits   job.py
-    FrameSink               where frames go: PNG folder                                       sinks/
+    FrameSink               where frames go: a folder of pictures                             sinks/
     WriterPool              encodes and writes on threads of its own                          writers.py
     write_output            whole or not at all, a refusal told in a sentence                 output_file.py
 

@@ -23,7 +23,8 @@ from explorer_app.exporting.manifest import State, frames_total, manifest_bytes,
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
-from explorer_app.exporting.sinks.png_folder import PngFolder
+from explorer_app.exporting.sinks.picture_folder import PictureFolder
+from explorer_app.exporting.writers import usual_threads
 from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
 
 _AHEAD = 16
@@ -40,11 +41,11 @@ class SequenceJob:
     settings
         What to write. Nothing is planned and no folder is looked at before `start`.
     sink
-        Where the frames go; None for PNG files in the folder of the settings.
+        Where the frames go; None for picture files in the folder of the settings.
     disk
         The file operations; a test lets them fail.
     threads
-        Pictures that are encoded and written at a time.
+        Pictures that are encoded and written at a time; None for all cores but one.
     after
         A job for the same files that was stopped: this one begins when that has let go of them.
     """
@@ -55,12 +56,19 @@ class SequenceJob:
         *,
         sink: FrameSink | None = None,
         disk: Disk | None = None,
-        threads: int = 2,
+        threads: int | None = None,
         after: SequenceJob | None = None,
     ) -> None:
         self.settings = settings
         self._disk = disk or Disk()
-        self._sink = sink or PngFolder(settings.folder, settings.name, disk=self._disk, threads=threads)
+        self._sink = sink or PictureFolder(
+            settings.folder,
+            settings.name,
+            settings.form,
+            settings.size,
+            disk=self._disk,
+            threads=threads or usual_threads(),
+        )
         self._after = after
         self._changed: Callable[[], None] = lambda: None
         self._condition = threading.Condition()

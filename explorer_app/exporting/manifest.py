@@ -13,6 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import (
+    FORMATS,
+    MAX_SIDE_PX,
+    Compression,
+    PictureFormat,
+    Size,
+)
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
@@ -35,7 +42,8 @@ from gpu_backend import (
 )
 
 FORMAT = "latent-loom-sequence"
-VERSION = 2
+VERSION = 3
+"""2: formats and sizes were not known; 1: see `_settings_1`."""
 
 State = Literal["unfinished", "cancelled", "complete"]
 
@@ -84,6 +92,7 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
         "loop": settings.loop,
         "z_dim": settings.z_dim,
         "resolution": settings.resolution,
+        "files": _files_to_json(settings),
     }
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
@@ -127,7 +136,7 @@ def manifest_of(data: bytes, path: Path) -> Manifest:
     if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
         raise ExportError(f"{path.name} should be {_WHAT}, but says that it is something else.")
     version = fields.get("version")
-    if version not in (1, VERSION):
+    if version not in (1, 2, VERSION):
         raise ExportError(
             f"{path.name} was written by another version of Latent Loom; this one reads manifests up to {VERSION}."
         )
@@ -166,6 +175,36 @@ def _key_to_json(key: Keyframe) -> dict[str, Any]:
     return data
 
 
+def _files_to_json(settings: SequenceSettings) -> dict[str, Any]:
+    form = settings.form
+    data: dict[str, Any] = {"format": form.name}
+    if form.chosen_quality:
+        data["quality"] = form.chosen_quality
+    if form.name.startswith("png"):
+        data["compression"] = form.compression
+    if settings.size is not None:
+        data["size"] = list(settings.size)
+    return data
+
+
+def _form(files: Mapping[str, Any]) -> PictureFormat:
+    name, compression = files.get("format", "png"), files.get("compression", "fast")
+    if not isinstance(name, str) or name not in FORMATS or compression not in get_args(Compression):
+        raise ExportError("its files should be of a format that this version knows.")
+    quality = None if files.get("quality") is None else _whole(files, "quality", 100)
+    return PictureFormat(name, quality, compression)
+
+
+def _size(files: Mapping[str, Any]) -> Size | None:
+    size = files.get("size")
+    if size is None:
+        return None
+    if not isinstance(size, list) or len(size) != 2:
+        raise ExportError("the size of its files should be a width and a height.")
+    sides = dict(zip(("width", "height"), size, strict=True))
+    return _whole(sides, "width", MAX_SIDE_PX), _whole(sides, "height", MAX_SIDE_PX)
+
+
 def _settings(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
     model = fields.get("model")
     model = model if isinstance(model, Mapping) else {}
@@ -194,6 +233,9 @@ def _made(
     if path.name != f"{name}{MANIFEST_SUFFIX}":
         raise ExportError(f"it belongs to {name[:40]}, so its name should be {name[:40]}{MANIFEST_SUFFIX}.")
     resolution = fields.get("resolution")
+    files = fields.get("files", {})
+    if not isinstance(files, Mapping):
+        raise ExportError("its files should be a set of named fields.")
     return SequenceSettings(
         keys=tuple(keys),
         folder=path.parent,
@@ -204,6 +246,8 @@ def _made(
         loop=loop is True,
         z_dim=_whole(fields, "z_dim", 1 << 16),
         resolution=None if resolution is None else _whole(fields, "resolution", 1 << 16),
+        form=_form(files),
+        size=_size(files),
     )
 
 

@@ -27,6 +27,8 @@ from gpu_backend import (
 FORMAT = "latent-loom-picture"
 VERSION = 1
 
+_MAX_WRITTEN_AS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class PictureDocument:
@@ -40,11 +42,14 @@ class PictureDocument:
         The model's display name, for people.
     session
         All that the person had set when the picture was saved; None for the frames of a sequence.
+    written_as
+        Format, quality and size of a frame of a sequence: "jpeg 95 512x512". Empty for 8-bit PNG of the full size.
     """
 
     request: RenderRequest
     model_name: str = ""
     session: Session | None = None
+    written_as: str = ""
 
     @property
     def model(self) -> ModelReference:
@@ -70,6 +75,8 @@ def document_to_text(document: PictureDocument) -> str:
     if stored:
         data["latents"] = stored_to_json(stored)
     data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
+    if document.written_as:
+        data["written_as"] = document.written_as
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     try:
         check_json_size(text, PICTURE_LIMITS, "a picture's recipe")
@@ -107,12 +114,14 @@ def document_from_text(text: str) -> PictureDocument:
     model = data.get("model")
     name = model.get("name") if isinstance(model, Mapping) else ""
     session = data.get("session")
+    written_as = data.get("written_as")
     try:
         stored = stored_from_json(data.get("latents", {}))
         return PictureDocument(
             request=request_from_json(data.get("request"), stored),
             model_name=name if isinstance(name, str) else "",
             session=None if session is None else session_from_json(session, stored),
+            written_as=written_as[:_MAX_WRITTEN_AS] if isinstance(written_as, str) else "",
         )
     except LoomError as error:
         raise PictureError(f"This picture's recipe is damaged: {error.sentence}", details=error.details) from error

@@ -7,6 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.session import ModelReference
@@ -45,6 +46,10 @@ class SequenceSettings:
         Length of the model's z; the paths in z depend on it.
     resolution
         None means full.
+    form
+        How the files are written.
+    size
+        Width and height of the files in pixels; None for the network's own.
     overwrite
         Take the place of a different sequence of that name.
     """
@@ -58,6 +63,8 @@ class SequenceSettings:
     loop: bool = False
     z_dim: int = 512
     resolution: int | None = None
+    form: PictureFormat = PictureFormat()
+    size: Size | None = None
     overwrite: bool = False
 
     @property
@@ -71,9 +78,15 @@ class SequenceSettings:
         return self.folder / f"{self.name}{MANIFEST_SUFFIX}"
 
     def makes_the_same_as(self, other: SequenceSettings) -> bool:
-        """Return whether both make the same frames under the same names, in whatever folder."""
-        neutral = (replace(item, folder=Path(), model=ModelReference(), overwrite=False) for item in (self, other))
-        return self.model.model_id == other.model.model_id and next(neutral) == next(neutral)
+        """Return whether both make the same frames under the same names, in whatever folder.
+
+        How well PNG files are compressed does not count: a sequence may hold both kinds.
+        """
+        neutral = [
+            replace(item, folder=Path(), model=ModelReference(), form=item.form.without_compression, overwrite=False)
+            for item in (self, other)
+        ]
+        return self.model.model_id == other.model.model_id and neutral[0] == neutral[1]
 
 
 def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:
@@ -87,6 +100,7 @@ class SequencePlan:
     def __init__(self, settings: SequenceSettings, path: KeyframePath) -> None:
         self.settings = settings
         self._path = path
+        self._written_as = written_as(settings.form, settings.size)
 
     def __len__(self) -> int:
         return len(self._path)
@@ -100,11 +114,13 @@ class SequencePlan:
             noise=frame.noise,
             transform=frame.transform,
             resolution=self.settings.resolution,
+            wants_image=self.settings.form.facts.needs_values,
         )
 
     def document(self, index: int) -> PictureDocument:
         """Return what a frame's file says about itself."""
-        return PictureDocument(self.request(index), self.settings.model.name)
+        settings = self.settings
+        return PictureDocument(self.request(index), settings.model.name, written_as=self._written_as)
 
 
 def plan_sequence(settings: SequenceSettings) -> SequencePlan:
@@ -118,6 +134,8 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
         If the keyframes do not suit the path.
     """
     check_name(settings.name)
+    if settings.size is not None and not all(1 <= side <= MAX_SIDE_PX for side in settings.size):
+        raise ExportError(f"A picture's sides are 1 to {MAX_SIDE_PX:,} pixels, but {settings.size} came.")
     if len(settings.keys) > MAX_KEYS:
         raise ExportError(f"A path can go through {MAX_KEYS:,} keyframes, but this one has {len(settings.keys):,}.")
     if settings.frame_count > MAX_FRAMES:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
 
 _WAITING_PER_THREAD = 2
+
+
+def usual_threads() -> int:
+    """Return how many threads encode unless a person says otherwise: one for each core of this process but one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)
 
 
 class WriterPool:
@@ -17,7 +24,7 @@ class WriterPool:
     Parameters
     ----------
     threads
-        How many. Pillow releases Python's lock while it compresses, so they truly run in parallel.
+        How many. Encoders release Python's lock while they compress, so they run in parallel.
     changed
         Called, on the thread of a task, after it has ended.
     """

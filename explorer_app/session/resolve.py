@@ -36,7 +36,7 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
 
 def unobserved(request: RenderRequest) -> RenderRequest:
     """Return a request without what is only looked at beside the picture: as `resolve` makes it for a resolution."""
-    return replace(request, measure_steps=False, wants_tap_values=False)
+    return replace(request, measure_steps=False, wants_tap_values=False, wants_image=False)
 
 
 def resolve_transform(session: Session) -> tuple[float, ...] | None:

@@ -79,9 +79,9 @@ class CpuBoundPlan:
         use_graph: bool = True,
         should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
-        """Run synchronously: copy the inputs, run every step, return ``image`` as a view and other outputs as copies.
+        """Run synchronously: copy the inputs, run every step, and return copies of the outputs.
 
-        `use_graph` has no effect.
+        ``image`` is a view if it is asked for without ``pixels``. `use_graph` has no effect.
 
         Raises
         ------
@@ -103,7 +103,12 @@ class CpuBoundPlan:
                 else:
                     kernel.run()
         return FinishedRun(
-            {name: self._outputs[name] if name == "image" else np.array(self._outputs[name]) for name in outputs},
+            {
+                name: self._outputs[name]
+                if name == "image" and "pixels" not in outputs
+                else np.array(self._outputs[name])
+                for name in outputs
+            },
             step_times(self._plan, times_us) if measure else (),
         )
 

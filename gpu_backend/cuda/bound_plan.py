@@ -29,14 +29,12 @@ from gpu_backend.cuda.staging import HeldInputs, region_nbytes
 from gpu_backend.cuda.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.plan.executor import FRAME_OUTPUTS, TAP_VALUES
+from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Plan
 
 _LANES = 2
 _KEPT = "pixels"
 """The output that is the caller's own, in memory that the device copied to."""
-_COPIED = (_KEPT, TAP_VALUES)
-"""Outputs that are copied for the caller where they came into memory that another run will use."""
 _SMALL_NBYTES = 1 << 14
 
 MakeTimer = Callable[[Schedule, Callable[[int], None]], StepTimer]
@@ -393,11 +391,12 @@ class CudaBoundPlan:
 
     def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
         outputs = {}
+        is_frame = run.slot is not None or _KEPT in run.wanted
         for name in run.wanted:
             region = self._regions[name]
             array = array_over(run.lane.outputs[name], region.shape, region.dtype)
-            # A third run may take this lane before anybody looks: what is small is the caller's own too.
-            outputs[name] = array.copy() if name in _COPIED or array.nbytes <= _SMALL_NBYTES else array
+            # A third run may take this lane before a frame is looked at: its outputs, and small ones, are copies.
+            outputs[name] = array.copy() if is_frame or array.nbytes <= _SMALL_NBYTES else array
         if run.slot is not None and self._ring is not None:
             region = self._regions[_KEPT]
             outputs[_KEPT] = self._ring.hand_out(run.slot, region.shape, region.dtype)

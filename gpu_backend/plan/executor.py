@@ -14,6 +14,9 @@ from gpu_backend.plan.plan import Plan, Precision
 FRAME_OUTPUTS = ("pixels", "flags")
 """Outputs of a synthesis plan that a frame needs."""
 
+IMAGE_OUTPUT = "image"
+"""Output of a synthesis plan: the picture as floats, before it is clamped and rounded."""
+
 TAP_OUTPUTS = ("statistics",)
 """Further outputs that a frame needs from a plan with a tap."""
 
@@ -30,7 +33,7 @@ class PendingRun(Protocol):
     def wait(self) -> Mapping[str, NDArray[Any]]:
         """Wait for this run, but not for later ones, and return the requested outputs.
 
-        The caller owns ``pixels``, its views, and the outputs of a tap. The next run overwrites all other outputs.
+        The caller owns every output of a run that gives ``pixels``. The next run overwrites the outputs of other runs.
         `wait` may be called again until another run is submitted.
 
         Raises

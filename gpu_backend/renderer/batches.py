@@ -26,7 +26,7 @@ class FrameGroup:
 def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], batch_size: int) -> list[FrameGroup]:
     """Return the runs that render the requests, each with `batch_size` frames or with one.
 
-    Frames share a run if they have the same plan key, noise and transform, because these are inputs of the whole
+    Frames share a run if they have the same plan key, noise, transform and outputs, because these belong to the whole
     batch. Taps and measured frames are rendered singly. A remainder of fewer than `batch_size` frames is rendered
     singly too, because a plan for its size would cost more than it saves.
 
@@ -38,7 +38,9 @@ def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], bat
     alike: dict[object, list[int]] = {}
     for place, (request, key) in enumerate(zip(requests, keys, strict=True)):
         is_alone = request.tap is not None or request.measure_steps
-        alike.setdefault(place if is_alone else (key, request.noise, request.transform), []).append(place)
+        alike.setdefault(
+            place if is_alone else (key, request.noise, request.transform, request.wants_image), []
+        ).append(place)
     groups = []
     for places in alike.values():
         whole = len(places) - len(places) % batch_size

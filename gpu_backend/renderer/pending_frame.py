@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.frame import Frame, FrameTimings, TappedLayer, ValueStatistics
 from gpu_backend.model_runner import ModelRunner
-from gpu_backend.plan.executor import FRAME_OUTPUTS, TAP_OUTPUTS, TAP_VALUES, PendingRun
+from gpu_backend.plan.executor import FRAME_OUTPUTS, IMAGE_OUTPUT, TAP_OUTPUTS, TAP_VALUES, PendingRun
 from gpu_backend.recipe import Tap
 from gpu_backend.request import RenderRequest
 
@@ -60,7 +60,9 @@ class PendingOutputs:
         if self._outputs is None:
             self._runner.check_usable()
             self._outputs = self._runner.finish(self.run)
-            self._outputs["pixels"].flags.writeable = False
+            for name in ("pixels", IMAGE_OUTPUT):
+                if name in self._outputs:
+                    self._outputs[name].flags.writeable = False
         return self._outputs
 
 
@@ -118,13 +120,14 @@ class PendingFrame:
             warnings=_NOT_FINITE if outputs["flags"][self._place] else (),
             tap=None if tap is None else _tapped(tap, context.tap_channels, outputs),
             ws=context.ws,
+            image=outputs[IMAGE_OUTPUT][self._place] if IMAGE_OUTPUT in outputs else None,
         )
 
 
 def outputs_of(request: RenderRequest) -> tuple[str, ...]:
     """Return the names of the plan outputs that a request's frame needs."""
     if request.tap is None:
-        return FRAME_OUTPUTS
+        return (*FRAME_OUTPUTS, IMAGE_OUTPUT) if request.wants_image else FRAME_OUTPUTS
     return (*FRAME_OUTPUTS, *TAP_OUTPUTS, *((TAP_VALUES,) if request.wants_tap_values else ()))
 
 

@@ -1,1 +1,1 @@
-"""Where frames go: one module a kind of place. `frame_sink.py` is the interface, `png_folder.py` the first of them."""
+"""Where frames go: one module a kind of place; `frame_sink.py` is the interface of all."""

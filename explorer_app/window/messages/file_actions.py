@@ -13,6 +13,9 @@ from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.look import theme
 from explorer_app.window.look.icons import icon
 
+_SHOWN = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
+"""Endings of pictures that Qt reads."""
+
 _DRAGGED_PX = 96
 
 
@@ -22,7 +25,7 @@ class FileActions(QWidget):
     Parameters
     ----------
     path
-        The file; a PNG can be copied as a picture.
+        The file; a picture that Qt reads can be copied.
     shows_path
         Whether to show the path; without it, whatever is beside this has said it.
     """
@@ -30,7 +33,7 @@ class FileActions(QWidget):
     def __init__(self, path: Path, parent: QWidget | None = None, *, shows_path: bool = True) -> None:
         super().__init__(parent)
         self._path = path
-        is_picture = path.suffix.lower() == ".png"
+        is_picture = path.suffix.lower() in _SHOWN
         self.place = ElidedLabel(str(path.parent), self, mode=Qt.TextElideMode.ElideMiddle)
         self.place.setToolTip(str(path))
         self.place.setAccessibleName("Folder")

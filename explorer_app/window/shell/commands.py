@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
 from explorer_app.controller import Controller
+from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
@@ -38,7 +39,11 @@ MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
 MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
 LATENT_FILES = "Latents (*.npz *.npy *.pt)"
-PICTURE_FILES = "Pictures (*.png)"
+PICTURE_FILES = f"Pictures ({' '.join(f'*{ending}' for ending in PICTURE_ENDINGS)})"
+_SAVED_FORMATS: tuple[FormatName, ...] = ("png", "jpeg", "webp", "tiff", "exr")
+SAVED_PICTURES = ";;".join(
+    f"{FORMATS[name].label} ({' '.join(f'*{ending}' for ending in FORMATS[name].endings)})" for name in _SAVED_FORMATS
+)
 TRACE_FILES = "Chrome traces (*.json)"
 
 
@@ -122,7 +127,7 @@ class Commands(QObject):
     def save_picture(self) -> None:
         """Choose where the picture goes."""
         name = f"{picture_name(self._editing.session)}.png"
-        self._choose_target("picture", "Save picture", PICTURE_FILES, name, self._controller.export.save_picture)
+        self._choose_target("picture", "Save picture", SAVED_PICTURES, name, self._controller.export.save_picture)
 
     def export_sequence(self) -> None:
         """Ask what to export."""
@@ -395,6 +400,7 @@ class Commands(QObject):
         chooser = self._chooser(purpose, title, files, then)
         chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        chooser.filterSelected.connect(lambda chosen: chooser.setDefaultSuffix(_first_suffix(chosen)))
         chooser.selectFile(name)
         self._open(chooser)
 
@@ -413,6 +419,11 @@ class Commands(QObject):
 
 def _show_directions_state(dialog: FindDirections, directions: DirectionFinding) -> None:
     dialog.show_state(directions.state)
+
+
+def _first_suffix(name_filter: str) -> str:
+    """Return "jpg" of "JPEG (*.jpg *.jpeg)"."""
+    return name_filter.rpartition("(*.")[2].split()[0].rstrip(")")
 
 
 def picture_name(session: Session) -> str:

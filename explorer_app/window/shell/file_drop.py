@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QDropEvent
 
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 
 
@@ -20,7 +21,7 @@ def dropped(event: QDropEvent) -> Path | None:
 def drop_text(path: Path) -> str:
     """Return what dropping a file would do."""
     suffix = path.suffix.lower()
-    if suffix == ".png":
+    if suffix in PICTURE_ENDINGS:
         return f"Drop to restore what {path.name} remembers"
     if suffix in (".npz", ".npy"):
         return f"Drop to show the latent {path.name}"

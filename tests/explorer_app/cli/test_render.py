@@ -35,6 +35,46 @@ def test_seeds_become_pictures_named_after_them(command: Command, networks: Path
         assert image.tobytes() == renderer.render(document.request).to_rgb().tobytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "ending"), [("png16", ".png"), ("jpeg", ".jpg"), ("webp", ".webp"), ("tiff", ".tif"), ("exr", ".exr")]
+)
+def test_pictures_of_any_format_hold_their_recipe(
+    command: Command, networks: Path, tmp_path: Path, name: str, ending: str
+) -> None:
+    words = ("render", "--network", networks / "plain.safetensors", "--outdir", tmp_path, "--format", name)
+    assert command(*words, "--seeds", "3,4", "--jobs", "2").status == 0
+    assert names(tmp_path) == [f"seed0003{ending}", f"seed0004{ending}"]
+    document = read_picture(tmp_path / f"seed0004{ending}")
+    assert document.request.blend[0][0].latent.point == Point(((4, 1.0),))
+    again = ("--from", tmp_path / f"seed0004{ending}", "--outdir", tmp_path / "again", "--format", name)
+    assert command("render", "--network", networks / "plain.safetensors", *again).status == 0
+    copy = (tmp_path / "again" / f"seed0004{ending}").read_bytes()
+    assert copy == (tmp_path / f"seed0004{ending}").read_bytes()
+
+
+def test_a_size_and_a_quality_reach_the_files(command: Command, networks: Path, tmp_path: Path) -> None:
+    words = (
+        "render",
+        "--network",
+        networks / "plain.safetensors",
+        "--seeds",
+        "3,4",
+        "--format",
+        "jpeg",
+        "--size",
+        "40x20",
+    )
+    assert (
+        command(*words, "--quality", "95", "--path", "linear", "--frames", "2", "--outdir", tmp_path / "a").status == 0
+    )
+    assert command(*words, "--quality", "20", "--outdir", tmp_path / "b").status == 0
+    with Image.open(tmp_path / "a" / "path_00000.jpg") as good, Image.open(tmp_path / "b" / "seed0003.jpg") as poor:
+        assert good.size == poor.size == (40, 20)
+        assert max(good.quantization[0]) < max(poor.quantization[0])
+    goes_on = command("render", "--resume", tmp_path / "a" / "path.manifest.json", "--format", "png")
+    assert "so --format cannot be given with it" in goes_on.err
+
+
 def test_a_sheet_shows_all_of_them(command: Command, tmp_path: Path) -> None:
     sheet = tmp_path / "sheets" / "all.jpg"
     outcome = command("render", "--seeds", "0-4", "--outdir", tmp_path / "out", "--sheet", sheet)
@@ -229,6 +269,14 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
         ("--outdir {0} --seeds 1 --network {0}/missing.pkl", "missing.pkl"),
         ("--outdir {0} --seeds 1 --path cubic --name a/b", "fit for file names"),
         ("--outdir {0} --seeds 1,2 --path cubic --frames 999999", "A sequence can have 100,000 frames"),
+        ("--outdir {0} --seeds 1 --format bmp", "--format"),
+        ("--outdir {0} --seeds 1 --quality 90", "PNG has no quality, because it is exact"),
+        ("--outdir {0} --seeds 1 --format jpeg --quality 101", "A quality is 1 to 100, but 101 came"),
+        ("--outdir {0} --seeds 1 --format jpeg --compression small", "--compression belongs to png and png16"),
+        ("--outdir {0} --seeds 1 --size big", "a size like 512 or 1920x1080 is wanted, but 'big' came"),
+        ("--outdir {0} --seeds 1 --size 512x0", "sides are 1 to 16384 pixels"),
+        ("--outdir {0} --seeds 1 --jobs 0", "--jobs"),
+        ("--outdir {0} --seeds 1 --format exr --sheet a.png", "--sheet cannot show EXR files"),
         ("--outdir {0} --seed 1", "unrecognized arguments: --seed 1"),
         ("--outdir {0} --seeds 1 --surprise", "--surprise"),
     ],

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.exporting.sinks.png_folder import PngFolder
+from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
 from gpu_backend.whole_file import part_name
@@ -506,20 +507,78 @@ def test_a_job_that_is_stopped_while_it_looks_through_a_folder_changes_nothing_t
     export(wanted)
     before = content(wanted.folder)
     looked = threading.Event()
-    stored = PngFolder._is_stored
+    stored = PictureFolder._is_stored
 
-    def slow(sink: PngFolder, index: int) -> bool:
+    def slow(sink: PictureFolder, index: int) -> bool:
         looked.set()
         threading.Event().wait(0.005)
         return stored(sink, index)
 
-    monkeypatch.setattr(PngFolder, "_is_stored", slow)
+    monkeypatch.setattr(PictureFolder, "_is_stored", slow)
     job = started(wanted)
     assert looked.wait(30)
     job.stop(cancelled=True)
     assert job.join(30)
     assert job.error is None
     assert content(wanted.folder) == before
+
+
+FORMS = [PictureFormat("jpeg"), PictureFormat("webp", 100), PictureFormat("tiff"), PictureFormat("png", None, "small")]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_sequence_of_any_format_goes_on_where_it_was_stopped_and_ends_with_the_same_bytes(
+    wanted: SequenceSettings, tmp_path: Path, form: PictureFormat
+) -> None:
+    settings = replace(wanted, form=form)
+    export(replace(settings, folder=tmp_path / "whole"))
+    export(settings, stop_after=2)
+    assert read_manifest(settings.manifest_path).settings.form.name == form.name
+    assert len(export(settings).requests) == 3
+    assert content(settings.folder) == content(tmp_path / "whole")
+    assert sum(name.endswith(form.ending) for name in content(settings.folder)) == 5
+
+
+def test_a_sequence_that_takes_the_place_of_another_leaves_none_of_its_files(wanted: SequenceSettings) -> None:
+    export(wanted)
+    export(replace(wanted, form=PictureFormat("jpeg", 80), overwrite=True))
+    assert sorted(content(wanted.folder)) == ["walk.manifest.json", *(f"walk_{index:05d}.jpg" for index in range(5))]
+
+
+@pytest.mark.parametrize(
+    "change", [{"form": PictureFormat("jpeg", 40)}, {"form": PictureFormat("jpeg"), "size": (6, 6)}]
+)
+def test_frames_of_another_quality_or_size_are_written_again(wanted: SequenceSettings, change: dict[str, Any]) -> None:
+    first = replace(wanted, form=PictureFormat("jpeg", 95))
+    export(first)
+    second = replace(first, **change)
+    refuse(second, "a different sequence")
+    assert len(export(replace(second, overwrite=True)).requests) == 5
+    first.manifest_path.unlink()
+    second.manifest_path.unlink(missing_ok=True)
+    refuse(first, r"holds a walk_00000\.jpg that is not part of this sequence")
+
+
+def test_how_well_files_are_compressed_does_not_make_another_sequence(wanted: SequenceSettings) -> None:
+    export(wanted, stop_after=2)
+    assert len(export(replace(wanted, form=PictureFormat("png", None, "small"))).requests) == 3
+
+
+def test_a_float_format_asks_for_floats(wanted: SequenceSettings) -> None:
+    assert plan_sequence(replace(wanted, form=PictureFormat("exr"))).request(0).wants_image
+    assert not plan_sequence(wanted).request(0).wants_image
+
+
+def test_a_manifest_without_formats_goes_on_as_png(wanted: SequenceSettings, undisturbed: Folder) -> None:
+    export(wanted, stop_after=2)
+    old = json.loads(wanted.manifest_path.read_text())
+    del old["files"]
+    wanted.manifest_path.write_text(json.dumps({**old, "version": 2}))
+    assert read_manifest(wanted.manifest_path).settings == replace(
+        wanted, model=ModelReference("", "m", wanted.model.model_id)
+    )
+    assert len(export(wanted).requests) == 3
+    assert content(wanted.folder) == undisturbed
 
 
 def test_equal_frames_of_one_sequence_are_all_written(wanted: SequenceSettings) -> None:

@@ -89,6 +89,14 @@ def test_the_same_sequence_has_the_same_manifest_in_every_folder(settings: Seque
         ({"z_dim": 10**9}, "z_dim"),
         ({"resolution": -1}, "resolution"),
         ({"model": None}, "damaged"),
+        ({"files": []}, "files"),
+        ({"files": {"format": "bmp"}}, "format"),
+        ({"files": {"format": ["png"]}}, "format"),
+        ({"files": {"format": "png", "compression": 3}}, "format"),
+        ({"files": {"format": "jpeg", "quality": 0}}, "quality"),
+        ({"files": {"format": "png", "quality": 50}}, "no quality"),
+        ({"files": {"format": "png", "size": 5}}, "size"),
+        ({"files": {"format": "png", "size": [5, 10**9]}}, "height"),
     ],
 )
 def test_a_wrong_field_gets_a_sentence(settings: SequenceSettings, change: dict[str, Any], words: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.picture import KEYWORD, encode_picture, read_picture, write_picture
+from explorer_app.exporting.formats.png import KEYWORD
+from explorer_app.exporting.picture import encode_picture, read_picture, write_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.session.edits import GoToSeed, SetSlider
 from explorer_app.session.resolve import resolve
@@ -37,6 +38,20 @@ def test_a_saved_picture_gives_its_request_model_and_session_back(tmp_path: Path
     assert document == PictureDocument(frame.request, MODEL.name, SESSION)
     assert document.model == MODEL
     assert fake_frame(document.request).pixels.tobytes() == frame.pixels.tobytes()
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.JPG", "a.jpeg", "a.webp", "a.tif", "a.exr"])
+def test_a_picture_of_any_format_gives_its_request_model_and_session_back(tmp_path: Path, name: str) -> None:
+    frame = fake_frame(resolve(SESSION))
+    image = np.zeros((SIDE_PX, SIDE_PX, 3), np.float32)
+    write_picture(tmp_path / name, replace(frame, image=image), model_name=MODEL.name, session=SESSION)
+    assert read_picture(tmp_path / name) == PictureDocument(frame.request, MODEL.name, SESSION)
+
+
+def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"^a\.bmp should end in one of \.png, .*; choose another name\.$"):
+        write_picture(tmp_path / "a.bmp", fake_frame(resolve(SESSION)), model_name="m")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_people_who_exchange_a_picture_exchange_its_stored_latents(tmp_path: Path) -> None:

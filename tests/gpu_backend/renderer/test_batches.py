@@ -1,6 +1,7 @@
 """Several requests rendered by one run of a batched plan."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,14 @@ def batches(executor: FakeExecutor) -> list[int]:
 
 def same(one: Frame, other: Frame) -> bool:
     return one.request == other.request and one.pixels.tobytes() == other.pixels.tobytes()
+
+
+def test_frames_with_floats_and_without_are_not_one_run(renderer: Renderer, executor: FakeExecutor) -> None:
+    requests = requests_of(renderer, 16)
+    mixed = [replace(request, wants_image=place % 2 == 0) for place, request in enumerate(requests)]
+    frames = renderer.render_batch(mixed)
+    assert batches(executor) == [8, 8]
+    assert [frame.image is not None for frame in frames] == [True, False] * 8
 
 
 def test_eight_requests_are_one_run_and_give_their_own_pictures_in_order(

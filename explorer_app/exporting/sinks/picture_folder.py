@@ -1,29 +1,32 @@
-"""A folder of PNG files, each with its recipe: the frames of a sequence, numbered from 0."""
+"""A folder of picture files, each with its recipe: the frames of a sequence, numbered from 0."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
+from explorer_app.exporting.formats.codecs import scan_picture
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.output_file import write_output
-from explorer_app.exporting.picture import KEYWORD, encode_picture
+from explorer_app.exporting.picture import encode_picture
 from explorer_app.exporting.picture_document import document_to_text
-from explorer_app.exporting.png_scan import scan_png
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
 from explorer_app.exporting.writers import WriterPool
 from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
 
 
-class PngFolder:
-    """Implements `FrameSink`: ``<folder>/<name>_00000.png`` and so on, each written aside and moved into place.
+class PictureFolder:
+    """Implements `FrameSink`: ``<folder>/<name>_00000.png`` and so on in PNG, each written aside and moved into place.
 
     A file that is whole and carries the recipe of its frame counts as stored, so frames may be missing anywhere.
 
     Parameters
     ----------
+    form, size
+        How frames are written; None for PNG, and for the size that they come in.
     disk
         The file operations.
     threads
@@ -32,9 +35,20 @@ class PngFolder:
 
     needs_order = False
 
-    def __init__(self, folder: Path, name: str, *, disk: Disk | None = None, threads: int = 2) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        form: PictureFormat | None = None,
+        size: Size | None = None,
+        *,
+        disk: Disk | None = None,
+        threads: int = 2,
+    ) -> None:
         self._folder = folder
         self._name = name
+        self._form = form or PictureFormat()
+        self._size = size
         self._disk = disk or Disk()
         self._thread_count = threads
         self._plan: FramePlan | None = None
@@ -58,12 +72,15 @@ class PngFolder:
 
     def path(self, index: int) -> Path:
         """Return where a frame goes."""
-        return self._folder / f"{self._name}_{index:05d}.png"
+        return self._folder / f"{self._name}_{index:05d}{self._form.ending}"
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
-        match = re.fullmatch(re.escape(self._name) + r"_([0-9]{5})\.png", file_name)
-        return None if match is None else int(match[1])
+        return self._index_in(file_name, (self._form.ending,))
+
+    def _index_in(self, file_name: str, endings: Sequence[str]) -> int | None:
+        match = re.fullmatch(re.escape(self._name) + r"_([0-9]{5})(\.[a-z]+)", file_name)
+        return int(match[1]) if match is not None and match[2] in endings else None
 
     def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:
         """Look through the folder and start the writers."""
@@ -97,7 +114,9 @@ class PngFolder:
 
     def _write(self, index: int, frame: Frame) -> None:
         assert self._plan is not None
-        write_output(self.path(index), encode_picture(frame, self._plan.document(index)), self._disk)
+        write_output(
+            self.path(index), encode_picture(frame, self._plan.document(index), self._form, self._size), self._disk
+        )
         self._written.add(index)
 
     def _refuse_foreign_frames(self, total: int) -> None:
@@ -107,9 +126,9 @@ class PngFolder:
                 raise TakenError(f"The folder {self._folder} holds a {name} that is not part of this sequence")
 
     def _remove_surplus(self, total: int, replaced_total: int) -> None:
-        """Delete the frames of a longer sequence that this one replaces, which would seem to continue it."""
-        for name, index in self._frames():
-            if total <= index < replaced_total:
+        """Delete frames of the replaced sequence that this one does not write over: further ones, other formats."""
+        for name, index in self._frames(any_format=True):
+            if index < replaced_total and (index >= total or name != self.path(index).name):
                 try:
                     self._disk.remove(self._folder / name)
                 except OSError as error:
@@ -119,19 +138,20 @@ class PngFolder:
                         details=str(error),
                     ) from error
 
-    def _frames(self) -> list[tuple[str, int]]:
+    def _frames(self, *, any_format: bool = False) -> list[tuple[str, int]]:
         """Return name and number of the files that are called like frames."""
+        endings = PICTURE_ENDINGS if any_format else (self._form.ending,)
         try:
             names = sorted(os.listdir(self._folder))
         except OSError:
             return []
-        return [(name, index) for name in names if (index := self.frame_index(name)) is not None]
+        return [(name, index) for name in names if (index := self._index_in(name, endings)) is not None]
 
     def _is_stored(self, index: int) -> bool:
         """Return whether a frame's file is whole and carries its recipe."""
         assert self._plan is not None
         try:
-            scan = scan_png(self.path(index), KEYWORD, PICTURE_LIMITS.nbytes)
+            scan = scan_picture(self.path(index), PICTURE_LIMITS.nbytes)
         except PictureError:
             return False
         return scan.is_whole and scan.text == document_to_text(self._plan.document(index))

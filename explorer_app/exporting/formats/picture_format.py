@@ -1,0 +1,124 @@
+"""The formats that a picture can be written in, and the choices that each of them has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from explorer_app.exporting.errors import ExportError
+
+FormatName = Literal["png", "png16", "jpeg", "webp", "tiff", "exr"]
+
+Compression = Literal["fast", "small"]
+"""Of PNG. ``fast``: the filter "up" and isa-l. ``small``: the best filter for each row and zlib, about 15 % smaller."""
+
+Size = tuple[int, int]
+"""Width and height in pixels."""
+
+MAX_SIDE_PX = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFacts:
+    """What is fixed for a format.
+
+    Attributes
+    ----------
+    label, about
+        For people: the name, and when to choose it.
+    endings
+        What its files end in; the first is the one that is written.
+    default_quality
+        None if the format has no quality.
+    needs_values
+        It stores more than 8 bits a sample, so it takes `gpu_backend.Frame.image`.
+    """
+
+    label: str
+    about: str
+    endings: tuple[str, ...]
+    default_quality: int | None = None
+    needs_values: bool = False
+
+
+FORMATS: dict[FormatName, FormatFacts] = {
+    "png": FormatFacts("PNG", "Exact, and read by every program.", (".png",)),
+    "png16": FormatFacts("PNG 16 bit", "Exact, without bands after strong grading.", (".png",), needs_values=True),
+    "jpeg": FormatFacts("JPEG", "A quarter of the size of PNG at quality 95.", (".jpg", ".jpeg"), 95),
+    "webp": FormatFacts("WebP", "Smaller than JPEG; quality 100 is exact.", (".webp",), 90),
+    "tiff": FormatFacts("TIFF", "Exact, for print and layout programs.", (".tif", ".tiff")),
+    "exr": FormatFacts("EXR", "Linear light as floats, not clamped, for compositing.", (".exr",), needs_values=True),
+}
+
+PICTURE_ENDINGS = tuple(dict.fromkeys(ending for facts in FORMATS.values() for ending in facts.endings))
+"""What the name of a picture with a recipe may end in, in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFormat:
+    """How a picture is written.
+
+    Attributes
+    ----------
+    quality
+        1 to 100, of JPEG and WebP; None for the format's usual one.
+    compression
+        Of PNG. It changes no pixel, so files of both kinds may lie in one sequence.
+    """
+
+    name: FormatName = "png"
+    quality: int | None = None
+    compression: Compression = "fast"
+
+    def __post_init__(self) -> None:
+        if self.name not in FORMATS or self.compression not in get_args(Compression):
+            raise ExportError(f"A picture's format is one of {', '.join(FORMATS)}, but is {str(self.name)[:20]!r}.")
+        if self.quality is not None and self.facts.default_quality is None:
+            raise ExportError(f"{self.facts.label} has no quality, because it is exact; leave the quality out.")
+        if self.quality is not None and not 1 <= self.quality <= 100:
+            raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+
+    @property
+    def facts(self) -> FormatFacts:
+        """What is fixed for the format."""
+        return FORMATS[self.name]
+
+    @property
+    def ending(self) -> str:
+        """What file names end in, with the dot."""
+        return self.facts.endings[0]
+
+    @property
+    def chosen_quality(self) -> int:
+        """The quality, or the format's usual one; 0 for a format without."""
+        return self.facts.default_quality or 0 if self.quality is None else self.quality
+
+    @property
+    def without_compression(self) -> PictureFormat:
+        """What changes pixels: formats that agree here give equal pictures."""
+        return PictureFormat(self.name, self.chosen_quality or None)
+
+
+def written_as(form: PictureFormat, size: Size | None) -> str:
+    """Return what a frame's recipe says of its file; empty for 8-bit PNG of the full size, as it was before formats."""
+    parts = ["" if form.name == "png" else form.name, str(form.chosen_quality or "")]
+    parts.append("" if size is None else f"{size[0]}x{size[1]}")
+    return " ".join(part for part in parts if part)
+
+
+def format_of_path(path: Path) -> PictureFormat:
+    """Return the format that a file name asks for by its ending.
+
+    Raises
+    ------
+    ExportError
+        If no format has that ending.
+    """
+    ending = path.suffix.lower()
+    for name, facts in FORMATS.items():
+        if ending in facts.endings:
+            return PictureFormat(name)
+    raise ExportError(
+        f"{path.name} should end in one of {', '.join(PICTURE_ENDINGS)}, which says the format; choose another name."
+    )
