@@ -201,6 +201,8 @@ class Workspace(QMainWindow):
             yield
         finally:
             self._is_arranging = before
+            if not before:
+                self._share_titles()  # at once: a title above a tab that says the same would be seen for a moment
             self._tell_timer.start()
 
     def _arrange(self, layout: Layout) -> None:
@@ -349,11 +351,14 @@ class Workspace(QMainWindow):
     @Slot()
     def _docks_moved(self) -> None:
         """Let docks that share a place leave their title to the tab, and see to it that the tabs are there."""
-        for dock in self.docks:
-            dock.set_shares_place(not dock.isFloating() and bool(self.tabifiedDockWidgets(dock)))
+        self._share_titles()
         for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             if bar.count() > 1 and bar.isHidden():
                 bar.show()  # Qt forgets it where the layout changes again before the first one was applied
+
+    def _share_titles(self) -> None:
+        for dock in self.docks:
+            dock.set_shares_place(not dock.isFloating() and bool(self.tabifiedDockWidgets(dock)))
 
     def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
         """Name the tabs of docks that share a place, which Qt makes when it needs them."""

@@ -63,6 +63,7 @@ class MessageLine(QFrame):
         mark.setPixmap(icon(look, self._token).pixmap(theme.px(18), theme.px(18)))
         self.sentence = QLabel(message.sentence, self)
         self.sentence.setWordWrap(True)
+        self.sentence.setContentsMargins(0, theme.px(3), 0, theme.px(4))  # several lines keep off the edge
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.close_button = QToolButton(self)

@@ -14,8 +14,8 @@ _GROWTH = {"layer": 1.3, "kernel": 1.7}
 
 _NARROWEST_PX = 24
 
-_LEAST = 5
-"""So many columns stay however narrow it gets."""
+_STAY = frozenset({"layer", "time", "share", "occupancy", "roofline"})
+"""Columns that stay however narrow it gets; any other one is shown where it fits."""
 
 
 class ColumnChoice:
@@ -72,7 +72,7 @@ class ColumnChoice:
         for column in sorted(COLUMNS, key=lambda column: column.rank):
             if column.key not in known:
                 continue
-            if len(shown) >= _LEAST and sum(map(self._least, shown)) + self._least(column.key) > room:
+            if column.key not in _STAY and sum(map(self._least, shown)) + self._least(column.key) > room:
                 break
             shown.append(column.key)
         return frozenset(shown)

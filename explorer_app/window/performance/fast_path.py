@@ -42,6 +42,7 @@ class FastPath(QWidget):
         self._has_graph = True
         self._comparison: Comparison | None = None
         self._is_running = False
+        self._has_model = True
         self.graph = Switch("Graph", self)
         self.fused = Switch("Fused", self)
         self.fused.setToolTip(_FUSED)
@@ -91,8 +92,16 @@ class FastPath(QWidget):
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
         """Show times and difference; None where nothing was compared yet."""
         self._comparison, self._is_running = comparison, is_running
-        self.compare.setEnabled(not is_running)
+        self._enable()
         self._tell()
+
+    def set_has_model(self, has_model: bool) -> None:
+        """Offer the comparison where a model is open."""
+        self._has_model = has_model
+        self._enable()
+
+    def _enable(self) -> None:
+        self.compare.setEnabled(self._has_model and not self._is_running)
 
     def _tell(self) -> None:
         comparison = self._comparison

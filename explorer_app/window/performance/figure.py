@@ -68,7 +68,7 @@ class Figure(QWidget):
         tokens = theme.current()
         painter = QPainter(self)
         figure, caption = fonts.figure(), fonts.caption()
-        value, words = self.fitting()
+        value, unit, words = self.fitting()
         width = QFontMetricsF(figure).horizontalAdvance(value)
         line = QFontMetricsF(figure).ascent() + 1
         painter.setFont(figure)
@@ -76,26 +76,36 @@ class Figure(QWidget):
         painter.drawText(QPointF(0, line), value)
         painter.setFont(caption)
         painter.setPen(QColor(tokens.dim))
-        if self._unit and value != "–":
-            painter.drawText(QPointF(width + theme.px(_SPACE), line), self._unit)
+        if unit and value != "–":
+            painter.drawText(QPointF(width + theme.px(_SPACE), line), unit)
         metrics = QFontMetricsF(caption)
         painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), words)
 
-    def fitting(self) -> tuple[str, str]:
-        """Return number and caption as they are painted: shorter ones where the full ones would touch a neighbour."""
+    def fitting(self) -> tuple[str, str, str]:
+        """Return number, unit and caption as they are painted: shorter where the full ones would touch a neighbour.
+
+        Where not even the number has room for its unit, the unit stands in the caption.
+        """
         small, large = QFontMetricsF(fonts.caption()), QFontMetricsF(fonts.figure())
-        unit = theme.px(_SPACE) + small.horizontalAdvance(self._unit) if self._unit else 0.0
         room = self.width() - theme.px(_APART)
-        wordings = [(self._value, self._caption), self._short if self._short[0] else (self._value, self._caption)]
-        wordings.append((wordings[-1][0], wordings[-1][1].partition(" · ")[0]))
-        for value, caption in wordings:
-            if max(large.horizontalAdvance(value) + unit, small.horizontalAdvance(caption)) <= room:
-                return value, caption
-        return wordings[-1]
+        unit = self._unit
+        value, caption = self._short if self._short[0] else (self._value, self._caption)
+        brief = caption.partition(" · ")[0]
+        wordings = [
+            (self._value, unit, self._caption),
+            (value, unit, caption),
+            (value, unit, brief),
+            (value, "", f"{brief}, {unit}" if unit else brief),
+        ]
+        for value, unit, caption in wordings:
+            beside = theme.px(_SPACE) + small.horizontalAdvance(unit) if unit else 0.0
+            if max(large.horizontalAdvance(value) + beside, small.horizontalAdvance(caption)) <= room:
+                break
+        return value, unit, caption
 
 
 def milliseconds(value: float) -> str:
-    """Return a time with three figures at most, so that it keeps its width: 0.421, 4.21, 42.1, 421."""
+    """Return a time in ms with three decimals at most, so that it keeps its width: 0.421, 4.21, 42.1, 421."""
     return f"{value:.3f}" if value < 0.9995 else short_milliseconds(value)
 
 

@@ -11,6 +11,8 @@ from explorer_app.window.performance.figure import Figure, milliseconds, short_c
 from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
+_GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (6, 8, 5, 4)
+"""How the figures share the width: the graph's time has the longest caption; on a CPU times have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (
     "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
@@ -40,8 +42,9 @@ class Overview(QWidget):
         self.latency.setFixedSize(metrics.horizontalAdvance(_WIDEST) + 2, metrics.height())
         figures = QHBoxLayout()
         figures.setSpacing(theme.px(4))
-        for figure, stretch in ((self.p50, 5), (self.p99, 6), (self.third, 7), (self.dropped, 3)):
-            figures.addWidget(figure, stretch)
+        for figure in (self.p50, self.p99, self.third, self.dropped):
+            figures.addWidget(figure)
+        self._figures = figures
         line = QHBoxLayout()
         line.addWidget(self.latency)
         line.addWidget(self.host, 1)
@@ -51,12 +54,15 @@ class Overview(QWidget):
         layout.addLayout(figures)
         layout.addWidget(self.plot)
         layout.addLayout(line)
+        self.show_graph(False)
         self.show_figures(None)
 
     def show_graph(self, exists: bool) -> None:
         """Show the graph's time where there is a graph, else frames a second."""
         self._has_graph = exists
         self.third.set_meaning(*(("graph", "ms", _GRAPH_TIP) if exists else _FPS))
+        for place, stretch in enumerate(_GRAPH_SHARES if exists else _FPS_SHARES):
+            self._figures.setStretch(place, stretch)
 
     def show_figures(self, statistics: FrameStatistics | None) -> None:
         """Show figures; dashes before the first frame."""
@@ -95,7 +101,9 @@ class Overview(QWidget):
         self.third.show_value(*full, short=short)
 
     def _show_line(self, latency_ms: float, host_ms: float | None) -> None:
-        figure = f"{milliseconds(latency_ms)} ms" if latency_ms > 0 else "–"
+        figure = "–"
+        if latency_ms > 0:  # in seconds where milliseconds would be too long for the label
+            figure = f"{milliseconds(latency_ms)} ms" if latency_ms < 9999.5 else f"{latency_ms / 1000:.1f} s"
         self.latency.setText(f"gesture to screen {figure}")
         if self._has_graph:
             host = "–" if host_ms is None else f"{milliseconds(host_ms)} ms"

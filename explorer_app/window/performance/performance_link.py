@@ -46,6 +46,7 @@ class PerformanceLink(QObject):
     def _show_device(self) -> None:
         state = self._engine.devices.state
         roofline = state.device.roofline if state.device is not None else None
+        self._panel.set_has_model(self._engine.model.facts is not None)
         self._panel.show_device(has_graph=state.is_on_gpu, roofline=roofline)
         if state.device is None:
             self._panel.show_memory(None, PROCESSOR_ID)

@@ -146,6 +146,10 @@ class PerformancePanel(QWidget):
         self._show_figures()
         self._show_steps()
 
+    def set_has_model(self, has_model: bool) -> None:
+        """Say whether there is a model whose ways of rendering can be compared."""
+        self.fast_path.set_has_model(has_model)
+
     def show_options(self, options: RenderOptions) -> None:
         """Show how frames are rendered."""
         self._keeps_steps = options != self._options

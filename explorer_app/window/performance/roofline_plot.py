@@ -38,25 +38,45 @@ _TREMBLING = 0.015
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
+_ROUNDING = 1e-9
+"""By so much a power of ten may lie beside the end of the view and still be in it."""
+
+_TICK_PX = 30
+"""A tick's text takes at most this much of its axis, in px."""
+
 _REACH_PX = 12
 """A point this near to the pointer is meant."""
 
 
-class _Ratios(_pg.AxisItem):  # type: ignore[misc]
-    """A logarithmic axis whose ticks are written out: 0.01, 1, 100."""
+class _LogAxis(_pg.AxisItem):  # type: ignore[misc]
+    """A logarithmic axis: a tick at each power of ten, or at 1, 2 and 5 where fewer than three powers are in view."""
+
+    def logTickValues(  # noqa: N802 - pyqtgraph's name
+        self, low: float, high: float, size: float, linear: object
+    ) -> list[tuple[float, list[float]]]:
+        """Return one level of ticks, as decimal logarithms; so many that their texts have room in `size` px."""
+        first, last = math.ceil(low - _ROUNDING), math.floor(high + _ROUNDING)
+        powers = [float(power) for power in range(first, last + 1)]
+        if len(powers) > 2:
+            return [(1.0, powers[:: max(1, math.ceil(len(powers) * theme.px(_TICK_PX) / max(size, 1.0)))])]
+        steps = [power + math.log10(part) for power in range(first - 1, last + 1) for part in (1, 2, 5)]
+        return [(1.0, [step for step in steps if low - _ROUNDING <= step <= high + _ROUNDING])]
+
+
+class _Ratios(_LogAxis):
+    """Ticks are written out: 0.01, 1, 100."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
-        """Return what stands at each power of ten."""
-        return [f"{10.0**value:g}" if -4 <= value <= 5 else f"1e{value:.0f}" for value in values]
+        """Return what stands at each tick."""
+        return [f"{10.0**value:.6g}".replace("e+0", "e") for value in values]
 
 
-class _Rates(_pg.AxisItem):  # type: ignore[misc]
-    """A logarithmic axis whose ticks have prefixes: 100 M, 10 G, 1 T."""
+class _Rates(_LogAxis):
+    """Ticks have prefixes: 100 M, 10 G, 1 T."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
-        """Return what stands at each power of ten."""
-        powers = [max(0, min(17, round(value))) for value in values]
-        return [f"{10 ** (power % 3)} {_PREFIXES[power // 3]}" for power in powers]
+        """Return what stands at each tick."""
+        return [_rate(value) for value in values]
 
 
 class RooflinePlot(QWidget):
@@ -319,3 +339,9 @@ class RooflinePlot(QWidget):
 
 def _ratio(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _rate(value: float) -> str:
+    """Return a decimal logarithm of operations a second, written with a prefix: 8.3 as "200 M"."""
+    power = max(0, min(17, math.floor(value + _ROUNDING)))
+    return f"{10 ** (value - power) * 10 ** (power % 3):.3g} {_PREFIXES[power // 3]}"

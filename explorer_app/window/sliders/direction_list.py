@@ -78,6 +78,7 @@ class DirectionRow(SliderRow):
             label_px=label_px,
             tip="how far to go along this direction.",
         )
+        self.setMinimumHeight(theme.px(theme.ROW))  # or the first rows are squeezed until the others are made
         self._made_for = made_for
         self._slider = made_for.own(Slider(made_for.direction))
         self._resolutions: Sequence[int] = ()

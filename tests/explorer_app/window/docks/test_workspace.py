@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
+from explorer_app.window.docks.layouts import first_layout
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -356,6 +357,15 @@ def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
     settle(window, 1600, 980)
     assert mix.header.title.isVisible()
     assert sliders.header.title.isVisible()
+
+
+def test_no_title_stands_above_its_own_tab_even_for_a_moment(make: Make) -> None:
+    window = make(FakeController(), 1600, 980)
+    window.workspace._arrange(first_layout("explore", 1280, 640, 290))
+    titles = {key: each.header.title.isHidden() for key, each in window.docks.items() if not each.isHidden()}
+    behind = {key for key, each in window.docks.items() if window.workspace.tabifiedDockWidgets(each)}
+    assert behind >= {"sliders", "mix", "performance", "model"}
+    assert {key for key, hidden in titles.items() if hidden} == behind & set(titles)
 
 
 def test_the_view_menu_and_the_docks_have_the_same_names(window: MainWindow) -> None:

@@ -31,6 +31,14 @@ def test_more_room_never_takes_a_column_away() -> None:
         shown = wider
 
 
+@pytest.mark.parametrize("room", range(230, 400, 10))
+def test_on_a_processor_names_of_kernels_have_their_room_or_are_left_out(room: int) -> None:
+    known = frozenset({"layer", "kernel", "time", "share", "bandwidth", "compute"})
+    widths = ColumnChoice(NATURAL).widths(known, room)
+    assert widths.get("kernel", 90) >= 0.9 * NATURAL["kernel"]
+    assert {"layer", "time", "share"} <= set(widths)
+
+
 def test_columns_that_have_nothing_to_tell_are_left_out() -> None:
     known = frozenset({"layer", "kernel", "time", "share", "bandwidth", "compute"})
     assert set(ColumnChoice(NATURAL).widths(known, 2000)) == known

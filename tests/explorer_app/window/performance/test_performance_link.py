@@ -80,6 +80,11 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     assert "1 / 255" in panel.difference.text()
 
 
+def test_nothing_is_compared_before_a_model_is_open(make: Make) -> None:
+    window = make(FakeController(with_model=False))
+    assert not window.performance.fast_path.compare.isEnabled()
+
+
 def test_the_compact_panel_leads_to_measure_which_shows_the_roofline(make: Make, controller: FakeController) -> None:
     window = make(controller, 1600, 980)
     on_gpu(controller)

@@ -254,17 +254,34 @@ def test_times_have_three_figures_at_most(value: float, text: str, short: str) -
     assert (milliseconds(value), short_milliseconds(value)) == (text, short)
 
 
+def test_times_of_a_slow_processor_keep_their_unit_in_a_narrow_panel(panel: PerformancePanel) -> None:
+    overview = panel.overview
+    panel.resize(304, 600)
+    QApplication.processEvents()
+    overview.p50.show_value("456")
+    overview.p99.show_value("2214", "p99 · p95 2118")
+    assert overview.p50.fitting() == ("456", "ms", "frame p50")
+    assert overview.p99.fitting()[:2] == ("2214", "ms")
+    overview.p99.show_value("102214", "p99 · p95 101118")
+    assert overview.p99.fitting() == ("102214", "", "p99, ms")
+
+
+def test_a_gesture_that_took_ten_seconds_is_told_in_seconds(panel: PerformancePanel) -> None:
+    panel.overview._show_line(24_070.0, None)
+    assert panel.overview.latency.text() == "gesture to screen 24.1 s"
+
+
 def test_figures_leave_out_a_digit_before_they_touch_each_other(gpu_panel: PerformancePanel) -> None:
     overview = gpu_panel.overview
     gpu_panel.resize(350, 600)
     QApplication.processEvents()
-    assert overview.third.fitting() == ("0.45", "graph · gaps 0.02")
+    assert overview.third.fitting() == ("0.45", "ms", "graph · gaps 0.02")
     gpu_panel.resize(300, 600)
     QApplication.processEvents()
-    assert overview.third.fitting() == ("0.45", "graph")
+    assert overview.third.fitting() == ("0.45", "ms", "graph")
     gpu_panel.resize(700, 600)
     QApplication.processEvents()
-    assert overview.third.fitting() == ("0.450", "graph · gaps 0.020")
+    assert overview.third.fitting() == ("0.450", "ms", "graph · gaps 0.020")
 
 
 @pytest.mark.parametrize(

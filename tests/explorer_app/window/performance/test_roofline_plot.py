@@ -101,6 +101,29 @@ def test_the_line_says_what_the_device_can_do_and_its_axis_has_prefixes(plot: Ro
     assert plot._plot.getAxis("left").logTickStrings([8, 10, 12, 14], 1.0, 1.0) == ["100 M", "10 G", "1 T", "100 T"]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.0, 1.0, ["1", "2", "5", "10"]),
+        (-0.5, 0.8, ["0.5", "1", "2", "5"]),
+        (-1.0, 2.0, ["0.1", "1", "10", "100"]),
+        (-4.0, 8.0, ["0.0001", "0.01", "1", "100", "10000", "1e6", "1e8"]),
+    ],
+)
+def test_texts_of_an_axis_have_room_however_little_or_much_is_in_view(
+    plot: RooflinePlot, low: float, high: float, texts: list[str]
+) -> None:
+    axis = plot._plot.getAxis("bottom")
+    ((_, ticks),) = axis.logTickValues(low, high, 230.0, [])
+    assert axis.logTickStrings(ticks, 1.0, 1.0) == texts
+
+
+def test_rates_between_powers_of_ten_are_told_apart(plot: RooflinePlot) -> None:
+    axis = plot._plot.getAxis("left")
+    ((_, ticks),) = axis.logTickValues(8.0, 9.0, 200.0, [])
+    assert axis.logTickStrings(ticks, 1.0, 1.0) == ["100 M", "200 M", "500 M", "1 G"]
+
+
 def test_nothing_measured_is_an_empty_plot(plot: RooflinePlot) -> None:
     plot.show_steps((), None)
     plot.show_chosen(-1)

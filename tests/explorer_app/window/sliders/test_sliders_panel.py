@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
 from explorer_app.session.session import SLIDER_COUNT, Session, Slider
+from explorer_app.window.look import theme
 from explorer_app.window.sliders.axis_list import axis_parts, x_of
 from explorer_app.window.sliders.direction_list import _FIRST_ROWS, DirectionList
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
@@ -60,6 +61,10 @@ def test_rows_below_the_edge_are_made_while_nothing_else_is_to_do(qtbot):
     qtbot.waitUntil(lambda: len(rows._rows) == 24)
     assert rows._rows[23].shown.amount == 2.0
     assert not rows._row_timer.isActive()
+
+
+def test_the_first_rows_have_their_height_before_the_others_are_made(panel):
+    assert all(row.minimumHeight() >= theme.px(theme.ROW) for row in panel.directions.rows)
 
 
 def test_a_starred_direction_below_the_edge_has_its_row_at_once(qtbot):
