@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         KernelDiagnosis as KernelDiagnosis,
         PlainLayer as PlainLayer,
         diagnose as diagnose,
+        fused_plan as fused_plan,
     )
     from gpu_backend.errors import (
         CancelledError as CancelledError,
@@ -187,7 +188,7 @@ _HOMES = {
     "cuda.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
-    "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose"),
+    "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
     "errors": (
         "CancelledError",
         "DeviceError",

@@ -164,6 +164,19 @@ def diagnose(model: Model | None = None) -> Diagnosis:
     )
 
 
+def fused_plan(model: Model) -> list[str]:
+    """Return which steps of a model's plans become one kernel on a GPU, a line each. Needs no GPU."""
+    from gpu_backend.plan.families import build_plan
+    from gpu_backend.plan.fusion import fuse
+    from gpu_backend.plan.plan import PlanKey
+
+    keys = (
+        PlanKey(model.facts.model_id, "mapping", 1),
+        PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, "fp16"),
+    )
+    return [str(step) for key in keys for step in fuse(build_plan(model.spec, key))]
+
+
 def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
     from gpu_backend.cuda.self_check import doubtful_recipes
     from gpu_backend.cuda.target import target_of

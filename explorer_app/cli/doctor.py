@@ -17,7 +17,7 @@ from explorer_app.cli.console import Console
 from explorer_app.cli.private_paths import without_home
 from explorer_app.logs import log_path
 from explorer_app.version import __version__
-from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, process_nbytes, read_model
+from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, fused_plan, process_nbytes, read_model
 
 _LABEL_WIDTH = 15
 
@@ -30,6 +30,9 @@ def parser() -> Parser:
     )
     made.add_argument(
         "model", nargs="?", type=Path, metavar="MODEL", help="whose kernels to look for (default: bundled)"
+    )
+    made.add_argument(
+        "--plan", action="store_true", help="print instead which steps of the model become one kernel on a GPU"
     )
     return made
 
@@ -46,6 +49,11 @@ def run(words: Sequence[str], console: Console) -> int:
         if path is not None:
             raise
         model, named = None, error.sentence
+        if options.plan:
+            raise
+    if options.plan and model is not None:
+        console.results(fused_plan(model))
+        return 0
     console.status("Looking for GPUs ...")
     lines = [*_program(), ("Model", [named]), *report(diagnose(model)), *_folders()]
     console.end_progress()

@@ -101,6 +101,20 @@ def test_without_a_usable_gpu_the_report_says_why_and_what_is_there() -> None:
     assert "NVRTC: not found" in text_of(replace(NONE, nvrtc="", architectures=()))
 
 
+def test_doctor_prints_which_steps_of_a_model_become_one_kernel(command: Command) -> None:
+    outcome = command("doctor", "--plan")
+    assert (outcome.status, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("mapping.normalize: normalize_2nd_moment")
+    assert any(line.startswith("synthesis.b8.conv1: modulated_conv + noise ") for line in lines)
+    assert lines[-1].endswith("to_rgb + to_display -> image")
+
+
+def test_a_plan_of_no_model_is_an_error(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "nothing.pkl").write_bytes(b"")
+    assert command("doctor", "--plan", str(tmp_path / "nothing.pkl")).status == 2
+
+
 def test_doctor_prints_a_report_without_personal_paths(
     command: Command, monkeypatch: pytest.MonkeyPatch, own_folders: Path
 ) -> None:

@@ -1,0 +1,206 @@
+"""Which steps of a plan become one kernel on a GPU, as frozen data that can be printed and tested without a GPU.
+
+The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
+the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. The
+convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with the
+styles, the display with the last toRGB. `gpu_backend.cuda.lowering` makes launches of each fused step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_backend.plan.plan import Plan, Step
+
+_MODULATED = ("modulated_conv", "modulated_up_conv")
+_ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
+_ABSORBED = ("constant", "add", "to_display")
+"""Operations without a kernel of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusedStep:
+    """A step of a plan and what its kernels compute besides.
+
+    Attributes
+    ----------
+    main
+        The step that names the kernel.
+    x
+        Region that it reads: activations, for toRGB the parts of its products.
+    y
+        Region of the output, times the styles of `next_style`; None if nothing reads it.
+    y_raw
+        Region of the output without a style; None if nothing reads it.
+    next_style
+        Convolution that reads `y`, whose styles scale it.
+    skip
+        Skip convolution of a resnet block whose upsampled output is added.
+    to_rgb
+        toRGB whose products are computed. It is `main` itself if no kernel before computes them.
+    moments
+        Whether per-channel moments are accumulated for the normalisation, which is part of this step.
+    is_shown
+        Whether a tap shows the output.
+    absorbed
+        Other steps of the plan that are computed here and nowhere else.
+    """
+
+    main: Step
+    x: str
+    y: str | None = None
+    y_raw: str | None = None
+    next_style: Step | None = None
+    skip: Step | None = None
+    to_rgb: Step | None = None
+    moments: bool = False
+    is_shown: bool = False
+    absorbed: tuple[Step, ...] = ()
+
+    @property
+    def noise(self) -> int:
+        """Index of the layer's noise among the network's noise layers; -1 without noise."""
+        index: int = getattr(self.main.attributes, "noise_index", -1)
+        return index
+
+    def __str__(self) -> str:
+        parts = [f"{self.main.layer}: {self.main.op}"]
+        if self.noise >= 0:
+            parts.append(f"noise {self.noise}")
+        if self.moments:
+            parts.append("moments, normalisation")
+        if self.skip is not None:
+            parts.append(f"skip of {self.skip.layer}")
+        if self.next_style is not None:
+            parts.append(f"style of {self.next_style.layer}")
+        if self.to_rgb is not None:
+            own = self.to_rgb is self.main
+            parts.append("its products" if own else f"products of {self.to_rgb.layer}")
+        parts += [step.op for step in self.absorbed if step.op != "add"]
+        written = [name for name in (self.y, self.y_raw) if name is not None]
+        return " + ".join(parts) + (f" -> {', '.join(written)}" if written else "")
+
+
+def fuse(plan: Plan) -> tuple[FusedStep, ...]:
+    """Return the kernels' steps in order: the styles first, then as in the plan. Every step of the plan is in one."""
+    if plan.key.part == "mapping":
+        return tuple(FusedStep(step, step.inputs[0], step.outputs[0]) for step in plan.steps)
+    return tuple(_Fusion(plan).steps())
+
+
+def raw(buffer: str) -> str:
+    """Return the region that holds a buffer before the style of the convolution that reads it."""
+    return f"{buffer}/raw"
+
+
+def small(buffer: str) -> str:
+    """Return the region of a skip at half the side; whatever reads it upsamples it."""
+    return f"{buffer}/small"
+
+
+def parts(buffer: str) -> str:
+    """Return the region of the partial products of the toRGB that reads a buffer."""
+    return f"{buffer}/rgb"
+
+
+class _Fusion:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._readers: dict[str, list[Step]] = {}
+        for step in plan.steps:
+            for name in step.inputs:
+                self._readers.setdefault(name, []).append(step)
+        self._writers = {name: step for step in plan.steps for name in step.outputs}
+        self._constant = next((step for step in plan.steps if step.op == "constant"), None)
+        self._fused_rgb: set[str] = set()
+        """Layers of toRGB whose products a kernel before computes."""
+
+    def steps(self) -> Iterator[FusedStep]:
+        yield from (self._styles(step) for step in self._plan.steps if step.op == "styles")
+        for step in self._plan.steps:
+            if step.op != "styles" and step.op not in _ABSORBED:
+                fused = self._fused(step)
+                if fused.to_rgb is not None:
+                    self._fused_rgb.add(fused.to_rgb.layer)
+                yield fused
+
+    def _fused(self, step: Step) -> FusedStep:
+        if step.op in _MODULATED:
+            return self._modulated(step)
+        if step.op in _ADAIN:
+            return self._adain(step)
+        if step.op == "fourier_features":
+            return self._convolution(step, f"{step.outputs[0]}/sines", step.outputs[0])
+        if step.op == "filtered_lrelu":
+            return self._filtered(step)
+        if step.op == "skip_conv":
+            is_shown = self._is_shown(step.outputs[0])
+            return FusedStep(step, raw(step.inputs[0]), small(step.outputs[0]), is_shown=is_shown)
+        if step.op == "to_rgb":
+            return self._to_rgb(step)
+        return FusedStep(step, step.inputs[0])
+
+    def _styles(self, step: Step) -> FusedStep:
+        constant = self._constant
+        if constant is None or (reader := self._next_modulated(constant.outputs[0])) is None:
+            return FusedStep(step, "ws")  # no style touches a StyleGAN1's constant before its first layer
+        return FusedStep(step, "ws", constant.outputs[0], next_style=reader, absorbed=(constant,))
+
+    def _modulated(self, step: Step) -> FusedStep:
+        add = next((reader for reader in self._readers[step.outputs[0]] if reader.op == "add"), None)
+        if add is None:
+            return self._convolution(step, step.inputs[0], step.outputs[0])
+        # A resnet block ends here: the sum is the output.
+        written = (self._writers.get(name) for name in add.inputs)
+        skip = next(writer for writer in written if writer is not None and writer.op == "skip_conv")
+        return self._convolution(step, step.inputs[0], add.outputs[0], skip, (add,))
+
+    def _convolution(
+        self, step: Step, x: str, out: str, skip: Step | None = None, absorbed: tuple[Step, ...] = ()
+    ) -> FusedStep:
+        """Return a convolution whose output is the plan's buffer `out`."""
+        readers = self._readers.get(out, [])
+        next_style = self._next_modulated(out)
+        is_shown = self._is_shown(out)
+        is_read = is_shown or next_style is not None or any(reader.op == "filtered_lrelu" for reader in readers)
+        return FusedStep(
+            step,
+            x,
+            y=out if is_read else None,
+            y_raw=raw(out) if any(reader.op == "skip_conv" for reader in readers) else None,
+            next_style=next_style,
+            skip=skip,
+            to_rgb=next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None),
+            is_shown=is_shown,
+            absorbed=absorbed,
+        )
+
+    def _adain(self, step: Step) -> FusedStep:
+        out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
+        if step.op == "adain_input":
+            absorbed = () if self._constant is None else (self._constant,)
+            return FusedStep(step, step.inputs[0], out, is_shown=self._is_shown(out), absorbed=absorbed)
+        rgb = readers[0] if [reader.op for reader in readers] == ["to_rgb"] else None
+        y = out if rgb is None else None
+        return FusedStep(step, step.inputs[0], y, to_rgb=rgb, moments=True, is_shown=self._is_shown(out))
+
+    def _filtered(self, step: Step) -> FusedStep:
+        out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
+        next_style = self._next_modulated(out)
+        # What toRGB reads has no style of another layer.
+        rgb = next((reader for reader in readers if reader.op == "to_rgb" and next_style is None), None)
+        y = out if any(reader is not rgb for reader in readers) else None
+        return FusedStep(step, step.inputs[0], y, next_style=next_style, to_rgb=rgb, is_shown=self._is_shown(out))
+
+    def _to_rgb(self, step: Step) -> FusedStep:
+        display = next((reader for reader in self._readers.get(step.outputs[0], []) if reader.op == "to_display"), None)
+        absorbed = () if display is None else (display,)
+        own = None if step.layer in self._fused_rgb else step
+        return FusedStep(step, parts(step.inputs[0]), step.outputs[0], to_rgb=own, absorbed=absorbed)
+
+    def _next_modulated(self, buffer: str) -> Step | None:
+        return next((reader for reader in self._readers.get(buffer, []) if reader.op in _MODULATED), None)
+
+    def _is_shown(self, buffer: str) -> bool:
+        return any(reader.op == "tap_display" for reader in self._readers.get(buffer, []))

@@ -1,0 +1,115 @@
+"""Which steps of a plan become one kernel, without a GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.fusion import FusedStep, fuse
+from gpu_backend.plan.plan import Plan, PlanKey
+from tests.helpers.networks import NetworkOptions, make_spec
+from tests.helpers.stylegan1 import make_spec1
+from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_spec3
+
+SPECS: dict[str, NetworkSpec] = {
+    "skip": make_spec(NetworkOptions(32)),
+    "resnet": make_spec(NetworkOptions(32, architecture="resnet")),
+    "orig": make_spec(NetworkOptions(32, architecture="orig")),
+    "AdaIN": make_spec1(resolution=32),
+    "T": make_spec3(StyleGAN3Options(32)),
+    "R": make_spec3(StyleGAN3Options(32, **R)),
+}
+FAMILIES = pytest.mark.parametrize("family", SPECS)
+
+
+def plan_of(family: str, part: str = "synthesis", tap: str = "") -> Plan:
+    spec = SPECS[family]
+    return build_plan(spec, PlanKey("model", part, 1, 0 if tap else spec.resolution, "fp16", tap))  # type: ignore[arg-type]
+
+
+def fused(family: str, layer: str, op: str = "", tap: str = "") -> FusedStep:
+    found = [step for step in fuse(plan_of(family, tap=tap)) if step.main.layer == f"synthesis.{layer}"]
+    return next(step for step in found if op in ("", step.main.op))
+
+
+@FAMILIES
+@pytest.mark.parametrize("part", ["mapping", "synthesis"])
+def test_every_step_of_a_plan_is_computed_once(family: str, part: str) -> None:
+    plan = plan_of(family, part)
+    computed = Counter(id(step) for item in fuse(plan) for step in (item.main, *item.absorbed))
+    assert computed == Counter(id(step) for step in plan.steps)
+
+
+@FAMILIES
+def test_every_layer_that_is_shown_is_stored(family: str) -> None:
+    for layer in SPECS[family].layers:
+        steps = fuse(plan_of(family, tap=layer.name))
+        shown = next(step for step in steps if step.main.op == "tap_display")
+        plain = {step.main.outputs[0] for step in steps if step.is_shown and step.main.op == "skip_conv"}
+        assert shown.x in {step.y for step in steps} | plain
+
+
+@FAMILIES
+def test_the_products_of_every_torgb_are_computed_once(family: str) -> None:
+    plan = plan_of(family)
+    computed = [step.to_rgb.layer for step in fuse(plan) if step.to_rgb is not None]
+    assert computed == [step.layer for step in plan.steps if step.op == "to_rgb"]
+
+
+def test_a_convolution_takes_in_noise_the_next_style_and_torgb() -> None:
+    assert str(fused("skip", "b16.conv1")) == (
+        "synthesis.b16.conv1: modulated_conv + noise 4 + style of synthesis.b32.conv0"
+        " + products of synthesis.b16.torgb -> b16.conv1"
+    )
+
+
+def test_the_last_convolution_stores_nothing_but_torgb_products() -> None:
+    last = fused("skip", "b32.conv1")
+    assert (last.y, last.y_raw) == (None, None)
+    assert last.to_rgb is not None
+    assert fused("skip", "b32.conv1", tap="b32.conv1").y == "b32.conv1"
+
+
+def test_the_end_of_a_resnet_block_adds_the_skip_and_stores_both_outputs() -> None:
+    end = fused("resnet", "b16.conv1")
+    assert end.skip is not None
+    assert end.skip.op == "skip_conv"
+    assert (end.y, end.y_raw) == ("b16.sum", "b16.sum/raw")
+    assert [step.op for step in end.absorbed] == ["add"]
+    assert fused("resnet", "b16.skip").x == "b8.sum/raw"
+
+
+def test_a_stylegan1_convolution_accumulates_moments_and_its_last_layer_is_not_stored() -> None:
+    conv, last = fused("AdaIN", "b16.conv1"), fused("AdaIN", "b32.conv1")
+    assert conv.moments
+    assert conv.to_rgb is None
+    assert last.moments
+    assert last.y is None
+    assert last.to_rgb is not None
+    assert str(fused("AdaIN", "b4.input")) == "synthesis.b4.input: adain_input + noise 0 + constant -> b4.input"
+
+
+@pytest.mark.parametrize("family", ["T", "R"])
+def test_a_stylegan3_style_is_taken_in_by_the_filtered_activation_before_it(family: str) -> None:
+    layers = [step for step in fuse(plan_of(family)) if step.main.op == "filtered_lrelu"]
+    convolutions = [step for step in fuse(plan_of(family)) if step.main.op == "modulated_conv"]
+    assert all(step.next_style is None for step in convolutions)
+    for step, following in zip(layers, convolutions[1:], strict=False):
+        assert step.next_style is not None
+        assert step.next_style.layer == following.main.layer
+
+
+def test_the_constant_is_made_with_the_styles_and_the_display_with_the_last_torgb() -> None:
+    steps = fuse(plan_of("skip"))
+    assert [step.op for step in steps[0].absorbed] == ["constant"]
+    assert [step.op for step in steps[-1].absorbed] == ["to_display"]
+
+
+def test_fused_steps_are_frozen_and_equal_plans_have_equal_ones() -> None:
+    assert fuse(plan_of("resnet")) == fuse(plan_of("resnet"))
+    with pytest.raises(FrozenInstanceError):
+        fuse(plan_of("skip"))[0].x = ""  # type: ignore[misc]
