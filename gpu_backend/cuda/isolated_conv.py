@@ -1,4 +1,4 @@
-"""One convolution taken out of a schedule, with the tile that one wants, or as the plain kernel does it."""
+"""One convolution of a schedule by itself, with a given tile or by the plain kernel."""
 
 from __future__ import annotations
 
@@ -7,28 +7,17 @@ from dataclasses import dataclass, fields, replace
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.op_table import GPU_OPS
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable, Tuned
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
-from gpu_backend.ops.adain_conv import AdainConv
-from gpu_backend.ops.adain_up_conv import BLUR, AdainUpConv
-from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape, ConvTile
-from gpu_backend.ops.modulated_conv import ModulatedConv
-from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.adain_up_conv import BLUR
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.plan.plan import Plan, Step
 
-X, WEIGHT, Y, Y_RAW = 0, 1, 2, 3
-RGB_WEIGHT, RGB_STYLE, RGB_PARTS = 14, 15, 16
-"""Places among the arguments that fused and plain convolutions take alike."""
-
-_CONVOLUTIONS = (ModulatedConv, ModulatedUpConv, AdainConv, AdainUpConv)
 _SMALL = 4096
-_STEMS = {
-    False: ("modulated_conv", "modulated_up_conv"),
-    True: ("plain_modulated_conv", "plain_modulated_up_conv"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +31,7 @@ class IsolatedConv:
 
 
 def fused_extras(spec: NetworkSpec) -> tuple[int, int]:
-    """Return what rides along with convolutions: taps of the filter after one that doubles, channels of a picture."""
+    """Return what is fused with convolutions: taps of the FIR filter after an up-convolution, channels of a picture."""
     if isinstance(spec, StyleGAN2Spec):
         return len(spec.resample_filter), spec.img_channels
     return (len(BLUR) + 1, 0) if isinstance(spec, StyleGAN1Spec) else (1, 0)
@@ -53,22 +42,11 @@ def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
     found: dict[ConvShape, tuple[Plan, Step]] = {}
     for plan in plans:
         for step in plan.steps:
-            shape = shape_of_step(step, plan.key.batch)
+            op = GPU_OPS.get(step.op)  # some are part of others
+            shape = None if op is None else op.shape_for_tuning(step, plan.key.batch)
             if shape is not None:
                 found.setdefault(shape, (plan, step))
     return found
-
-
-def shape_of_step(step: Step, batch: int) -> ConvShape | None:
-    """Return the shape that tables know a step by; None if it is no convolution of a layer."""
-    attributes = step.attributes
-    if not isinstance(attributes, _CONVOLUTIONS) or attributes.kernel not in (1, 3):
-        return None
-    cin, cout = (-(-count // 8) * 8 for count in (attributes.in_channels, attributes.out_channels))
-    kind: ConvKind = "conv1x1" if attributes.kernel == 1 else "conv"
-    if isinstance(attributes, ModulatedUpConv | AdainUpConv):
-        kind = "up_conv"
-    return ConvShape(kind, attributes.resolution, cin, cout, batch)
 
 
 class IsolatedConvs:
@@ -98,23 +76,23 @@ class IsolatedConvs:
         Raises
         ------
         KernelError
-            If it cannot be cut so.
+            If the tile does not fit.
         """
         plan, step = self._steps[shape]
         given = self._target
         chosen = {**self._chosen, shape: Tuned(tile, 1.0)}
         table = TileTable(given.architecture, given.multiprocessors, chosen, {}, given.shared_nbytes_per_block)
         target = replace(given, tiles=table)
-        conv = _taken_out(self._lower(plan, self._weights_for(step), target), step, _STEMS[False])
+        conv = _taken_out(self._lower(plan, self._weights_for(step), target), step, is_fused=True)
         if conv is None or not _has_tile(conv.launch, tile):
             raise KernelError("the tile does not fit this convolution")
         return conv
 
     def plain(self, shape: ConvShape) -> IsolatedConv:
-        """Return the convolution as the plain kernel does it."""
+        """Return the convolution by the plain kernel."""
         plan, step = self._steps[shape]
         schedule = self._lower(plan, self._weights_for(step), self._target, everything_plain=True)
-        conv = _taken_out(schedule, step, _STEMS[True])
+        conv = _taken_out(schedule, step, is_fused=False)
         if conv is None:
             raise KernelError(f"{step.layer} has no plain kernel")
         return conv
@@ -133,7 +111,7 @@ class IsolatedConvs:
 
 
 def _has_tile(launch: Launch, tile: ConvTile) -> bool:
-    """Tell whether a launch is cut as wanted: a tile that does not fit gives way to another."""
+    """Tell whether a launch has the tile: one that does not fit is replaced by another."""
     defines = dict(launch.recipe.defines)
     return all(defines.get(macro, value) == value for macro, value in macros_of(tile).items())
 
@@ -146,10 +124,10 @@ def macros_of(tile: ConvTile) -> dict[str, str]:
     return {renamed.get(name, name.upper()): str(int(value)) for name, value in choices.items()}
 
 
-def _taken_out(schedule: Schedule, step: Step, stems: tuple[str, ...]) -> IsolatedConv | None:
-    launches = (item for item in schedule.launches if item.layer == step.layer and item.recipe.stem in stems)
-    launch = next(launches, None)
-    if launch is None:
+def _taken_out(schedule: Schedule, step: Step, *, is_fused: bool) -> IsolatedConv | None:
+    # The convolution comes first: a normalisation or toRGB's products follow it.
+    launch = next(item for item in schedule.launches if (item.layer, item.op) == (step.layer, step.op))
+    if launch.is_fused != is_fused:
         return None
     named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
     return IsolatedConv(

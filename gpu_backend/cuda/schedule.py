@@ -89,6 +89,8 @@ class Launch:
         False for a plain kernel that stands in for a fused one.
     reason
         Why it stands in, one phrase; empty for fused ones and in plans that are plain throughout.
+    op
+        The plan's operation that the launch belongs to: ``"adain_conv"``.
     optional
         Arguments, by place, that are null in runs which do not ask for the outputs that they name.
     """
@@ -104,6 +106,7 @@ class Launch:
     nbytes: int = 0
     is_fused: bool = True
     reason: str = ""
+    op: str = ""
     optional: tuple[int, ...] = ()
 
 

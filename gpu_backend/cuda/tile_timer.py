@@ -22,17 +22,8 @@ from gpu_backend.cuda.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.driver import Driver, Event, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.isolated_conv import (
-    RGB_PARTS,
-    RGB_STYLE,
-    RGB_WEIGHT,
-    WEIGHT,
-    Y_RAW,
-    IsolatedConv,
-    IsolatedConvs,
-    X,
-    Y,
-)
+from gpu_backend.cuda.isolated_conv import IsolatedConv, IsolatedConvs
+from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.schedule import Address, Constant, Region
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -117,7 +108,7 @@ class DeviceTileTimer:
         conv = self._conv(shape, tile)
         found = self._output(conv, shape)
         sentence = difference(found, self._expected)
-        if not sentence and conv.launch.arguments[RGB_PARTS] is not None:
+        if not sentence and conv.launch.arguments[ConvArgument.RGB_PARTS] is not None:
             sentence = difference(self._rgb_parts(conv, shape.batch), self._expected_rgb(conv, self._expected))
             sentence = sentence and f"toRGB: {sentence}"
         return sentence
@@ -162,9 +153,9 @@ class DeviceTileTimer:
         """
         attributes = conv.step.attributes
         extents = (shape.batch, shape.side, shape.side, shape.cout)
-        region = Region(_OUTPUT, extents, self._region(conv, X).dtype, "output")
+        region = Region(_OUTPUT, extents, self._region(conv, ConvArgument.X).dtype, "output")
         arguments = list(conv.launch.arguments)
-        arguments[Y_RAW if shape.kind == "conv" else Y] = Address(_OUTPUT, "region")
+        arguments[ConvArgument.Y_RAW if shape.kind == "conv" else ConvArgument.Y] = Address(_OUTPUT, "region")
         named = {argument.name for argument in arguments if isinstance(argument, Address)}
         regions = (*(item for item in conv.regions if item.name in named), region)
         asked = replace(conv, launch=replace(conv.launch, arguments=tuple(arguments)), regions=regions)
@@ -175,7 +166,7 @@ class DeviceTileTimer:
 
     def _rgb_parts(self, conv: IsolatedConv, batch: int) -> NDArray[np.float32]:
         """Return the picture that the last run left, the sum of all parts."""
-        region = self._region(conv, RGB_PARTS)
+        region = self._region(conv, ConvArgument.RGB_PARTS)
         parts = np.empty(region.shape, np.float32)
         self._driver.download(parts, self._placed(region, conv))
         side = conv.step.attributes.resolution
@@ -183,14 +174,17 @@ class DeviceTileTimer:
 
     def _expected_rgb(self, conv: IsolatedConv, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the picture that the block's output gives: sum over channels of weight, style and output."""
-        weight_at, style_at = conv.launch.arguments[RGB_WEIGHT], conv.launch.arguments[RGB_STYLE]
+        weight_at, style_at = (
+            conv.launch.arguments[ConvArgument.RGB_WEIGHT],
+            conv.launch.arguments[ConvArgument.RGB_STYLE],
+        )
         assert isinstance(weight_at, Address)
         assert isinstance(style_at, Address)
         constant = next(item for item in conv.constants if item.key == weight_at.name)
         channels = raw.shape[-1]
-        image_channels = self._region(conv, RGB_PARTS).shape[-1]
+        image_channels = self._region(conv, ConvArgument.RGB_PARTS).shape[-1]
         weight = np.asarray(constant.make(), np.float32).reshape(image_channels, -1)[:, :channels]
-        styles = self._made_up(self._region(conv, RGB_STYLE), conv)
+        styles = self._made_up(self._region(conv, ConvArgument.RGB_STYLE), conv)
         first = style_at.offset // 4
         scaled = weight[None] * styles[:, None, first : first + channels]
         return np.asarray(np.einsum("bhwo,bio->bhwi", raw, scaled, optimize=True), np.float32)
@@ -234,9 +228,10 @@ class DeviceTileTimer:
         place = names.index(region.name)
         generator = np.random.default_rng(place)
         count = min(math.prod(region.shape), _PERIOD)
-        few = generator.standard_normal(count, np.float32) if place == X else generator.uniform(0.5, 1.5, count)
+        is_x = place == ConvArgument.X
+        few = generator.standard_normal(count, np.float32) if is_x else generator.uniform(0.5, 1.5, count)
         numbers = np.resize(few.astype(region.dtype), region.shape)
-        if place == X:
+        if is_x:
             numbers[..., conv.step.attributes.in_channels :] = 0
         return numbers
 
@@ -246,7 +241,7 @@ class DeviceTileTimer:
         return next(region for region in conv.regions if region.name == argument.name)
 
     def _weight_of(self, conv: IsolatedConv) -> Constant:
-        argument = conv.launch.arguments[WEIGHT]
+        argument = conv.launch.arguments[ConvArgument.WEIGHT]
         assert isinstance(argument, Address)
         return next(constant for constant in conv.constants if constant.key == argument.name)
 
@@ -300,5 +295,5 @@ def difference(found: NDArray[np.float32], expected: NDArray[np.float32]) -> str
     if not np.isfinite(found).all():
         return "not all numbers are finite"
     largest = float(np.abs(expected).max())
-    apart = float(np.abs(found - expected).max())
-    return f"off by {apart:.3g} where numbers go up to {largest:.3g}" if apart > TOLERANCE * largest else ""
+    error = float(np.abs(found - expected).max())
+    return f"off by {error:.3g} where numbers go up to {largest:.3g}" if error > TOLERANCE * largest else ""

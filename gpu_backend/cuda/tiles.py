@@ -100,7 +100,7 @@ class TileTable:
 
         Raises
         ------
-        ValueError
+        NoTileError
             If no tile fits.
         """
         return self.explain(shape, taps=taps, picture_channels=picture_channels, has_moments=has_moments)[0]

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, TensorMap
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -17,6 +18,12 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120
 """What GPUs have kernels compiled for."""
 T = TypeVar("T")
 EVERY = os.environ.get("EVERY_KERNEL") == "1"
+
+
+def accepted(choice: T | Refused) -> T:
+    """Return what a builder gives where a fused kernel is not refused."""
+    assert not isinstance(choice, Refused), choice.reason
+    return choice
 
 
 def dealt(recipes: Sequence[T], architecture: str) -> Sequence[T]:

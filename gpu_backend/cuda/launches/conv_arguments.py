@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,20 @@ ACTIVATION_NUMBERS = {
     )
 }
 """Macro ACTIVATION of the kernels."""
+
+
+class ConvArgument(IntEnum):
+    """Places among the arguments of all convolution kernels, fused and plain."""
+
+    X = 0
+    WEIGHT = 1
+    Y = 2
+    Y_RAW = 3
+    NEXT_STYLE = 5
+    SKIP = 12
+    RGB_WEIGHT = 14
+    RGB_STYLE = 15
+    RGB_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)

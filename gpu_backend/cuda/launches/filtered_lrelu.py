@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +14,31 @@ from gpu_backend.cuda.launches.bands import band_words, rank_of
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_weight_constant
 from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.gpu_op import (
+    OBSERVED,
+    Fused,
+    GpuOp,
+    LoweringContext,
+    Observation,
+    Refused,
+    channels_first,
+    region_of,
+)
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.cuda.target import Target
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.kernels.conv_tile import NoTileError
 from gpu_backend.ops.kernels.filter_tile import TAPS, FilterGeometry, FilterShape, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
-NEXT_STYLE = 2
-"""Place among the arguments of both kernels, after what is read and what is written."""
+_LABELS = ("filtered_lrelu", "plain_filtered_lrelu")
+_X, _Y, _NEXT_STYLE = 0, 1, 2
+"""Places among the arguments of both kernels."""
 
 _THREADS = 256
 _PLAIN_TILES = (8, 4, 2, 1)
@@ -32,6 +47,43 @@ _MOST_NUMBERS = 2**31 - 1
 _LARGEST_HALF = 65504.0
 _ASYMMETRY = 1e-5
 """Of a radial filter's largest tap: up to here both halves are the same."""
+
+
+class FilteredLreluOp(GpuOp):
+    """The activation between the two filters of a StyleGAN3's layer."""
+
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        site = _site(step, context)
+        geometry = filter_geometry(step.main, site, context.weights, context.target)
+        if isinstance(geometry, Refused):
+            return geometry
+        recipe = fused_filter_recipe(geometry)
+        return Fused((recipe,), partial(fused_filter, step.main, site, context.weights, geometry))
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        return plain_filter(step.main, _site(step, context), context.weights, context.target, reason=reason)
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        if launch.label not in _LABELS:
+            return None
+        x = region_of(launch.arguments[_X], regions)
+        batch, side, _, channels = step.attributes.output_shape(x.shape[0])
+        finish = partial(channels_first, channels=channels)
+        changes = {_Y: OBSERVED, _NEXT_STYLE: None}
+        return Observation((batch, side, side, pad8(channels)), x.dtype, finish, changes)
+
+
+def _site(step: FusedStep, context: LoweringContext) -> FilterSite:
+    return FilterSite(
+        batch=context.batch,
+        half=context.half,
+        x=step.x,
+        y=step.main.outputs[0],
+        next_style_offset=None if step.next_style is None else context.style_offset(step.next_style),
+        style_stride=context.layout.style_width,
+        rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
+        is_stored=step.y is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +115,33 @@ class FilterSite:
         return "float16" if self.half else "float32"
 
 
-def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Target) -> FilterGeometry:
-    """Return how the fused kernel is cut.
-
-    Raises
-    ------
-    ValueError
-        If there is no fused kernel for the step; the sentence says why, for people.
-    """
+def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Target) -> FilterGeometry | Refused:
+    """Return the tile of the fused kernel on its shape; or why there is no fused kernel for the step."""
     settings: FilteredLrelu = step.attributes
     counts = settings.up, settings.up_taps, settings.down, settings.down_taps
     if settings.up not in (2, 4) or counts[1:] != (TAPS * settings.up, 2, 2 * TAPS):
-        raise ValueError("fused filters have 6 taps for each phase of 2 or 4 before the activation, and 12 after it")
+        return Refused("fused filters have 6 taps for each phase of 2 or 4 before the activation, and 12 after it")
     if settings.act.activation != "lrelu" or settings.act.gain <= 0:
-        raise ValueError(f"fused filters have a leaky activation, this layer's is {settings.act.activation}")
+        return Refused(f"fused filters have a leaky activation, this layer's is {settings.act.activation}")
     channels = pad8(settings.channels)
     if max(settings.in_size, settings.out_size) ** 2 * channels > _MOST_NUMBERS:
-        raise ValueError(
+        return Refused(
             f"its activations of {settings.out_size} x {settings.out_size} are more than fused kernels count"
         )
     if settings.is_radial and not _is_symmetric(weights[step.weights["down_filter"]]):
-        raise ValueError("fused filters are the same in all directions, this layer's is not")
+        return Refused("fused filters are the same in all directions, this layer's is not")
     if site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS:
-        raise ValueError(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
+        return Refused(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
     _, phase = _start(settings)
     picture_channels = 0 if site.rgb is None else site.rgb.channels
     rank = 1
     if settings.is_radial:  # beside the sums of two products there are no registers for a picture
         rank = 0 if picture_channels else rank_of(weights[step.weights["down_filter"]])
     shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, rank, picture_channels)
-    return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
+    try:
+        return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
+    except NoTileError as error:
+        return Refused(str(error))
 
 
 def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:

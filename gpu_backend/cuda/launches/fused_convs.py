@@ -19,11 +19,12 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.launches.packed_weights import pack_weight
 from gpu_backend.cuda.schedule import Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.target import Target
 from gpu_backend.ops.adain import SUMMING_FLOPS
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, NoTileError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
@@ -37,28 +38,25 @@ _MOST_NUMBERS = 2**31 - 1
 """Of one picture's activations: within a picture the kernels count in 32 bits."""
 
 
-def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometry:
-    """Return the tile that a convolution runs with on a GPU, on its shape.
-
-    Raises
-    ------
-    ValueError
-        If no tile fits; the sentence says why, for people.
-    """
+def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometry | Refused:
+    """Return the tile that a convolution runs with on a GPU, on its shape; or why no fused kernel computes it."""
     if work.kernel not in (1, 3) or (work.is_up and work.kernel != 3):
-        raise ValueError(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
+        return Refused(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
     if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
-        raise ValueError(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
+        return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
     shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     has_moments = site.moments is not None
-    tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures, has_moments=has_moments)
+    try:
+        tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures, has_moments=has_moments)
+    except NoTileError as error:
+        return Refused(str(error))
     uses_tma = target.architecture in _WITH_TMA
     geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, uses_tma)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
-        raise ValueError(f"no fused kernel fits this GPU for a picture of {pictures} channels")
+        return Refused(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry
 
 

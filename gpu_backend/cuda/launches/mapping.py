@@ -1,19 +1,19 @@
-"""The launches of a mapping plan, one a step. fp32 throughout; regions are the plan's buffers, not padded."""
+"""The operations of a mapping plan, one launch each. fp32 throughout; regions are the plan's buffers, not padded."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS
+from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
-from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
+from gpu_backend.cuda.schedule import Address, Constant, Launch
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.concat import Concat
@@ -21,37 +21,29 @@ from gpu_backend.ops.embedding import Embedding
 from gpu_backend.ops.fully_connected import FullyConnected
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
-from gpu_backend.plan.plan import BufferRole, Plan, Step
+from gpu_backend.plan.fusion import FusedStep
+from gpu_backend.plan.plan import Step
 
 _ROWS_OF_BLOCK = 4
 _THREADS = 128
 _THREADS_OF_ROW = 256
 
-_ROLES: dict[BufferRole, Literal["input", "scratch", "output"]] = {
-    "input": "input",
-    "intermediate": "scratch",
-    "output": "output",
-}
 
+class MappingOp(GpuOp):
+    """An operation of the mapping network: one kernel, fp32, over the plan's own buffers."""
 
-def mapping_launches(plan: Plan, weights: Weights) -> Built:
-    """Build a whole mapping plan: inputs ``z`` and, in conditional networks, ``c``; output ``w``; every region in it.
+    def __init__(self, build: Callable[[Step, Weights, int], Built]) -> None:
+        self._build = build
 
-    Raises
-    ------
-    DeviceError
-        If a layer has more features than a block's shared memory holds.
-    """
-    batch = plan.key.batch
-    regions = tuple(Region(item.name, item.shape, item.dtype, _ROLES[item.role]) for item in plan.buffers)
-    builders: dict[str, Callable[[Step, Weights, int], Built]] = {
-        "fully_connected": fully_connected_launch,
-        "normalize_2nd_moment": normalize_launch,
-        "concat": concat_launch,
-        "embedding": embedding_launch,
-    }
-    steps = (builders[step.op](step, weights, batch) for step in plan.steps)
-    return Built.joined((*steps, Built((), (), regions)))
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        """Return the one launch.
+
+        Raises
+        ------
+        DeviceError
+            If a layer has more features than a block's shared memory holds.
+        """
+        return self._build(step.main, context.weights, context.batch)
 
 
 def fully_connected_launch(step: Step, weights: Weights, batch: int) -> Built:

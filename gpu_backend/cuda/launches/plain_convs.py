@@ -131,6 +131,12 @@ def plain_modulated_up_conv(
     return _build("plain_modulated_up_conv", work, site, weights, weight, target, reason)
 
 
+def plain_conv(work: ConvWork, site: ConvSite, weights: Weights, target: Target, *, reason: str = "") -> Built:
+    """Build a convolution or an up-convolution."""
+    build = plain_modulated_up_conv if work.is_up else plain_modulated_conv
+    return build(work, site, weights, target, reason=reason)
+
+
 def _build(
     stem: str, work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, target: Target, reason: str
 ) -> Built:

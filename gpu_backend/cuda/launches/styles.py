@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
@@ -15,10 +16,27 @@ from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import Styles
+from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _WARPS = 8
 _PIXELS = 16
+
+
+class StylesOp(GpuOp):
+    """All styles and demodulation coefficients, and the learned constant of a network that begins with one."""
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        constant = next(iter(step.absorbed), None)
+        return styles_launch(
+            step.main,
+            context.weights,
+            batch=context.batch,
+            num_ws=context.num_ws,
+            half=context.half,
+            const=None if constant is None else constant.weights["const"],
+            x0=step.y or "",
+        )
 
 
 def styles_launch(

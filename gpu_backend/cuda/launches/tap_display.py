@@ -6,9 +6,11 @@ import numpy as np
 
 from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import region
+from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
 from gpu_backend.cuda.schedule import Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.tap_display import LEAST, MOST, TapDisplay
+from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _THREADS = 256
@@ -22,6 +24,13 @@ _MOST_STRETCHES = 256
 
 CHANNEL_PARTIALS, SLAB_PARTIALS = "tap/channel_partials", "tap/slab_partials"
 """Regions between the two kernels."""
+
+
+class TapDisplayOp(GpuOp):
+    """A layer that is shown instead of the picture."""
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        return tap_display(step.main, context.regions[step.x], context.batch, context.target.multiprocessors)
 
 
 def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Built:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -17,11 +18,20 @@ from gpu_backend.cuda.launches.conv_arguments import (
     taps_constant,
 )
 from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.gpu_op import (
+    OBSERVED,
+    GpuOp,
+    LoweringContext,
+    Observation,
+    channels_first,
+    region_of,
+)
 from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
 from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
+from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _VECTOR = 4
@@ -33,12 +43,53 @@ _LARGE = 256
 _BLOCK = 256
 """Threads of a block of both kernels."""
 
-_IMAGE = 6
-"""Place of ``image`` among the arguments of ``to_rgb``."""
+_PREVIOUS, _IMAGE, _PIXELS, _FLAGS, _GAIN = 4, 6, 7, 8, 11
+"""Places among the arguments of ``to_rgb``."""
+
+
+class ToRgbOp(GpuOp):
+    """The sum of toRGB's parts, and their products if no kernel before computes them."""
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        settings: ToRgb = step.main.attributes
+        products = Built(())
+        if step.to_rgb is not None:
+            products = plain_to_rgb(
+                context.rgb_part(step.main),
+                step.main.inputs[0],
+                context.weights,
+                context.batch,
+                settings.resolution,
+                settings.in_channels,
+                context.layout.style_width,
+                half=context.half,
+                is_fused=True,
+            )
+        display = next(iter(step.absorbed), None)
+        total = to_rgb(
+            step.main,
+            context.weights,
+            context.batch,
+            parts=step.x,
+            part_count=1 if step.to_rgb is not None else context.regions[step.x].shape[0],
+            image=step.main.outputs[0],
+            previous=step.main.inputs[2] if len(step.main.inputs) > 2 else None,
+            pixels=None if display is None else display.outputs[0],
+            middle=MIDDLE if display is None else display.attributes.middle,
+            is_last=display is not None,
+        )
+        return Built.joined((products, total))
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        if launch.label != "to_rgb":
+            return None
+        alone: dict[int, Argument] = {_PREVIOUS: None, _IMAGE: OBSERVED, _PIXELS: None, _FLAGS: None}
+        shape = region_of(launch.arguments[_IMAGE], regions).shape
+        return Observation(shape, "float32", channels_first, {**alone, _GAIN: np.float32(1)})
 
 
 class PictureSite(Protocol):
-    """Where a layer stands whose fused kernel brings its share of the picture."""
+    """Where a layer stands whose fused kernel computes toRGB's products."""
 
     @property
     def batch(self) -> int:
@@ -57,14 +108,14 @@ class PictureSite(Protocol):
 
     @property
     def rgb(self) -> RgbPart | None:
-        """The toRGB that reads the layer, if it rides along."""
+        """The toRGB whose products are computed, if any."""
         ...
 
 
 def with_plain_picture(
     layer: Built, site: PictureSite, y_raw: str, weights: Weights, side: int, channels: int, reason: str
 ) -> Built:
-    """Add toRGB's convolution to a layer's plain kernels, which bring no picture along; the rest as `plain_to_rgb`."""
+    """Add toRGB's products to a layer's plain kernels, which do not compute them; the rest as `plain_to_rgb`."""
     if site.rgb is None:
         return layer
     picture = plain_to_rgb(
@@ -86,7 +137,7 @@ def plain_to_rgb(
     is_fused: bool = False,
     reason: str = "",
 ) -> Built:
-    """Build toRGB's convolution where the kernel before it does not bring it along.
+    """Build toRGB's products where the kernel before does not compute them.
 
     Reads `y_raw` (batch, side, side, padded channels) and ``styles``; writes and declares ``part.region``, one part.
 

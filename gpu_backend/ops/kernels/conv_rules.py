@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile, Instruction
+from gpu_backend.ops.kernels.conv_tile import (
+    BLOCK_CHANNELS,
+    ConvGeometry,
+    ConvShape,
+    ConvTile,
+    Instruction,
+    NoTileError,
+)
 
 MOST_ROW_TILES = 32
 """Row tiles that a block computes at most."""
@@ -34,8 +41,8 @@ def default_tile(
 
     Raises
     ------
-    ValueError
-        If no tile fits: an FIR filter too long for shared memory. The sentence says so, for people.
+    NoTileError
+        If no tile fits: an FIR filter too long for shared memory.
     """
     channels = 64 if shape.cout > 32 else 32 if shape.cout > 16 else 16
     found = []
@@ -51,7 +58,7 @@ def default_tile(
                     if geometry.fits(architecture, min(shared_nbytes, 65536)):
                         found.append(geometry)
     if not found:
-        raise ValueError(f"no fused kernel fits a block's shared memory with an FIR filter of {taps} taps")
+        raise NoTileError(f"no fused kernel fits a block's shared memory with an FIR filter of {taps} taps")
     full = [geometry for geometry in found if geometry.blocks >= multiprocessors]
     most = max(found, key=lambda item: (min(item.blocks, multiprocessors), item.tile.threads))
     best = full[0] if full else most

@@ -31,6 +31,10 @@ FRAGMENT = 16
 _ALIGNMENT = 1024
 
 
+class NoTileError(ValueError):
+    """No tile of a fused kernel fits the GPU; its one argument is a phrase for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConvShape:
     """The work of a convolution: `side` of the output, padded channels, pictures."""

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpu_backend.ops.kernels.conv_tile import NoTileError
+
 TAPS = 6
 """Of a phase of the filter before the activation; the one after it has twice as many."""
 
@@ -147,8 +149,8 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
 
     Raises
     ------
-    ValueError
-        If none fits `shared_nbytes`; the sentence says so, for people.
+    NoTileError
+        If none fits `shared_nbytes`.
     """
 
     def cost(geometry: FilterGeometry) -> tuple[float, int]:
@@ -166,7 +168,7 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
 
     found = list(_geometries(shape, shared_nbytes))
     if not found:
-        raise ValueError("no fused filter fits a block's shared memory")
+        raise NoTileError("no fused filter fits a block's shared memory")
     return min(found, key=cost)
 
 

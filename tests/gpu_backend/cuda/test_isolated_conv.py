@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.isolated_conv import RGB_PARTS, WEIGHT, Y_RAW, IsolatedConvs, X, conv_steps, macros_of
+from gpu_backend.cuda.isolated_conv import IsolatedConvs, conv_steps, macros_of
+from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.target import Target
 from gpu_backend.cuda.tiles import TileTable
@@ -64,12 +65,12 @@ def test_the_plain_kernel_takes_the_same_arguments() -> None:
         plain, fused = convs.plain(shape), convs.fused(shape, TARGET.tiles.choose(shape))
         assert plain.launch.recipe.stem == f"plain_{fused.launch.recipe.stem}"
         assert len(plain.launch.arguments) + 1 == len(fused.launch.arguments), "the map of boxes"
-        x, weight = (plain.launch.arguments[place] for place in (X, WEIGHT))
+        x, weight = (plain.launch.arguments[place] for place in (ConvArgument.X, ConvArgument.WEIGHT))
         assert isinstance(x, Address)
         assert isinstance(weight, Address)
         assert (x.kind, weight.kind) == ("region", "constant")
-        assert plain.launch.arguments[RGB_PARTS] is None
-        assert fused.launch.arguments[Y_RAW] is None
+        assert plain.launch.arguments[ConvArgument.RGB_PARTS] is None
+        assert fused.launch.arguments[ConvArgument.Y_RAW] is None
 
 
 def test_a_tile_that_does_not_fit_is_refused_and_not_replaced() -> None:

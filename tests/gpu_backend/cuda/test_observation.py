@@ -12,7 +12,7 @@ from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.compilation import Compilation
 from gpu_backend.cuda.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.observation import doubled
+from gpu_backend.cuda.launches.conv_op import upsampled
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.self_check import SelfCheckRecord
 from gpu_backend.model.model import Model
@@ -101,7 +101,7 @@ def test_real_plans_bind_and_run(tmp_path: Path, precision: str) -> None:
 @pytest.mark.parametrize("taps", [(0.25, 0.75, 0.75, 0.25), (0.5, 0.5), (1.0,), (0.1, 0.2, 0.4, 0.2, 0.1)])
 def test_doubling_is_the_references(taps: tuple[float, ...]) -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 4, 6)).astype(np.float32)
-    assert np.allclose(doubled(x, taps), double(torch.from_numpy(x), taps).numpy(), atol=1e-6)
+    assert np.allclose(upsampled(x, taps), double(torch.from_numpy(x), taps).numpy(), atol=1e-6)
 
 
 @pytest.mark.gpu

@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.compiler import compile_kernel
 from gpu_backend.cuda.launches.bands import band_words, products_of, rank_of
 from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, fused_filter_recipe, plain_filter
+from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.tiles import SMALLEST_SHARED_NBYTES
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.conv_tile import NoTileError
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import dealt_to_all
+from tests.helpers.kernel_checks import accepted, dealt_to_all
 
 CASES = (
     FilterCase(5, 38, 36),
@@ -147,10 +149,12 @@ def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_
 def test_a_launch_covers_all_outputs_of_all_channels() -> None:
     for case in CASES:
         settings = case.settings
-        geometry = filter_geometry(case.step, replace(case.site, half=True), filters_of(case), H200)
+        geometry = accepted(filter_geometry(case.step, replace(case.site, half=True), filters_of(case), H200))
         pairs, segments, pictures = geometry.grid
-        strips = -(-settings.out_size // geometry.width)
-        assert 2 * pairs - strips * -(-settings.channels // 8) in ((0, 1) if not case.picture_channels else (0, strips))
+        column_tiles = -(-settings.out_size // geometry.width)
+        assert 2 * pairs - column_tiles * -(-settings.channels // 8) in (
+            (0, 1) if not case.picture_channels else (0, column_tiles)
+        )
         assert segments * geometry.tile.segment >= settings.out_size
         assert geometry.width % (settings.up // 2) == 0
         assert geometry.tile.segment % 8 == 0
@@ -159,7 +163,7 @@ def test_a_launch_covers_all_outputs_of_all_channels() -> None:
 
 @pytest.mark.parametrize(("up", "rank"), [(up, rank) for up in (2, 4) for rank in (0, 1, 2)])
 @pytest.mark.parametrize("shared_nbytes", [SMALLEST_SHARED_NBYTES, 101376, 232448])
-def test_a_large_layer_walks_far_and_a_small_one_is_shared_out(up: int, rank: int, shared_nbytes: int) -> None:
+def test_a_large_layer_has_long_segments_and_a_small_one_is_shared_out(up: int, rank: int, shared_nbytes: int) -> None:
     large = choose_filter_tile(FilterShape(1044, 56, 1, up, 0, rank), 132, shared_nbytes)
     small = choose_filter_tile(FilterShape(36, 512, 1, up, 0, rank), 132, shared_nbytes)
     assert large.tile.segment >= 64
@@ -170,7 +174,7 @@ def test_a_large_layer_walks_far_and_a_small_one_is_shared_out(up: int, rank: in
 
 
 def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
-    with pytest.raises(ValueError, match="shared memory"):
+    with pytest.raises(NoTileError, match="shared memory"):
         choose_filter_tile(FilterShape(36, 512, 1, 2, 0, rank=1), 132, 16384)
 
 
@@ -185,16 +189,18 @@ def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
     ],
 )
 def test_what_has_no_fused_kernel_is_refused_in_words(case: FilterCase, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        filter_geometry(case.step, case.site, filters_of(case), H200)
+    refused = filter_geometry(case.step, case.site, filters_of(case), H200)
+    assert isinstance(refused, Refused)
+    assert why in refused.reason
 
 
 def test_a_filter_that_is_not_its_own_mirror_image_is_refused_in_words() -> None:
     case = FilterCase(8, 31, 29, is_radial=True)
     weights = dict(filters_of(case))
     weights["down"][0, 3] *= 1.01
-    with pytest.raises(ValueError, match="directions"):
-        filter_geometry(case.step, case.site, weights, H200)
+    refused = filter_geometry(case.step, case.site, weights, H200)
+    assert isinstance(refused, Refused)
+    assert "directions" in refused.reason
 
 
 def test_filters_that_no_memory_holds_are_refused_in_a_sentence() -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda.launches.mapping import mapping_launches
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass
+from gpu_backend.cuda.lowering import lower
+from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.tiles import TileTable
 from gpu_backend.errors import DeviceError
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.reference.mapping import run_mapping
@@ -18,6 +20,7 @@ from tests.helpers.kernel_checks import assert_arguments_fit
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan_xl import make_stylegan_xl
 
+TARGET = Target("sm_80", 108, 166912, TileTable("sm_80", 108, shared_nbytes_per_block=166912))
 NETWORKS: dict[str, dict[str, Any]] = {
     "unconditional": {"z_dim": 12, "w_dim": 5, "mapping_layers": 3},
     "conditional": {"z_dim": 9, "w_dim": 8, "c_dim": 3, "embed_dim": 7},
@@ -31,7 +34,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 def test_every_step_is_one_launch_and_every_buffer_a_region(name: str, batch: int) -> None:
     model = make_stylegan2(**NETWORKS[name])
     plan = build_mapping_plan(model.spec, model.facts.model_id, batch=batch)
-    built = mapping_launches(plan, model.weights)
+    built = lower(plan, model.weights, TARGET)
     assert [(launch.layer, launch.label) for launch in built.launches] == [(s.layer, s.op) for s in plan.steps]
     assert {item.name: item.shape for item in built.regions} == {item.name: item.shape for item in plan.buffers}
     roles = {item.name: item.role for item in built.regions}
@@ -49,7 +52,7 @@ def test_every_step_is_one_launch_and_every_buffer_a_region(name: str, batch: in
 def test_a_table_of_classes_is_a_launch_too(batch: int) -> None:
     model = make_stylegan_xl()
     plan = build_mapping_plan(model.spec, model.facts.model_id, batch=batch)
-    built = mapping_launches(plan, model.weights)
+    built = lower(plan, model.weights, TARGET)
     assert [(launch.layer, launch.label) for launch in built.launches] == [(s.layer, s.op) for s in plan.steps]
     for launch in built.launches:
         assert_arguments_fit(launch, built.regions, built.constants)
@@ -58,7 +61,7 @@ def test_a_table_of_classes_is_a_launch_too(batch: int) -> None:
 def test_a_layer_is_packed_in_whole_groups_with_its_learning_rate_in() -> None:
     model = make_stylegan2(**NETWORKS["unconditional"])
     plan = build_mapping_plan(model.spec, model.facts.model_id, batch=7)
-    built = mapping_launches(plan, model.weights)
+    built = lower(plan, model.weights, TARGET)
     launch = built.launches[1]
     assert launch.grid == (2, 1, 1), "five features, four a block; seven rows in one pass of eight"
     assert launch.recipe.defines == (("ACTIVATION", "2"), ("BATCH", "8"))
@@ -92,7 +95,8 @@ def test_w_is_that_of_the_reference_network(gpu, name: str, batch: int) -> None:
     inputs = {"z": random.standard_normal((batch, spec.z_dim), np.float32)}
     if spec.c_dim:
         inputs["c"] = np.eye(spec.c_dim, dtype=np.float32)[random.integers(spec.c_dim, size=batch)]
-    built = mapping_launches(build_mapping_plan(model.spec, model.facts.model_id, batch=batch), model.weights)
+    plan = build_mapping_plan(model.spec, model.facts.model_id, batch=batch)
+    built = lower(plan, model.weights, TARGET)
     found = run_launches(built.launches, built.regions, built.constants, inputs, runs=2)["w"]
     weights = {key: torch.from_numpy(array) for key, array in model.weights.items()}
     tensors = {key: torch.from_numpy(array) for key, array in inputs.items()}

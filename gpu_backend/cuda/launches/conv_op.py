@@ -1,0 +1,197 @@
+"""Convolutions as operations on a GPU: StyleGAN2's and 3's modulated ones, a resnet's skip, StyleGAN3's input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.launches.conv_arguments import ConvArgument
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
+from gpu_backend.cuda.launches.doubled import doubled
+from gpu_backend.cuda.launches.fourier_features import mixing, sines
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
+from gpu_backend.cuda.launches.gpu_op import (
+    OBSERVED,
+    Fused,
+    GpuOp,
+    LoweringContext,
+    Observation,
+    Refused,
+    channels_first,
+    region_of,
+    slot_name,
+)
+from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.weight_exponent import weight_exponent
+from gpu_backend.cuda.schedule import Address, Launch, Region
+from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.ops.adain_conv import AdainConv
+from gpu_backend.ops.adain_up_conv import AdainUpConv
+from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
+from gpu_backend.ops.modulated_conv import ModulatedConv
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
+from gpu_backend.plan.fusion import FusedStep, small
+from gpu_backend.plan.plan import Step
+
+_LABELS = ("modulated_conv", "modulated_up_conv", "plain_modulated_conv", "plain_modulated_up_conv")
+
+
+class ModulatedConvOp(GpuOp):
+    """A modulated convolution or up-convolution."""
+
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        return fused_choice(*self._placed(step, context), context)
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        work, site = self._placed(step, context)
+        return plain_conv(work, site, context.weights, context.target, reason=reason)
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        return observe_conv(step, launch, regions)
+
+    def shape_for_tuning(self, step: Step, batch: int) -> ConvShape | None:
+        return conv_shape(step, batch)
+
+    def _placed(self, step: FusedStep, context: LoweringContext) -> tuple[ConvWork, ConvSite]:
+        main = step.main
+        exponent = weight_exponent(context.weights[main.weights["weight"]]) if context.half else 0
+        offset = context.layout.demod_offset(slot_name(main))
+        return ConvWork.of_step(main), replace(conv_site(step, context), demod_offset=offset, weight_exponent=exponent)
+
+
+class SkipConvOp(GpuOp):
+    """The skip of a resnet block, at half the side: the convolution that adds it upsamples it."""
+
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        choice = fused_choice(ConvWork.of_step(step.main), self._site(step, context), context)
+        if isinstance(choice, Refused):
+            return choice
+        return Fused(choice.recipes, lambda: self._with_shown(choice.build(), step, context))
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        work, site = ConvWork.of_step(step.main), self._site(step, context)
+        built = plain_conv(work, site, context.weights, context.target, reason=reason)
+        return self._with_shown(built, step, context)
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        if launch.label not in _LABELS:
+            return None
+        settings: SkipConv = step.attributes
+        batch = region_of(launch.arguments[ConvArgument.X], regions).shape[0]
+        held = region_of(launch.arguments[ConvArgument.Y], regions)
+        side, channels = settings.resolution // 2, settings.out_channels
+
+        def finish(values: NDArray[np.float32]) -> NDArray[np.float32]:
+            return upsampled(channels_first(values, channels), settings.taps) * np.float32(settings.gain)
+
+        return Observation((batch, side, side, pad8(channels)), held.dtype, finish, region=held.name)
+
+    def _site(self, step: FusedStep, context: LoweringContext) -> ConvSite:
+        return replace(conv_site(step, context), y=small(step.main.outputs[0]))
+
+    def _with_shown(self, built: Built, step: FusedStep, context: LoweringContext) -> Built:
+        if not step.is_shown:
+            return built
+        out = step.main.outputs[0]
+        return Built.joined((built, doubled(step.main, small(out), out, context.batch, half=context.half)))
+
+
+class FourierFeaturesOp(GpuOp):
+    """The input of a StyleGAN3: sines, then the convolution that mixes them."""
+
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        choice = fused_choice(mixing(step.main), conv_site(step, context), context)
+        if isinstance(choice, Refused):
+            return choice
+        return Fused(choice.recipes, lambda: Built.joined((self._sines(step, context), choice.build())))
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        site = conv_site(step, context)
+        mixed = plain_conv(mixing(step.main), site, context.weights, context.target, reason=reason)
+        return Built.joined((self._sines(step, context), mixed))
+
+    def starts(self, step: FusedStep, context: LoweringContext) -> Mapping[str, NDArray[np.float32]]:
+        return {"transform": context.weights[step.main.weights["transform"]]}
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        return observe_conv(step, launch, regions)
+
+    def _sines(self, step: FusedStep, context: LoweringContext) -> Built:
+        return sines(
+            step.main, context.weights, batch=context.batch, num_ws=context.num_ws, half=context.half, y=step.x
+        )
+
+
+def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
+    """Return where a convolution stands that is not demodulated."""
+    return ConvSite(
+        batch=context.batch,
+        half=context.half,
+        x=step.x,
+        demod_offset=None,
+        demod_stride=context.layout.demod_width,
+        style_stride=context.layout.style_width,
+        y=step.y,
+        next_style_offset=None if step.next_style is None else context.style_offset(step.next_style),
+        y_raw=step.y_raw,
+        skip=None if step.skip is None else _skip_picture(step.skip),
+        rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
+    )
+
+
+def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fused | Refused:
+    """Return a convolution on tensor cores, or why there is none."""
+    geometry = conv_geometry(work, site, context.target)
+    if isinstance(geometry, Refused):
+        return geometry
+    recipe = fused_recipe(work, site, geometry)
+    return Fused((recipe,), partial(fused_conv, work, site, context.weights, geometry))
+
+
+def conv_shape(step: Step, batch: int) -> ConvShape | None:
+    """Return the shape of a layer's convolution; None for kernels that no fused convolution has."""
+    attributes: ModulatedConv | ModulatedUpConv | AdainConv | AdainUpConv = step.attributes
+    if attributes.kernel not in (1, 3):
+        return None
+    kind: ConvKind = "conv1x1" if attributes.kernel == 1 else "conv"
+    if isinstance(attributes, ModulatedUpConv | AdainUpConv):
+        kind = "up_conv"
+    return ConvShape(kind, attributes.resolution, pad8(attributes.in_channels), pad8(attributes.out_channels), batch)
+
+
+def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+    """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
+    if launch.label not in _LABELS:
+        return None
+    x = region_of(launch.arguments[ConvArgument.X], regions)
+    batch, side, _, channels = step.attributes.output_shape(x.shape[0])
+    # A fused up-convolution stores one of the two: the kernel is compiled for that.
+    stores_y = launch.label == "modulated_up_conv"
+    return Observation(
+        (batch, side, side, pad8(channels)),
+        x.dtype,
+        partial(channels_first, channels=channels),
+        {ConvArgument.Y: OBSERVED, ConvArgument.NEXT_STYLE: None} if stores_y else {ConvArgument.Y_RAW: OBSERVED},
+        # The skip is of another layer, and the kernel has no way to leave it out.
+        zeros=ConvArgument.SKIP if isinstance(launch.arguments[ConvArgument.SKIP], Address) else None,
+    )
+
+
+def upsampled(x: NDArray[np.float32], taps: tuple[float, ...]) -> NDArray[np.float32]:
+    """Return (batch, channels, height, width) at twice the side, gain 4."""
+    height, width = x.shape[-2:]
+    left = doubling_left_pad(len(taps))
+    rows, columns = (resampling_matrix(size, 2 * size, taps, up=2, left=left, gain=2.0) for size in (height, width))
+    return np.asarray(rows @ x @ columns.T, np.float32)
+
+
+def _skip_picture(step: Step) -> SkipPicture:
+    settings: SkipConv = step.attributes
+    return SkipPicture(small(step.outputs[0]), settings.gain, settings.taps)
