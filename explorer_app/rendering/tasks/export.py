@@ -52,7 +52,7 @@ class ExportTask(RenderTask):
 
     priority = Priority.EXPORT
     yields_to = frozenset()
-    preview_share = 0.1
+    preview_share = 0.05
 
     def __init__(
         self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]

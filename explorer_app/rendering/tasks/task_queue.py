@@ -1,8 +1,8 @@
 """Whose turn it is on the render thread: the order of tasks, who gives way to whom, and what previews leave to others.
 
 While pictures move, the hand comes first: another task than the preview gets `RenderTask.preview_share` of the time
-that previews take, and beyond that only steps too short to be felt, and only while no preview waits. At rest there is
-no limit.
+that previews take, and beyond that only steps too short to be felt, and only while no preview waits. It saves the time
+of a step before it takes the step, so the share is kept in every stretch of a movement. At rest there is no limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from threading import Condition
 from explorer_app.rendering.tasks.task import Priority, RenderTask
 
 _MOST_CREDIT_S = 0.1
-"""What a task may save up while it is not ready, so that it does not take a long turn of many steps afterwards."""
+"""What a task may save up beyond the next step while it is not ready: many steps in turn would be felt."""
+
+_FORGET_STEP = 0.8
+"""Factor on the duration expected of a task's steps, for each step that was shorter."""
 
 _SHORT_S = 0.004
 """A step as short as this delays a preview by less than a frame of the screen."""
@@ -64,7 +67,6 @@ class TaskQueue:
         if ready[0].priority < Priority.PREVIEW:
             return ready[0]
         if is_preview_waiting:
-            # A step costs its whole time, so a task may overdraw its credit once, and then waits longer.
             return next((task for task in ready if self._has_credit(task)), ready[0])
         return next((task for task in ready if not self._is_held_back(task)), None)
 
@@ -77,15 +79,22 @@ class TaskQueue:
         """Take note of how long a step took, so that previews and other tasks get their shares of the time."""
         if task.priority == Priority.PREVIEW and done:
             for other, credit_s in self._credit_s.items():
-                share = other.preview_share
-                self._credit_s[other] = min(_MOST_CREDIT_S, credit_s + seconds * share / (1.0 - share))
+                share, most = other.preview_share, _MOST_CREDIT_S + self._price_s(other)
+                self._credit_s[other] = min(most, credit_s + seconds * share / (1.0 - share))
         elif task in self._credit_s:
-            self._step_s[task] = seconds
+            known = self._step_s[task]
+            self._step_s[task] = seconds if known == float("inf") else max(seconds, _FORGET_STEP * known)
             if self._is_moving:
                 self._credit_s[task] -= seconds
 
     def _has_credit(self, task: RenderTask) -> bool:
-        return task.is_brief or self._credit_s.get(task, 0.0) > 0.0
+        credit_s = self._credit_s.get(task, 0.0)
+        return task.is_brief or (credit_s > 0.0 and credit_s >= self._price_s(task))
+
+    def _price_s(self, task: RenderTask) -> float:
+        """Return the credit that a step needs; 0 as long as no step was timed, so that the first one is."""
+        step_s = self._step_s[task]
+        return 0.0 if step_s == float("inf") else step_s
 
     def _is_held_back(self, task: RenderTask) -> bool:
         """Return whether a task would be in the way of a preview that is about to come."""
