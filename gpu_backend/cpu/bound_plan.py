@@ -35,6 +35,7 @@ class CpuBoundPlan:
 
     def __init__(self, plan: Plan, weights: Mapping[str, Tensor], packed: PackedWeights, team: Team) -> None:
         self._plan = plan
+        self._team = team
         self._arena = torch.empty(plan.arena_nbytes, dtype=torch.uint8)
         buffers = {buffer.name: self._tensor(buffer) for buffer in plan.buffers}
         self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
@@ -94,14 +95,18 @@ class CpuBoundPlan:
         """
         self._take(inputs)
         times_us: list[float] = []
-        with torch.inference_mode():
-            for kernel in self._kernels:
-                if should_cancel is not None and should_cancel():
-                    raise CancelledError("The picture was cancelled, because it is no longer needed.")
-                if measure:
-                    times_us.append(_timed_us(kernel.run))
-                else:
-                    kernel.run()
+
+        def run_steps() -> None:
+            with torch.inference_mode():
+                for kernel in self._kernels:
+                    if should_cancel is not None and should_cancel():
+                        raise CancelledError("The picture was cancelled, because it is no longer needed.")
+                    if measure:
+                        times_us.append(_timed_us(kernel.run))
+                    else:
+                        kernel.run()
+
+        self._team.run_alone(run_steps)
         return FinishedRun(
             {
                 name: self._outputs[name]
@@ -130,12 +135,16 @@ class CpuBoundPlan:
         self._take(inputs)
         observed: dict[str, NDArray[np.float32]] = {}
         last = {step.layer: kernel for step, kernel in zip(self._plan.steps, self._kernels, strict=True)}
-        with torch.inference_mode():
-            for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
-                kernel.run()
-                output = kernel.layer_output() if last[step.layer] is kernel else None
-                if output is not None:
-                    observed[step.layer] = output.contiguous().clone().numpy()
+
+        def run_steps() -> None:
+            with torch.inference_mode():
+                for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
+                    kernel.run()
+                    output = kernel.layer_output() if last[step.layer] is kernel else None
+                    if output is not None:
+                        observed[step.layer] = output.contiguous().clone().numpy()
+
+        self._team.run_alone(run_steps)
         return observed
 
     def close(self) -> None:

@@ -35,6 +35,9 @@ def layer_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, i
 class Team:
     """A fixed number of lanes. A single lane is the calling thread; several lanes are threads, started on first use.
 
+    A picture is one task of the first lane (`run_alone`), which shares each layer with the others by a `run` inside it.
+    So the first lane goes on from its part of a layer without a change of thread, and a layer wakes the others only.
+
     States: idle -> working (first `run`) -> closed. Each thread limits torch to one thread for itself only. One thread
     runs tasks. Another one may close the team; `close` then waits for the current task.
     """
@@ -42,13 +45,30 @@ class Team:
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
         self._tasks: list[queue.SimpleQueue[Task | None]] = []
-        self._results: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._results: list[queue.SimpleQueue[BaseException | None]] = []
         self._threads: list[threading.Thread] = []
         self._is_closed = False
         self._at_work = threading.Lock()
+        self._first = 0
+        """Identifier of the thread that is the first lane of the task under way; 0 for none."""
 
     def run(self, task: Task) -> None:
         """Run the task on every lane and wait for all; the first error is raised here.
+
+        On the first lane, inside `run_alone`, that thread does its part itself.
+
+        Raises
+        ------
+        RuntimeError
+            If the team was closed.
+        """
+        if self._first == threading.get_ident():
+            self._share(task)
+        else:
+            self.run_alone(lambda: self._share(task))
+
+    def run_alone(self, work: Callable[[], None]) -> None:
+        """Run work on the first lane only, with single-threaded operations, and wait for it.
 
         Raises
         ------
@@ -59,26 +79,12 @@ class Team:
             if self._is_closed:
                 raise RuntimeError("this team of threads was closed")
             if self.lanes == 1:
-                task(0)
+                self._lead(work)
                 return
             if not self._threads:
                 self._start()
-            self._do(task)
-
-    def run_alone(self, work: Callable[[], None]) -> None:
-        """Run work on the first lane only, with single-threaded operations, and wait for it.
-
-        Raises
-        ------
-        RuntimeError
-            If the team was closed.
-        """
-
-        def first(lane: int) -> None:
-            if lane == 0:
-                work()
-
-        self.run(first)
+            self._tasks[0].put(lambda lane: self._lead(work))
+            self._wait_for(self._results[:1])
 
     def close(self) -> None:
         """Stop the threads. May be called twice."""
@@ -90,10 +96,27 @@ class Team:
                 thread.join()
             self._tasks, self._threads = [], []
 
-    def _do(self, task: Task) -> None:
-        for tasks in self._tasks:
+    def _lead(self, work: Callable[[], None]) -> None:
+        """Do work as the first lane."""
+        self._first = threading.get_ident()
+        try:
+            work()
+        finally:
+            self._first = 0
+
+    def _share(self, task: Task) -> None:
+        """Run the task on every lane; called on the first."""
+        for tasks in self._tasks[1:]:
             tasks.put(task)
-        errors = [self._results.get() for _ in self._tasks]
+        try:
+            task(0)
+        finally:  # the others still use the memory of the task
+            self._wait_for(self._results[1:])
+
+    @staticmethod
+    def _wait_for(results: list[queue.SimpleQueue[BaseException | None]]) -> None:
+        """Wait for the ends of a task on some lanes; raise the first error."""
+        errors = [result.get() for result in results]
         for error in errors:
             if error is not None:
                 raise error
@@ -101,11 +124,14 @@ class Team:
     def _start(self) -> None:
         threads = torch.get_num_threads()
         self._tasks = [queue.SimpleQueue() for _ in range(self.lanes)]
+        self._results = [queue.SimpleQueue() for _ in range(self.lanes)]
         for lane, tasks in enumerate(self._tasks):
             thread = threading.Thread(target=self._work, args=(lane, tasks), name=f"cpu lane {lane}", daemon=True)
             thread.start()  # may fail if memory is short; `close` joins the threads that run
             self._threads.append(thread)
-        self._do(lambda lane: None)
+        for tasks in self._tasks:
+            tasks.put(lambda lane: None)
+        self._wait_for(self._results)
         # torch.set_num_threads in a thread also changes the default of later threads: restore it.
         torch.set_num_threads(threads)
 
@@ -118,7 +144,7 @@ class Team:
                 try:
                     task(lane)
                 except BaseException as error:  # re-raised in `run`
-                    self._results.put(error)
+                    self._results[lane].put(error)
                 else:
-                    self._results.put(None)
+                    self._results[lane].put(None)
                 del task

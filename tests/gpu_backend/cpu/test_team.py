@@ -100,6 +100,42 @@ def test_what_is_done_alone_is_done_once_with_one_torch_thread(lanes: int) -> No
         team.run_alone(lambda: None)
 
 
+def test_inside_of_what_is_done_alone_the_first_lane_goes_on_without_a_change_of_thread() -> None:
+    team, ran = Team(3), list[tuple[int, int]]()
+    threads: list[int] = []
+
+    def picture() -> None:
+        threads.append(threading.get_ident())
+        for _ in range(4):
+            team.run(lambda lane: ran.append((lane, threading.get_ident())))
+
+    team.run_alone(picture)
+    assert sorted(lane for lane, _ in ran) == [0] * 4 + [1] * 4 + [2] * 4
+    assert {thread for lane, thread in ran if lane == 0} == set(threads)
+    assert threads[0] not in {thread for lane, thread in ran if lane != 0} | {threading.get_ident()}
+    team.close()
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_inside_of_what_is_done_alone_waits_for_the_other_lanes(failing: int) -> None:
+    team = Team(2)
+    go_on, ended = threading.Event(), list[int]()
+
+    def task(lane: int) -> None:
+        if lane == failing:
+            go_on.set()
+            raise RuntimeError(f"lane {lane} fell over")
+        assert go_on.wait(30)
+        ended.append(lane)
+
+    with pytest.raises(RuntimeError, match=f"lane {failing} fell over"):
+        team.run_alone(lambda: team.run(task))
+    assert ended == [1 - failing]
+    team.run(ended.append)
+    assert sorted(ended[1:]) == [0, 1]
+    team.close()
+
+
 def test_a_team_whose_threads_cannot_start_says_so_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
