@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_backend.errors import DeviceError
+from gpu_backend.model.draft_file import draft_weights
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -206,7 +207,7 @@ def _cpu_executor(model: Model) -> Executor:
     with torch_needed("Rendering on the CPU"):
         from gpu_backend.cpu.executor import CpuExecutor
 
-    return CpuExecutor({**model.weights, **model.readouts})
+    return CpuExecutor({**model.weights, **draft_weights(model.readouts, model.weights)})
 
 
 def _probe() -> Probe:

@@ -44,7 +44,8 @@ class ModelRunner:
     budget_nbytes
         Device memory that all bound plans may take together.
     readouts
-        Sides of drafts that end in a readout. The executor must have the weights of these readouts.
+        Side -> channels that its readout reads, for drafts that end in one. The executor must have the weights of
+        these drafts (`gpu_backend.model.draft_file.draft_weights`).
 
     Raises
     ------
@@ -53,7 +54,7 @@ class ModelRunner:
     """
 
     def __init__(
-        self, model: Model, executor: Executor, budget_nbytes: int, readouts: frozenset[int] = frozenset()
+        self, model: Model, executor: Executor, budget_nbytes: int, readouts: Mapping[int, int] | None = None
     ) -> None:
         self._model = model
         self._spec = model.spec

@@ -42,7 +42,8 @@ class StylesKernel(Kernel):
             layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
             self._layers.append(layer)
             if slot.demod_offset >= 0:
-                layer.squares, factors = site.packed.get((slot.layer, "squares"), partial(_squares, step, site, slot))
+                name = step.weights[f"{slot.layer}.weight"]  # drafts may have a part of a layer's channels
+                layer.squares, factors = site.packed.get((name, "squares"), partial(_squares, step, site, slot))
                 layer.is_normalized = slot.is_normalized
                 layer.factors = factors if slot.is_normalized else None
                 layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]

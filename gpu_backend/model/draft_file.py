@@ -4,11 +4,13 @@ An early exit of the skip architecture gives the sum of its toRGB layers so far.
 to the full picture; some networks show fog. But the features of that block contain most of the picture. A readout is a
 1 x 1 convolution, fitted to predict the downscaled full picture from these features::
 
-    draft[o] = sum_i weight[o, i] x[i] + bias[o]          x: output of the last convolution of the block
+    draft[o] = sum_i weight[o, i] x[channels[i]] + bias[o]      x: output of the last convolution of the block
 
-For the side S the file holds ``bS.weight`` (img_channels, channels) and ``bS.bias`` (img_channels,), float32, and one
-JSON text in the metadata: ``{"version": 1, "model_id": SHA-256 of the model file}``. A file is read strictly and never
-stops a model from being opened.
+It reads a few of the channels, so a draft computes no others: that convolution is the most expensive one of a draft.
+For the side S the file holds ``bS.channels`` (count,), int32, ascending, ``bS.weight`` (img_channels, count) and
+``bS.bias`` (img_channels,), float32, and one JSON text in the metadata: ``{"version": 2, "model_id": SHA-256 of the
+model file}``. Version 1 has no ``bS.channels``: it reads all of them. A file is read strictly and never stops a model
+from being opened.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
@@ -34,12 +38,25 @@ from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-drafts"
 SUFFIX = ".drafts.safetensors"
-VERSION = 1
+VERSION = 2
 MAX_FILE_BYTES = 1 << 20
 _MAX_WEIGHT = 1e4
 
-Readouts = Mapping[str, NDArray[np.float32]]
-"""``drafts.bS.weight`` (img_channels, channels, 1, 1) and ``drafts.bS.bias`` (img_channels,) for each side S."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readout:
+    """The readout of one side: the channels that it reads (count,), weight (img_channels, count), bias (img_channels,).
+
+    All float32 but for the channels, which are whole numbers in ascending order.
+    """
+
+    channels: NDArray[np.int32]
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+
+Readouts = Mapping[int, Readout]
+"""Side -> its readout."""
 
 
 def draft_path(model: str | os.PathLike[str]) -> Path:
@@ -49,20 +66,15 @@ def draft_path(model: str | os.PathLike[str]) -> Path:
 
 
 def readout_channels(spec: NetworkSpec) -> dict[int, int]:
-    """Return side -> number of input channels, for each side that may have a readout."""
+    """Return side -> number of channels of the block's features, for each side that may have a readout."""
     if not isinstance(spec, StyleGAN2Spec):
         return {}
     drafts = set(spec.draft_resolutions)
     return {layer.resolution: layer.in_channels for layer in spec.layers if layer.kind == "to_rgb"} if drafts else {}
 
 
-def write_readouts(
-    fitted: Mapping[int, tuple[NDArray[np.float32], NDArray[np.float32]]],
-    path: str | os.PathLike[str],
-    model_id: str,
-    spec: NetworkSpec,
-) -> None:
-    """Write readouts, side -> (weight, bias).
+def write_readouts(readouts: Readouts, path: str | os.PathLike[str], model_id: str, spec: NetworkSpec) -> None:
+    """Write readouts.
 
     Raises
     ------
@@ -72,10 +84,11 @@ def write_readouts(
         If the file cannot be written.
     """
     path = Path(path)
-    tensors = {}
-    for side, (weight, bias) in fitted.items():
-        tensors[f"b{side}.weight"] = np.ascontiguousarray(weight, np.float32)
-        tensors[f"b{side}.bias"] = np.ascontiguousarray(bias, np.float32)
+    tensors: dict[str, NDArray[Any]] = {}
+    for side, readout in readouts.items():
+        tensors[f"b{side}.channels"] = np.ascontiguousarray(readout.channels, np.int32)
+        tensors[f"b{side}.weight"] = np.ascontiguousarray(readout.weight, np.float32)
+        tensors[f"b{side}.bias"] = np.ascontiguousarray(readout.bias, np.float32)
     text = json.dumps({"version": VERSION, "model_id": model_id}, sort_keys=True)
     content = safetensors.numpy.save(tensors, {KEY: text})
     try:
@@ -104,9 +117,26 @@ def read_readouts(path: str | os.PathLike[str], model_id: str, spec: NetworkSpec
         raise ModelFileError(refusal.sentence(path.name)) from refusal
 
 
-def readout_sides(readouts: Readouts) -> frozenset[int]:
-    """Return the sides that have a readout."""
-    return frozenset(int(name.split(".")[1][1:]) for name in readouts)
+def readout_widths(readouts: Readouts) -> dict[int, int]:
+    """Return side -> number of channels that its readout reads."""
+    return {side: len(readout.channels) for side, readout in readouts.items()}
+
+
+def draft_weights(readouts: Readouts, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    """Return the weights that drafts have and the model has not.
+
+    For a side S: ``drafts.bS.weight`` and ``.bias`` of the readout, in the form of a toRGB, and
+    ``drafts.bS.conv1.weight`` and ``.bias``, the block's last convolution without the channels that are not read.
+    """
+    found: dict[str, NDArray[np.float32]] = {}
+    for side, readout in readouts.items():
+        # A toRGB without a style is divided by the root of its channels.
+        scale = np.float32(math.sqrt(len(readout.channels)))
+        found[f"drafts.b{side}.weight"] = readout.weight[:, :, None, None] * scale
+        found[f"drafts.b{side}.bias"] = readout.bias
+        for role in ("weight", "bias"):
+            found[f"drafts.b{side}.conv1.{role}"] = weights[f"synthesis.b{side}.conv1.{role}"][readout.channels]
+    return found
 
 
 def _parsed(content: bytes, model_id: str, spec: NetworkSpec) -> Readouts:
@@ -115,27 +145,38 @@ def _parsed(content: bytes, model_id: str, spec: NetworkSpec) -> Readouts:
         tensors = safetensors.numpy.load(content)
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Refusal("a whole safetensors file", f"the library that reads it says {shown(str(error))}") from error
-    if said.get("version") != VERSION:
+    version = said.get("version")
+    if version not in (1, VERSION):
         raise Refusal(f"version {VERSION} of draft readouts", "this file is of another version")
     if said.get("model_id") != model_id:
         raise Refusal("draft readouts for this model", "they were fitted to another one", "fit them to this one")
-    shapes: dict[str, tuple[int, ...]] = {}
-    for side, channels in readout_channels(spec).items():
-        shapes[f"b{side}.weight"] = (spec.img_channels, channels)
-        shapes[f"b{side}.bias"] = (spec.img_channels,)
-    found: dict[str, NDArray[np.float32]] = {}
-    for name, array in tensors.items():
-        if array.dtype != np.float32 or array.shape != shapes.get(name):
-            raise Refusal("readouts of the shapes that this network has", f"{shown(name)} has another one")
-        if not bool(np.all(np.abs(array) < _MAX_WEIGHT)):
-            raise Refusal("readouts of finite numbers", f"{shown(name)} has others")
-        block, role = name.split(".")
-        # A toRGB without a style is divided by the root of its channels.
-        whole = array[:, :, None, None] * np.float32(math.sqrt(array.shape[1])) if role == "weight" else array
-        found[f"drafts.{block}.{role}"] = np.array(whole, np.float32)
-    if not found or any(f"drafts.b{side}.{role}" not in found for side in readout_sides(found) for role in _ROLES):
-        raise Refusal("a weight and a bias for each side", "one is missing")
+    found: dict[int, Readout] = {}
+    for side, width in readout_channels(spec).items():
+        names = {role: f"b{side}.{role}" for role in ("channels", "weight", "bias")}
+        if version == 1 and names["weight"] in tensors:
+            tensors[names["channels"]] = np.arange(width, dtype=np.int32)
+        arrays = [tensors.pop(name) for name in names.values() if name in tensors]
+        if len(arrays) == len(names):
+            found[side] = _readout(side, *arrays, outputs=spec.img_channels, width=width)
+        elif arrays:
+            raise Refusal("channels, a weight and a bias for each side", f"b{side} lacks one of them")
+    for name in tensors:
+        raise Refusal("readouts of the sides that this network has", f"it has {shown(name)}")
+    if not found:
+        raise Refusal("a readout of at least one side", "it has none")
     return found
 
 
-_ROLES = ("weight", "bias")
+def _readout(
+    side: int, channels: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], *, outputs: int, width: int
+) -> Readout:
+    """Return the readout of a side; refuse one that does not suit the block's `width` channels."""
+    is_list = channels.dtype == np.int32 and channels.ndim == 1 and 0 < len(channels) <= width
+    if not (is_list and bool(np.all(np.diff(channels) > 0)) and channels[0] >= 0 and channels[-1] < width):
+        raise Refusal("readouts of channels in ascending order", f"b{side} has others")
+    for array, shape in ((weight, (outputs, len(channels))), (bias, (outputs,))):
+        if array.dtype != np.float32 or array.shape != shape:
+            raise Refusal("readouts of the shapes that this network has", f"b{side} has another one")
+        if not bool(np.all(np.abs(array) < _MAX_WEIGHT)):
+            raise Refusal("readouts of finite numbers", f"b{side} has others")
+    return Readout(channels, weight, bias)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.plan import stylegan1, stylegan2, stylegan3
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 
 
-def build_plan(spec: NetworkSpec, key: PlanKey, *, readouts: frozenset[int] = frozenset()) -> Plan:
-    """Build the plan of a key; drafts whose side is in `readouts` end in a draft readout.
+def build_plan(spec: NetworkSpec, key: PlanKey, *, readouts: Mapping[int, int] | None = None) -> Plan:
+    """Build the plan of a key; drafts of a side in `readouts` end in a readout of so many channels.
 
     Raises
     ------

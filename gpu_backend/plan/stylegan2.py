@@ -23,12 +23,15 @@ single precision. The file's choice of half-precision layers (`LayerSpec.use_fp1
 
 A key whose resolution is below the model's is an early exit: the higher-resolution layers are left out. Only the skip
 architecture has an early exit (`StyleGAN2Spec.draft_resolutions`). If the model has a readout for that side
-(`gpu_backend.model.draft_file`), the readout replaces all toRGB layers.
+(`gpu_backend.model.draft_file`), the readout replaces all toRGB layers, and the last convolution computes only the
+channels that it reads.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
 from gpu_backend.ops.add import Add
@@ -67,9 +70,11 @@ def build_synthesis_plan(
     resolution: int | None = None,
     precision: Precision = "fp32",
     tap: str = "",
-    readouts: frozenset[int] = frozenset(),
+    readouts: Mapping[int, int] | None = None,
 ) -> Plan:
-    """Build the plan of the synthesis network for `batch` pictures; sides in `readouts` end in their readout.
+    """Build the plan of the synthesis network for `batch` pictures.
+
+    `readouts` holds side -> channels that the draft of that side reads; such a draft ends in its readout.
 
     Raises
     ------
@@ -78,8 +83,9 @@ def build_synthesis_plan(
     """
     layers = layers_of(spec, resolution) if not tap else layers_before(spec, tap)
     key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
-    has_readout = not tap and key.resolution < spec.resolution and key.resolution in readouts
-    return _Synthesis(spec, layers, key, has_readout=has_readout).build()
+    is_draft = not tap and key.resolution < spec.resolution
+    width = (readouts or {}).get(key.resolution, 0) if is_draft else 0
+    return _Synthesis(spec, layers, key, width).build()
 
 
 def layers_before(spec: StyleGAN2Spec, tap: str) -> tuple[LayerSpec, ...]:
@@ -105,13 +111,18 @@ def layers_before(spec: StyleGAN2Spec, tap: str) -> tuple[LayerSpec, ...]:
 
 
 class _Synthesis:
+    """Assembles the plan of some layers.
+
+    `readout_width` is the number of channels of the last convolution that a readout reads; 0 for no readout.
+    """
+
     def __init__(
-        self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey, *, has_readout: bool = False
+        self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey, readout_width: int = 0
     ) -> None:
         self.spec = spec
         self.batch = key.batch
-        self.has_readout = has_readout
-        self.layers = tuple(layer for layer in layers if layer.kind != "to_rgb") if has_readout else layers
+        self.readout_width = readout_width
+        self.layers = _before_readout(layers, readout_width) if readout_width else layers
         self.noise_layers = tuple(layer.name for layer in layers if layer.has_noise)
         self.styles = _styles(self.layers, spec.w_dim)
         self.slots = {slot.layer: slot for slot in self.styles.slots}
@@ -128,7 +139,7 @@ class _Synthesis:
         style_shape, demod_shape = self.styles.output_shapes(batch)
         styles = plan.buffer("styles", style_shape, "intermediate")
         demod = plan.buffer("demod", demod_shape, "intermediate")
-        plan.step("synthesis.styles", "styles", self.styles, (ws,), (styles, demod), _style_weights(self.styles))
+        plan.step("synthesis.styles", "styles", self.styles, (ws,), (styles, demod), self._style_weights())
 
         first = self.layers[0]
         constant = Constant(first.in_channels)
@@ -145,7 +156,7 @@ class _Synthesis:
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = self._sum(layer, x, skipped), None
         last = self.layers[-1]
-        if self.has_readout:
+        if self.readout_width:
             self._readout(last, x)
         if plan.key.tap:
             plan.show_tap(last.name, last.out_channels, last.resolution)
@@ -186,7 +197,7 @@ class _Synthesis:
                 act,
             )
         name = f"synthesis.{layer.name}"
-        weights = {"weight": f"{name}.weight", "bias": f"{name}.bias"}
+        weights = {role: self._conv_weight(layer.name, role) for role in ("weight", "bias")}
         inputs: tuple[str, ...] = (x, "styles", "demod")
         if layer.has_noise:
             weights["noise_strength"] = f"{name}.noise_strength"
@@ -196,6 +207,21 @@ class _Synthesis:
         op = "modulated_up_conv" if layer.kind == "up_conv" else "modulated_conv"
         self.plan.step(name, op, attributes, inputs, (out,), weights)
         return out
+
+    def _conv_weight(self, layer: str, role: str) -> str:
+        """Return the name of a convolution's weights."""
+        if self.readout_width and layer == self.layers[-1].name:
+            return f"drafts.{layer}.{role}"
+        return f"synthesis.{layer}.{role}"
+
+    def _style_weights(self) -> dict[str, str]:
+        weights = {}
+        for slot in self.styles.slots:
+            for role in ("affine.weight", "affine.bias"):
+                weights[f"{slot.layer}.{role}"] = f"synthesis.{slot.layer}.{role}"
+            if slot.demod_offset >= 0:
+                weights[f"{slot.layer}.weight"] = self._conv_weight(slot.layer, "weight")
+        return weights
 
     def _to_rgb(self, layer: LayerSpec, x: str) -> None:
         attributes = ToRgb(
@@ -275,12 +301,7 @@ def _styles(layers: tuple[LayerSpec, ...], w_dim: int) -> Styles:
     return Styles(w_dim, tuple(slots), style_width, demod_width)
 
 
-def _style_weights(styles: Styles) -> dict[str, str]:
-    weights = {}
-    for slot in styles.slots:
-        roles = (
-            ("affine.weight", "affine.bias", "weight") if slot.demod_offset >= 0 else ("affine.weight", "affine.bias")
-        )
-        for role in roles:
-            weights[f"{slot.layer}.{role}"] = f"synthesis.{slot.layer}.{role}"
-    return weights
+def _before_readout(layers: tuple[LayerSpec, ...], width: int) -> tuple[LayerSpec, ...]:
+    """Return the layers of a draft without toRGB; the last has only the `width` channels that the readout reads."""
+    *others, last = (layer for layer in layers if layer.kind != "to_rgb")
+    return (*others, replace(last, out_channels=width))

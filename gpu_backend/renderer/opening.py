@@ -9,7 +9,7 @@ from gpu_backend.device import CPU_ID, DeviceFacts, cpu_instead, facts_of, make_
 from gpu_backend.errors import DeviceError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
-from gpu_backend.model.draft_file import readout_sides
+from gpu_backend.model.draft_file import readout_widths
 from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -50,10 +50,10 @@ def _bound(
         return executor, ModelRunner(model, executor, plan_budget_nbytes), facts_of(executor)
     executor, facts = make_executor(model, device, precision)
     try:
-        sides = readout_sides(model.readouts) if facts.id == CPU_ID else frozenset()
-        return executor, ModelRunner(model, executor, plan_budget_nbytes, sides), facts
+        readouts = readout_widths(model.readouts) if facts.id == CPU_ID else {}
+        return executor, ModelRunner(model, executor, plan_budget_nbytes, readouts), facts
     except DeviceError as error:
         if device != "auto" or facts.id == CPU_ID:
             raise
         executor, facts = cpu_instead(model, error)
-        return executor, ModelRunner(model, executor, plan_budget_nbytes, readout_sides(model.readouts)), facts
+        return executor, ModelRunner(model, executor, plan_budget_nbytes, readout_widths(model.readouts)), facts
