@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gpu_backend.bench.random_model import random_model as random_model
     from gpu_backend.bench.shapes import shape_of as shape_of
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
-    from gpu_backend.cuda.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
-    from gpu_backend.cuda.tuning import TileTuning as TileTuning
+    from gpu_backend.cuda.tuning.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
+    from gpu_backend.cuda.tuning.tile_tuning import TileTuning as TileTuning
     from gpu_backend.device import (
         DeviceFacts as DeviceFacts,
         Roofline as Roofline,
@@ -185,8 +185,8 @@ _HOMES = {
     "bench.random_model": ("random_model",),
     "bench.shapes": ("shape_of",),
     "cpu.torch_import": ("import_torch", "preload_library"),
-    "cuda.tile_search": ("TileFinding", "TileProgress"),
-    "cuda.tuning": ("TileTuning",),
+    "cuda.tuning.tile_search": ("TileFinding", "TileProgress"),
+    "cuda.tuning.tile_tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
     "errors": (

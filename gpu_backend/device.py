@@ -1,8 +1,8 @@
 """Selection of the device that renders, with the reason for the choice.
 
 Device names: ``"auto"`` is the first usable GPU, else the CPU; ``"cuda"`` the first usable GPU; ``"cuda:1"`` the GPU of
-that number; ``"cpu"`` the CPU. `gpu_backend.cuda.probe` looks for GPUs once. Other CUDA modules are imported only if it
-finds one.
+that number; ``"cpu"`` the CPU. `gpu_backend.cuda.driver.probe` looks for GPUs once. Other CUDA modules are imported
+only if it finds one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpu_backend.plan.plan import Precision
 from gpu_backend.torch_import import torch_needed
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.probe import Gpu, Probe
+    from gpu_backend.cuda.driver.probe import Gpu, Probe
 
 CPU_ID = "cpu"
 _NAMES = re.compile(r"auto|cpu|cuda(:[0-9]{1,3})?")
@@ -116,7 +116,7 @@ def choose_gpu(device: str) -> Gpu | None:
         if device == "auto":
             return None
         raise DeviceError(f"A GPU was asked for, but there is none to use: {_after_colon(found.problem)}")
-    from gpu_backend.cuda.probe import gpu_called
+    from gpu_backend.cuda.driver.probe import gpu_called
 
     return gpu_called(found.gpus, device)
 
@@ -161,7 +161,7 @@ def device_process_nbytes(device: str) -> int:
         return 0
     if gpu is None:
         return 0
-    from gpu_backend.cuda.nvml import process_nbytes_on
+    from gpu_backend.cuda.driver.nvml import process_nbytes_on
 
     return process_nbytes_on(gpu.uuid)
 
@@ -170,7 +170,7 @@ def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str,
     """Record measured rates of a device, operations per second by precision; `find_devices` returns them from now."""
     gpu = choose_gpu(device)
     if gpu is not None:
-        from gpu_backend.cuda.roofline import keep_measured_rates
+        from gpu_backend.cuda.timing.roofline import keep_measured_rates
 
         keep_measured_rates(gpu, copy_bytes_per_s, flop_per_s)
 
@@ -211,7 +211,7 @@ def _cpu_executor(model: Model) -> Executor:
 
 
 def _probe() -> Probe:
-    from gpu_backend.cuda.probe import probe
+    from gpu_backend.cuda.driver.probe import probe
 
     return probe()
 
@@ -239,7 +239,7 @@ def _gpu_facts(gpu: Gpu, driver: str, precision: Precision, reason: str) -> Devi
 
 
 def _roofline_of(gpu: Gpu, precision: Precision) -> Roofline | None:
-    from gpu_backend.cuda.roofline import measured_rates, worked_out_rates
+    from gpu_backend.cuda.timing.roofline import measured_rates, worked_out_rates
 
     measured = measured_rates(gpu, precision)
     rates = measured or worked_out_rates(gpu, precision)

@@ -15,14 +15,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.driver.probe import Gpu, probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 from gpu_backend.torch_import import torch_problem
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.tiles import TileTable
+    from gpu_backend.cuda.tiles.table import TileTable
     from gpu_backend.ops.kernels.recipe import KernelRecipe
     from gpu_backend.plan.plan import Plan
 
@@ -139,8 +139,8 @@ class Diagnosis:
 
 def diagnose(model: Model | None = None) -> Diagnosis:
     """Examine this machine and, with a model, its kernels. Nothing is compiled; earlier compilations are reported."""
-    from gpu_backend.cuda.kernel_cache import cache_folder
-    from gpu_backend.cuda.nvml import gpu_names
+    from gpu_backend.cuda.compiling.kernel_cache import cache_folder
+    from gpu_backend.cuda.driver.nvml import gpu_names
 
     found = probe()
     nvrtc, architectures = _compiler()
@@ -178,9 +178,9 @@ def fused_plan(model: Model) -> list[str]:
 
 
 def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
-    from gpu_backend.cuda.self_check import doubtful_recipes
-    from gpu_backend.cuda.target import target_of
-    from gpu_backend.cuda.tiles import tuned_folder
+    from gpu_backend.cuda.running.self_check import doubtful_recipes
+    from gpu_backend.cuda.tiles.table import tuned_folder
+    from gpu_backend.cuda.tiles.target import target_of
     from gpu_backend.renderer.kernels import recipes_in, schedules_of
 
     table = target_of(gpu, tuned_folder()).tiles
@@ -222,8 +222,8 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
 def _kernels(
     recipes: Iterable[KernelRecipe], replaceable: Collection[KernelRecipe], gpu: Gpu, driver: str
 ) -> Iterator[KernelDiagnosis]:
-    from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
-    from gpu_backend.cuda.self_check import record_of
+    from gpu_backend.cuda.compiling.kernel_cache import KernelCache, kernel_key
+    from gpu_backend.cuda.running.self_check import record_of
 
     cache = KernelCache()
     failures = record_of(gpu, driver).failures
@@ -237,7 +237,7 @@ def _kernels(
 
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
-    from gpu_backend.cuda.isolated_conv import conv_steps, fused_extras
+    from gpu_backend.cuda.tuning.isolated_conv import conv_steps, fused_extras
 
     taps, picture_channels = fused_extras(model.spec)
     counted: Counter[str] = Counter()
@@ -252,7 +252,7 @@ def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int
 
 
 def _compiler() -> tuple[str, tuple[str, ...]]:
-    from gpu_backend.cuda.installed_system import InstalledSystem
+    from gpu_backend.cuda.driver.installed_system import InstalledSystem
 
     # Any exception: a package or its library may be missing or built for another machine.
     try:

@@ -21,7 +21,7 @@ cd "$work"
 [ -s "$work/pictures/seed0000.png" ] || { printf '%s\n' "The installed wheel rendered no picture." >&2; exit 1; }
 "$work/try/bin/latentloom" doctor
 # The kernels travel as text: whatever the wheel leaves out, no GPU renders with it.
-for file in "$root"/gpu_backend/ops/kernels/*.cu "$root"/gpu_backend/ops/kernels/parts/*.cuh "$root"/gpu_backend/cuda/shipped_tiles/*.json; do
+for file in "$root"/gpu_backend/ops/kernels/*.cu "$root"/gpu_backend/ops/kernels/parts/*.cuh "$root"/gpu_backend/cuda/tiles/shipped/*.json; do
     [ -e "$file" ] || continue
     "$work/try/bin/python" - "${file#"$root"/}" <<'PYTHON' || { printf '%s\n' "The wheel lacks ${file#"$root"/}." >&2; exit 1; }
 import importlib.util, pathlib, sys

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpu_backend.bench.report import Compiling
-from gpu_backend.cuda.compilation import compile_kernels
-from gpu_backend.cuda.kernel_cache import KernelCache
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.compiling.kernel_cache import KernelCache
 from gpu_backend.device import choose_gpu
 from gpu_backend.model.model import Model
 from gpu_backend.plan.plan import Precision

@@ -10,25 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.batch_tiles import target_of_batch
-from gpu_backend.cuda.bound_plan import CudaBoundPlan
-from gpu_backend.cuda.comparison import COMPARISON, Comparer
-from gpu_backend.cuda.compilation import Compilation, compile_kernels
-from gpu_backend.cuda.constants import ConstantStore
-from gpu_backend.cuda.cupti_timer import CuptiTimer, KernelRecords
-from gpu_backend.cuda.driver import Driver
+from gpu_backend.cuda.compiling.compilation import Compilation, compile_kernels
+from gpu_backend.cuda.compiling.kernel_store import KernelStore
+from gpu_backend.cuda.driver.comparison import COMPARISON, Comparer
+from gpu_backend.cuda.driver.interface import Driver
+from gpu_backend.cuda.driver.memory_pool import MemoryPool
+from gpu_backend.cuda.driver.probe import Gpu, probe
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.kernel_store import KernelStore
-from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.memory_pool import MemoryPool
-from gpu_backend.cuda.occupancy import kernel_facts
-from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.running.bound_plan import CudaBoundPlan
+from gpu_backend.cuda.running.constants import ConstantStore
+from gpu_backend.cuda.running.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, record_of
 from gpu_backend.cuda.schedule import Schedule
-from gpu_backend.cuda.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, record_of
-from gpu_backend.cuda.step_timer import StepTimer
-from gpu_backend.cuda.target import Target, target_of
-from gpu_backend.cuda.tiles import tuned_folder
+from gpu_backend.cuda.tiles.table import tuned_folder
+from gpu_backend.cuda.tiles.target import Target, target_of, target_of_batch
+from gpu_backend.cuda.timing.cupti_timer import CuptiTimer, KernelRecords
+from gpu_backend.cuda.timing.kernel_timer import EventTimer, measure_event_cost
+from gpu_backend.cuda.timing.occupancy import kernel_facts
+from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
@@ -299,13 +298,13 @@ def _gpu(index: int) -> Gpu:
 
 def _kernel_records() -> KernelRecords | None:
     # Imported here: loading CUPTI is for those who have it, and for a GPU.
-    from gpu_backend.cuda.cupti_records import cupti_records
+    from gpu_backend.cuda.timing.cupti_records import cupti_records
 
     return cupti_records()
 
 
 def _open_driver(gpu: Gpu) -> Driver:
     # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
-    from gpu_backend.cuda.gpu_driver import GpuDriver
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     return GpuDriver(gpu.index)

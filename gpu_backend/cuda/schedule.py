@@ -1,11 +1,11 @@
 """A plan made ready for a GPU: kernel launches over regions of memory. Frozen data; nothing here touches a driver.
 
-`gpu_backend.cuda.lowering` makes it from a Plan; `gpu_backend.cuda.bound_plan` binds it to a device.
+`gpu_backend.cuda.launches.lowering` makes it from a Plan; `gpu_backend.cuda.running.bound_plan` binds it to a device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -108,6 +108,25 @@ class Launch:
     reason: str = ""
     op: str = ""
     optional: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A piece of a schedule: launches in order, and the constants and regions that only their builder knows of."""
+
+    launches: tuple[Launch, ...]
+    constants: tuple[Constant, ...] = ()
+    regions: tuple[Region, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Iterable[Built]) -> Built:
+        """Put pieces one after another."""
+        listed = tuple(parts)
+        return cls(
+            tuple(launch for part in listed for launch in part.launches),
+            tuple(constant for part in listed for constant in part.constants),
+            tuple(region for part in listed for region in part.regions),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. The
 convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with the
-styles, the display with the last toRGB. `gpu_backend.cuda.lowering` makes launches of each fused step.
+styles, the display with the last toRGB. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
 """
 
 from __future__ import annotations

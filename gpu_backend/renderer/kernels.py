@@ -15,7 +15,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.probe import Gpu
+    from gpu_backend.cuda.driver.probe import Gpu
     from gpu_backend.cuda.schedule import Schedule
     from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -56,7 +56,7 @@ def compile_kernels(
     if gpu is None:
         return
     # Imported here, because only a GPU needs it.
-    from gpu_backend.cuda import compilation
+    from gpu_backend.cuda.compiling import compilation
 
     compilation.compile_kernels(
         layer_recipes_of(model, gpu, precision) if of_layers else recipes_of(model, gpu, precision),
@@ -78,7 +78,7 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
     gpu = choose_gpu(device)
     if gpu is None:
         return 0, 0
-    from gpu_backend.cuda import compilation
+    from gpu_backend.cuda.compiling import compilation
 
     recipes = recipes_of(model, gpu, precision)
     return compilation.ready_count(recipes, gpu.compile_architecture), len(recipes)
@@ -91,9 +91,9 @@ def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelReci
 
 def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
     """Return the distinct kernels for taps of one picture, fused and plain."""
-    from gpu_backend.cuda.lowering import lower
-    from gpu_backend.cuda.target import target_of
-    from gpu_backend.cuda.tiles import tuned_folder
+    from gpu_backend.cuda.launches.lowering import lower
+    from gpu_backend.cuda.tiles.table import tuned_folder
+    from gpu_backend.cuda.tiles.target import target_of
 
     target = target_of(gpu, tuned_folder())
     keys = (
@@ -108,7 +108,7 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
 
 def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
     """Return the distinct kernels of schedules, and those for measurements and self-checks."""
-    from gpu_backend.cuda.comparison import COMPARISON
+    from gpu_backend.cuda.driver.comparison import COMPARISON
     from gpu_backend.cuda.executor import EMPTY
 
     of_schedules = (recipe for schedule in schedules for recipe in schedule.recipes)
@@ -117,9 +117,9 @@ def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
 
 def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule, Schedule, Schedule]:
     """Return the schedules of one full picture, of one latent, and of the picture with plain kernels only."""
-    from gpu_backend.cuda.lowering import lower
-    from gpu_backend.cuda.target import target_of
-    from gpu_backend.cuda.tiles import tuned_folder
+    from gpu_backend.cuda.launches.lowering import lower
+    from gpu_backend.cuda.tiles.table import tuned_folder
+    from gpu_backend.cuda.tiles.target import target_of
 
     target = target_of(gpu, tuned_folder())
     spec, model_id = model.spec, model.facts.model_id

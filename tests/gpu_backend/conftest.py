@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from gpu_backend.cuda.kernel_cache import KernelCache
-from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.compiling.kernel_cache import KernelCache
+from gpu_backend.cuda.driver.probe import Gpu, probe
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 
 import gpu_backend.device as device
 from gpu_backend import DeviceError, DeviceMemoryError, Roofline, find_devices
-from gpu_backend.cuda.probe import Gpu, Probe
+from gpu_backend.cuda.driver.probe import Gpu, Probe
 from tests.helpers.networks import make_stylegan2
 
 MODEL = make_stylegan2()

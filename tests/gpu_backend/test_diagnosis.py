@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from gpu_backend import compile_kernels, device, diagnosis
-from gpu_backend.cuda import compiler, nvml, tiles
-from gpu_backend.cuda.compiler import CompiledKernel, compiler_version
-from gpu_backend.cuda.isolated_conv import conv_steps
-from gpu_backend.cuda.kernel_cache import KernelCache, kernel_key
-from gpu_backend.cuda.probe import Probe
-from gpu_backend.cuda.self_check import record_of
-from gpu_backend.cuda.tiles import Tuned, save_entries, tuned_folder, tuned_path
+from gpu_backend.cuda.compiling import compiler
+from gpu_backend.cuda.compiling.compiler import CompiledKernel, compiler_version
+from gpu_backend.cuda.compiling.kernel_cache import KernelCache, kernel_key
+from gpu_backend.cuda.driver import nvml
+from gpu_backend.cuda.driver.probe import Probe
+from gpu_backend.cuda.running.self_check import record_of
+from gpu_backend.cuda.tiles import table as tiles
+from gpu_backend.cuda.tiles.table import Tuned, save_entries, tuned_folder, tuned_path
+from gpu_backend.cuda.tuning.isolated_conv import conv_steps
 from gpu_backend.diagnosis import PlainLayer, diagnose
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_backend import driver_library
-from gpu_backend.cuda.installed_system import InstalledSystem
+from gpu_backend.cuda.driver.installed_system import InstalledSystem
 from tests.helpers.own_process import run_python
 
 

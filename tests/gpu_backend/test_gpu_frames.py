@@ -24,7 +24,7 @@ from gpu_backend import (
     random_model,
     shape_of,
 )
-from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.device import make_executor
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.plan import Plan

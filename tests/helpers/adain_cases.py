@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from gpu_backend.cuda.launches.adain import AdainSite, adain, adain_input, plain_adain
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Built
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_input import AdainInput

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.bound_plan import CudaBoundPlan
-from gpu_backend.cuda.constants import ConstantStore
-from gpu_backend.cuda.kernel_timer import EventTimer, measure_event_cost
-from gpu_backend.cuda.memory_pool import MemoryPool
-from gpu_backend.cuda.occupancy import kernel_facts
+from gpu_backend.cuda.driver.memory_pool import MemoryPool
+from gpu_backend.cuda.running.bound_plan import CudaBoundPlan
+from gpu_backend.cuda.running.constants import ConstantStore
 from gpu_backend.cuda.schedule import Schedule
+from gpu_backend.cuda.timing.kernel_timer import EventTimer, measure_event_cost
+from gpu_backend.cuda.timing.occupancy import kernel_facts
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
 from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
 

@@ -14,14 +14,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
-from gpu_backend.cuda.schedule import Region
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Built, Region
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv

@@ -1,4 +1,4 @@
-"""A GPU made of Python: keeps `gpu_backend.cuda.driver.Driver`.
+"""A GPU made of Python: keeps `gpu_backend.cuda.driver.interface.Driver`.
 
 Its stream is lazy: work that is handed over waits in a queue until somebody waits for an event or reads memory, so that
 whatever is overwritten too early shows. Kernels are functions; each has a time, and a clock runs with the work.
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.arguments import PackedArguments
-from gpu_backend.cuda.driver import Event, Graph, LoadedKernel
+from gpu_backend.cuda.driver.arguments import PackedArguments
+from gpu_backend.cuda.driver.interface import Event, Graph, LoadedKernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
 

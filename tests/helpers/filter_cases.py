@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.filtered_lrelu import FilterSite, filter_geometry, fused_filter, plain_filter
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Built
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.plan.plan import Step

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda import target
-from gpu_backend.cuda.arguments import pack_arguments
-from gpu_backend.cuda.compilation import compile_kernels
-from gpu_backend.cuda.compiler import CompiledKernel
-from gpu_backend.cuda.probe import Gpu, probe
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
+from gpu_backend.cuda.driver.arguments import pack_arguments
+from gpu_backend.cuda.driver.probe import Gpu, probe
 from gpu_backend.cuda.schedule import Constant, Launch, Region
+from gpu_backend.cuda.tiles import target
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _GUARD_NBYTES = 256
@@ -63,7 +63,7 @@ def run_launches(
         If a kernel wrote outside a region, left a ``zeroed`` region not zero, or a second run gave something else.
     """
     # Imported here: without a GPU nothing may load the driver's bindings.
-    from gpu_backend.cuda.gpu_driver import GpuDriver
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     gpu = first_gpu()
     compiled = _compiled((launch.recipe for launch in launches), gpu.compile_architecture)

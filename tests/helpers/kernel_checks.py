@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, TensorMap
 from gpu_backend.ops.kernels.recipe import KernelRecipe

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
@@ -24,10 +23,10 @@ from gpu_backend.cuda.launches.conv_arguments import (
     rgb_weight_constant,
 )
 from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
-from gpu_backend.cuda.schedule import Address, Argument, Constant, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Address, Argument, Built, Constant, Launch, Region
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import NORMAL_FLOPS, SCALING_FLOPS, SUMMING_FLOPS
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_input import AdainInput

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from gpu_backend.cuda.launches.adain import AdainSite, adain, adain_input, adain_recipe, plain_adain
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_op import conv_shape, conv_site
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
@@ -23,9 +22,9 @@ from gpu_backend.cuda.launches.gpu_op import (
     channels_first,
 )
 from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.schedule import Launch, Region
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape
 from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
-from gpu_backend.cuda.style_layout import pad8
 
 Weights = Mapping[str, NDArray[np.float32]]
 """A model's weights by name."""

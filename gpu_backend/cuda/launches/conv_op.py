@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
@@ -27,9 +26,9 @@ from gpu_backend.cuda.launches.gpu_op import (
     slot_name,
 )
 from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.schedule import Address, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.schedule import Address, Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv

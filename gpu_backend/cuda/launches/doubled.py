@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import region, taps_constant
-from gpu_backend.cuda.schedule import Constant, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step

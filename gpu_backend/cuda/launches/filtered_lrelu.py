@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.bands import band_words, rank_of
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_weight_constant
 from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.gpu_op import (
@@ -24,10 +23,10 @@ from gpu_backend.cuda.launches.gpu_op import (
     channels_first,
     region_of,
 )
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
-from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Argument, Built, Constant, Launch, Region
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.ops.kernels.conv_tile import NoTileError

@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import Weights, constant, region
 from gpu_backend.cuda.launches.conv_work import ConvWork
-from gpu_backend.cuda.schedule import Constant, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.ops.kernels.recipe import KernelRecipe

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Extras,
@@ -21,8 +20,8 @@ from gpu_backend.cuda.launches.conv_arguments import (
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.launches.packed_weights import pack_weight
-from gpu_backend.cuda.schedule import Constant, Launch, Region, TensorMap
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import SUMMING_FLOPS
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, NoTileError
 from gpu_backend.ops.kernels.recipe import KernelRecipe

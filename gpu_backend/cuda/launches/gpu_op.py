@@ -1,6 +1,6 @@
 """What an operation is on a GPU: its fused and plain launches, how its output is observed, the shape that is tuned.
 
-`gpu_backend.cuda.op_table` lists one object an operation. An operation of a single kernel has `plain` launches alone.
+`gpu_backend.cuda.launches.op_table` lists one object an operation. One of a single kernel has `plain` launches alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_work import RgbPart
-from gpu_backend.cuda.schedule import Address, Argument, Launch, Region
-from gpu_backend.cuda.style_layout import StyleLayout
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.launches.style_layout import StyleLayout
+from gpu_backend.cuda.schedule import Address, Argument, Built, Launch, Region
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe

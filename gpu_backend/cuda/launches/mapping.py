@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS
 from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
-from gpu_backend.cuda.schedule import Address, Constant, Launch
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Address, Built, Constant, Launch
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.concat import Concat
 from gpu_backend.ops.embedding import Embedding

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.shared_work import share_out
+from gpu_backend.cuda.launches.shared_work import share_out
 
 _GROUP = 8
 _ROWS = 16

@@ -2,8 +2,8 @@
 
 They are the fp32 mode, the fallback of the fused kernels, and what those are compared with on the GPU. All kinds of
 convolution go through one inner loop, `parts/direct_conv.cuh`; the up-convolution comes as four convolutions of its
-low-resolution input (`gpu_backend.cuda.polyphase`), because that needs no memory between transposed convolution and
-filter, and no second launch.
+low-resolution input (`gpu_backend.cuda.launches.polyphase`), because that needs no memory between transposed
+convolution and filter, and no second launch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
@@ -22,10 +21,10 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.polyphase import compose
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
-from gpu_backend.cuda.polyphase import compose
-from gpu_backend.cuda.schedule import Constant, Launch
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Built, Constant, Launch
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 

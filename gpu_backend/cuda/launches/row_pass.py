@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.errors import DeviceError
 
 _SHARED_NBYTES = 47 * 1024

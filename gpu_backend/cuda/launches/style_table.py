@@ -1,7 +1,7 @@
 """The one constant of the `styles` kernel: rows of all affines, rows of all W2, and two numbers a row.
 
-Rows are those of `gpu_backend.cuda.style_layout.StyleLayout`, padding included, first the affines' (`w_dim` columns),
-then the demodulations' (`in_channels` columns), each row padded to a multiple of 8 columns. All padding is zero.
+Rows are those of `gpu_backend.cuda.launches.style_layout`, padding included, first the affines' (`w_dim` columns), then
+the demodulations' (`in_channels` columns), each row padded to a multiple of 8 columns. All padding is zero.
 
     affine rows    A gain / sqrt(w_dim)                  terms (f, a gain)
     W2 rows        sum of squares over the taps          terms (f, 2^e); (0, 0) in rows that are padding
@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.launches.shared_work import share_out
+from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.shared_work import share_out
-from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.styles import StyleSlot
 

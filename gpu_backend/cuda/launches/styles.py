@@ -7,12 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
+from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
-from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
-from gpu_backend.cuda.style_layout import StyleLayout, pad8
+from gpu_backend.cuda.schedule import Address, Built, Constant, Launch, Region
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import Styles
@@ -63,7 +62,7 @@ def styles_launch(
     ``flags``
         (batch,): zeros.
 
-    Offsets within a row are those of `gpu_backend.cuda.style_layout.StyleLayout`. The regions in the answer are
+    Offsets within a row are those of `StyleLayout`. The regions in the answer are
     styles, demod, x0 and the kernel's own two; ``ws`` and ``flags`` belong to the schedule.
 
     Parameters

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import region
 from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
-from gpu_backend.cuda.schedule import Launch, Region
+from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.tap_display import LEAST, MOST, TapDisplay
 from gpu_backend.plan.fusion import FusedStep

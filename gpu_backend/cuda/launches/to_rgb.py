@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from gpu_backend.cuda.launches.built import Built
 from gpu_backend.cuda.launches.conv_arguments import (
     Weights,
     constant,
@@ -26,8 +25,8 @@ from gpu_backend.cuda.launches.gpu_op import (
     channels_first,
     region_of,
 )
-from gpu_backend.cuda.schedule import Argument, Constant, Launch, Region
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Argument, Built, Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb

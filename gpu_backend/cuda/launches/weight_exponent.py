@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.shared_work import share_out
+from gpu_backend.cuda.launches.shared_work import share_out
 
 _LARGEST = 100
 """Bound of |e|: 2^e and d 2^e stay within float32. Weights beyond 2^100 make no picture."""

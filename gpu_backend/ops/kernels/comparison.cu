@@ -1,4 +1,4 @@
-// Differences between two arrays on the device, for the self-check (gpu_backend/cuda/comparison.py). Either array may be
+// Differences between two arrays on the device, for the self-check (gpu_backend/cuda/driver/comparison.py). Either array may be
 // given as parts of `count` numbers each; then the sum of its parts is compared. Output of each block, over the places
 // where the expected number is finite:
 //     {sum of (got - expected)^2, sum of expected^2, count of nonfinite numbers in got}, and over all places

@@ -1,6 +1,6 @@
 // gpu_backend/ops/modulated_up_conv.py without tensor cores. The transposed convolution and its FIR filter together are
 // four convolutions of the low-resolution input, one for each parity of row and column, with the weights that
-// gpu_backend/cuda/polyphase.py composes: [row parity][column parity][tap][cin][cout] fp32. It needs no memory between the two.
+// gpu_backend/cuda/launches/polyphase.py composes: [row parity][column parity][tap][cin][cout] fp32. It needs no memory between the two.
 // Grid: tiles of low-resolution pixels (of all samples in a row), tiles of channels, parities.
 
 // Macro ODD_BORDER: as in modulated_up_conv.cu; what it adds is a tap more on an axis, of the first row or the last.

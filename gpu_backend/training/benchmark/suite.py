@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from gpu_backend.cuda.probe import probe
+from gpu_backend.cuda.driver.probe import probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import LoomError
 from gpu_backend.run_facts import date_now, find_commit, find_versions

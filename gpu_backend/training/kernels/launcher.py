@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpu_backend.cuda.arguments import Value
-from gpu_backend.cuda.probe import probe
+from gpu_backend.cuda.driver.arguments import Value
+from gpu_backend.cuda.driver.probe import probe
 from gpu_backend.errors import LoomError
 from gpu_backend.training.kernels.recipe import THREADS, TrainingKernel, usual_kernels, vector_of
 
 if TYPE_CHECKING:
-    from gpu_backend.cuda.external_stream_kernels import ExternalStreamKernels
+    from gpu_backend.cuda.running.external_stream_kernels import ExternalStreamKernels
 
 _BLOCKS_A_MULTIPROCESSOR = 8
 
@@ -73,7 +73,7 @@ def strips_of(x: Tensor, vector: int) -> tuple[int, int]:
 @functools.cache
 def _kernels(index: int) -> ExternalStreamKernels:
     # Imported here, because machines without a GPU may lack the CUDA bindings.
-    from gpu_backend.cuda.external_stream_kernels import ExternalStreamKernels
+    from gpu_backend.cuda.running.external_stream_kernels import ExternalStreamKernels
 
     return ExternalStreamKernels(probe().gpus[index])
 

@@ -11,7 +11,7 @@ import pytest
 
 from explorer_app.cli import tune
 from gpu_backend import ConvShape, ConvTile, DeviceError, Model, TileFinding, TileProgress
-from gpu_backend.cuda.tile_search import Refused
+from gpu_backend.cuda.tuning.tile_search import Refused
 from tests.helpers.command import Command
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)

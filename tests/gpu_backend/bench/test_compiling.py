@@ -7,8 +7,8 @@ import pytest
 from gpu_backend import device
 from gpu_backend.bench import compiling
 from gpu_backend.bench.compiling import measure_compiling
-from gpu_backend.cuda.compilation import ready_count
-from gpu_backend.cuda.probe import Probe
+from gpu_backend.cuda.compiling.compilation import ready_count
+from gpu_backend.cuda.driver.probe import Probe
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.networks import make_stylegan2

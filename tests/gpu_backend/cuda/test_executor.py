@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda import executor as executor_module
-from gpu_backend.cuda.compilation import Compilation
-from gpu_backend.cuda.compiler import CompiledKernel
-from gpu_backend.cuda.driver import LoadedKernel
+from gpu_backend.cuda.compiling.compilation import Compilation
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
+from gpu_backend.cuda.driver.interface import LoadedKernel
+from gpu_backend.cuda.driver.probe import Probe
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.executor import CudaExecutor, Lower
-from gpu_backend.cuda.probe import Probe
-from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel

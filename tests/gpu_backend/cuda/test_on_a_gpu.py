@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_backend.cuda.compilation import compile_kernels
-from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.compiling.kernel_cache import KernelCache
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.kernel_cache import KernelCache
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
 from gpu_backend.plan.executor import PendingRun
 from tests.helpers.gpu import used_on_device
@@ -193,8 +193,8 @@ def test_plans_that_come_and_go_while_others_run_spoil_no_picture(executor: Cuda
 
 
 def test_a_kernel_may_use_all_the_shared_memory_that_a_block_can_have(gpu: Gpu) -> None:
-    from gpu_backend.cuda.arguments import PackedArguments
-    from gpu_backend.cuda.gpu_driver import GpuDriver
+    from gpu_backend.cuda.driver.arguments import PackedArguments
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     source = """
     extern "C" __global__ void wide(unsigned* y, int count) {
@@ -222,7 +222,7 @@ def test_a_kernel_may_use_all_the_shared_memory_that_a_block_can_have(gpu: Gpu) 
 
 
 def test_a_kernel_of_another_architecture_is_refused_in_one_sentence(gpu: Gpu) -> None:
-    from gpu_backend.cuda.gpu_driver import GpuDriver
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     other = "sm_75" if gpu.architecture != "sm_75" else "sm_120"
     driver = GpuDriver(gpu.index)
@@ -232,7 +232,7 @@ def test_a_kernel_of_another_architecture_is_refused_in_one_sentence(gpu: Gpu) -
 
 
 def test_more_memory_than_there_is_is_refused_and_the_gpu_still_works(gpu: Gpu, executor: CudaExecutor) -> None:
-    from gpu_backend.cuda.gpu_driver import GpuDriver
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     bound = executor.bind(PLAN)
     driver = GpuDriver(gpu.index)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpu_backend.cpu.executor import CpuExecutor
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from gpu_backend.cpu.executor import CpuExecutor
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.model.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey

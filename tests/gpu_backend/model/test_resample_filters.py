@@ -11,9 +11,9 @@ import torch
 
 from gpu_backend import Model, ModelFileError, UnsupportedModelError, read_model
 from gpu_backend.cpu.executor import CpuExecutor
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.synthesis import run_synthesis
 from tests.helpers.network_file import write_nvidia_pickle

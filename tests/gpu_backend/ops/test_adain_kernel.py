@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.adain_tile import THREADS, AdainTile
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, ConvTile

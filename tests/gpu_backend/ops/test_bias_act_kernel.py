@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS
 from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.model.spec import ACTIVATION_GAINS, Activation
 from gpu_backend.ops.bias_act import BiasAct
 from tests.helpers.conv_cases import (

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.comparison import COMPARISON, Comparer, Numbers, TensorDiff
-from gpu_backend.cuda.compilation import compile_kernels
-from gpu_backend.cuda.driver import Driver
-from gpu_backend.cuda.memory_pool import MemoryPool
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.comparison import COMPARISON, Comparer, Numbers, TensorDiff
+from gpu_backend.cuda.driver.interface import Driver
+from gpu_backend.cuda.driver.memory_pool import MemoryPool
 from tests.helpers.gpu import first_gpu
 from tests.helpers.hand_schedule import hand_driver
 from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
@@ -53,7 +53,7 @@ def harness(request: pytest.FixtureRequest) -> Iterator[Desk]:
         found = Desk(hand_driver(), b"")
     else:
         request.getfixturevalue("gpu")
-        from gpu_backend.cuda.gpu_driver import GpuDriver
+        from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
         gpu = first_gpu()
         kernel = compile_kernels([COMPARISON], gpu.compile_architecture).kernels[COMPARISON]
@@ -100,7 +100,7 @@ def test_parts_count_by_their_sum(harness: Desk) -> None:
 def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
     harness: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpu_backend.cuda.comparison._MOST_AT_ONCE", 256)
+    monkeypatch.setattr("gpu_backend.cuda.driver.comparison._MOST_AT_ONCE", 256)
     expected = np.arange(1, 1001, dtype=np.float16)
     got = expected.copy()
     got[[0, 255, 256, 999]] += np.float16(8)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gpu_backend.cuda.compiler import compile_kernel
-from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_arguments import Weights
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.schedule import Built
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from tests.helpers.conv_cases import (
     H200,

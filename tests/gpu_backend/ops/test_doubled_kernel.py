@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.doubled import doubled
-from gpu_backend.cuda.probe import Gpu
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.cuda.style_layout import pad8
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.upfirdn import double

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.bands import band_words, products_of, rank_of
 from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, fused_filter_recipe, plain_filter
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.tiles import SMALLEST_SHARED_NBYTES
+from gpu_backend.cuda.tiles.table import SMALLEST_SHARED_NBYTES
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.ops.bias_act import BiasAct

@@ -9,10 +9,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.fourier_features import sines
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.schedule import Region
+from gpu_backend.cuda.schedule import Built, Region
 from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from gpu_backend.bench.shapes import shape_of
-from gpu_backend.cuda.compilation import compile_kernels
-from gpu_backend.cuda.isolated_conv import macros_of
-from gpu_backend.cuda.kernel_cache import KernelCache
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.compiling.kernel_cache import KernelCache
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.cuda.tuning.isolated_conv import macros_of
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN3Spec

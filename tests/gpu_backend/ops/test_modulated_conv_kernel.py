@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_backend.cuda.compiler import compile_kernel
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import plain_convs
 from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.plain_convs import PLAIN_TILES, PlainTile, pack_plain, plain_modulated_conv, plain_tile
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.ops.bias_act import BiasAct
 from tests.helpers.conv_cases import (
     FLAVOURS,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_work import ConvWork
-from gpu_backend.cuda.probe import Gpu
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.noise import noise_picture
 from tests.helpers.conv_cases import (

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.schedule import Address
-from gpu_backend.cuda.style_layout import pad8
-from gpu_backend.cuda.target import Target
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Address, Built
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step

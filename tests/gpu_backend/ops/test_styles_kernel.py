@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.styles import styles_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step

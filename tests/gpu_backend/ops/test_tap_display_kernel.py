@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.tap_display import tap_display
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.schedule import Region
+from gpu_backend.cuda.schedule import Built, Region
 from gpu_backend.ops.tap_display import TapDisplay
 from gpu_backend.plan.plan import Step
 from tests.helpers.conv_cases import run_built

@@ -10,12 +10,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.compiler import compile_kernel
-from gpu_backend.cuda.launches.built import Built
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import plain_to_rgb, to_rgb
-from gpu_backend.cuda.probe import Gpu
-from gpu_backend.cuda.style_layout import pad8
+from gpu_backend.cuda.schedule import Built
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL, ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb

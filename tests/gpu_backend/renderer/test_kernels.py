@@ -7,10 +7,10 @@ import pytest
 
 import gpu_backend.device as device
 from gpu_backend import CancelledError, Model, compile_kernels, kernels_ready
-from gpu_backend.cuda import compilation
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.probe import Gpu, Probe
-from gpu_backend.cuda.target import target_of
+from gpu_backend.cuda.compiling import compilation
+from gpu_backend.cuda.driver.probe import Gpu, Probe
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision

@@ -22,7 +22,7 @@ from gpu_backend import (
     RequestError,
     plane_point,
 )
-from gpu_backend.cuda.probe import Gpu, Probe
+from gpu_backend.cuda.driver.probe import Gpu, Probe
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gpu_backend import DeviceLostError, Latent, Noise, Renderer, RenderOptions, Tap, plane_point
-from gpu_backend.cuda.compilation import Compilation
-from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.compiling.compilation import Compilation
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2

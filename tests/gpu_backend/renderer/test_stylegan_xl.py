@@ -25,10 +25,10 @@ from gpu_backend import (
     Truncation,
     read_model,
 )
-from gpu_backend.cuda.compilation import Compilation
-from gpu_backend.cuda.compiler import CompiledKernel
+from gpu_backend.cuda.compiling.compilation import Compilation
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.self_check import SelfCheckRecord
+from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.reference.stylegan3 import run_stylegan3
 from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.golden import to_bytes

@@ -9,9 +9,9 @@ import pytest
 from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_recipe
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable, Tuned
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.tiles.table import TileTable, Tuned
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.conv_rules import default_tile
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.plan.stylegan2 import build_synthesis_plan

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass
-from gpu_backend.cuda.lowering import lower
-from gpu_backend.cuda.target import Target
-from gpu_backend.cuda.tiles import TileTable
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.errors import DeviceError
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.reference.mapping import run_mapping

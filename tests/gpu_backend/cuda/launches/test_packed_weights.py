@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda import shared_work
+from gpu_backend.cuda.launches import shared_work
 from gpu_backend.cuda.launches.packed_weights import pack_weight, swizzle
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda import shared_work
+from gpu_backend.cuda.launches import shared_work
+from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.launches.styles import style_items, styles_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.cuda.style_layout import StyleLayout, pad8
 from gpu_backend.model.model import Model
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.plan.families import build_plan

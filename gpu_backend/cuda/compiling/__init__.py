@@ -1,0 +1,1 @@
+"""Kernels from source to machine code, kept on disk, loaded once."""

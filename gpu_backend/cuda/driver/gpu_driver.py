@@ -1,0 +1,291 @@
+"""A GPU's driver, called through cuda.bindings: one context, one stream, and one beside it for copies.
+
+cuda.core compiles the kernels (`gpu_backend.cuda.compiling.compiler`). Running them goes to the driver itself:
+arguments are laid out once at binding instead of at every launch, and events may be recorded inside a captured graph.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import cuda.bindings.driver as cuda
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.driver.arguments import PackedArguments
+from gpu_backend.cuda.driver.interface import Event, Graph, LoadedKernel
+from gpu_backend.cuda.errors import KernelError, driver_error
+from gpu_backend.cuda.schedule import TensorMap
+from gpu_backend.errors import DeviceError, DeviceLostError
+
+_NOT_FOR_THIS_GPU = frozenset(
+    {
+        "CUDA_ERROR_INVALID_IMAGE",
+        "CUDA_ERROR_NO_BINARY_FOR_GPU",
+        "CUDA_ERROR_INVALID_SOURCE",
+        "CUDA_ERROR_NOT_FOUND",
+        "CUDA_ERROR_INVALID_VALUE",
+        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
+    }
+)
+_SWIZZLES = {
+    16: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
+    32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
+    64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+}
+"""By channels of a box: how the 16-byte groups of its rows lie, the same as `swizzle` in parts/tensor_core.cuh."""
+_ATTRIBUTE = cuda.CUfunction_attribute
+_EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
+
+
+class GpuDriver:
+    """Implements `gpu_backend.cuda.driver.interface.Driver` for the GPU of that number. The probe has found it.
+
+    The context is the process's own for that GPU; it stays until the process ends, so that pictures in pinned memory
+    outlive this object.
+    """
+
+    def __init__(self, index: int) -> None:
+        self._lost: DeviceLostError | None = None
+        self._capturing = False
+        device = self._ask(cuda.cuDeviceGet(index), "starting")
+        self._context = self._ask(cuda.cuDevicePrimaryCtxRetain(device), "starting")
+        self.enter()
+        optin = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        self._shared_nbytes = int(self._ask(cuda.cuDeviceGetAttribute(optin, device), "starting"))
+        flags = int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        self._stream: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
+        self._beside: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
+
+    def enter(self) -> None:
+        """Let the calling thread use the GPU."""
+        if self._lost is not None:
+            raise DeviceLostError(self._lost.sentence, self._lost.details)
+        self._ask(cuda.cuCtxSetCurrent(self._context), "starting")
+
+    def close(self) -> None:
+        """Free the streams. May be called twice."""
+        if self._stream is not None:
+            self._quietly(lambda: cuda.cuStreamDestroy(self._stream))
+            self._quietly(lambda: cuda.cuStreamDestroy(self._beside))
+            self._stream = self._beside = None
+
+    def reserve(self, nbytes: int) -> int:
+        """Memory on the device."""
+        return int(self._ask(cuda.cuMemAlloc(max(nbytes, 1)), f"{_megabytes(nbytes)} of memory"))
+
+    def release(self, address: int) -> None:
+        """Free memory on the device."""
+        self._quietly(lambda: cuda.cuMemFree(address))
+
+    def reserve_pinned(self, nbytes: int) -> int:
+        """Memory of the host that every context can copy from and to."""
+        flags = int(cuda.CU_MEMHOSTALLOC_PORTABLE)
+        return int(self._ask(cuda.cuMemHostAlloc(max(nbytes, 1), flags), f"{_megabytes(nbytes)} of pinned memory"))
+
+    def release_pinned(self, address: int) -> None:
+        """Free it, on any thread."""
+        self._quietly(lambda: cuda.cuMemFreeHost(address))
+
+    def is_idle(self) -> bool:
+        """Whether the streams have nothing to do."""
+        streams = () if self._stream is None else (self._stream, self._beside)
+        return all(str(cuda.cuStreamQuery(stream)[0].name) != "CUDA_ERROR_NOT_READY" for stream in streams)
+
+    def copy_in(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from pinned memory to the device."""
+        self._ask(cuda.cuMemcpyHtoDAsync(target, source, nbytes, self._stream), "copying")
+
+    def copy_out(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from the device to pinned memory."""
+        self._ask(cuda.cuMemcpyDtoHAsync(target, source, nbytes, self._stream), "copying")
+
+    def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
+        """Copy from the device to pinned memory on the second stream."""
+        self._ask(cuda.cuStreamWaitEvent(self._beside, after, 0), "copying")
+        self._ask(cuda.cuMemcpyDtoHAsync(target, source, nbytes, self._beside), "copying")
+        self._ask(cuda.cuEventRecord(done, self._beside), "copying")
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy on the device."""
+        self._ask(cuda.cuMemcpyDtoDAsync(target, source, nbytes, self._stream), "copying")
+
+    def upload(self, target: int, array: NDArray[Any]) -> None:
+        """Copy an array to the device and wait."""
+        if not array.flags.c_contiguous:
+            raise ValueError("only an array without gaps can be uploaded")
+        self.copy_in(target, array.ctypes.data, array.nbytes)
+        self._ask(cuda.cuStreamSynchronize(self._stream), "copying")
+
+    def download(self, array: NDArray[Any], source: int) -> None:
+        """Fill an array from the device and wait."""
+        if not array.flags.c_contiguous:
+            raise ValueError("only an array without gaps can be filled")
+        self.copy_out(array.ctypes.data, source, array.nbytes)
+        self._ask(cuda.cuStreamSynchronize(self._stream), "computing")
+
+    def zero(self, address: int, nbytes: int) -> None:
+        """Fill memory of the device with zeros."""
+        self._ask(cuda.cuMemsetD8Async(address, 0, nbytes, self._stream), "clearing memory")
+
+    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+        """Put a kernel on the device."""
+        image = ctypes.create_string_buffer(cubin, len(cubin))
+        module = self._ask_kernel(cuda.cuModuleLoadData(ctypes.addressof(image)), entry)
+        try:
+            function = self._ask_kernel(cuda.cuModuleGetFunction(module, entry.encode()), entry)
+            # The driver loads lazily, which would fall into a capture or into the first frame.
+            self._ask_kernel(cuda.cuFuncLoad(function), entry)
+            static = self._attribute(function, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", entry)
+            most = _ATTRIBUTE.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._ask_kernel(cuda.cuFuncSetAttribute(function, most, self._shared_nbytes - static), entry)
+            return LoadedKernel(
+                function=function,
+                module=module,
+                entry=entry,
+                registers=self._attribute(function, "CU_FUNC_ATTRIBUTE_NUM_REGS", entry),
+                shared_nbytes=static,
+                local_nbytes=self._attribute(function, "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", entry),
+            )
+        except DeviceError:
+            self._quietly(lambda: cuda.cuModuleUnload(module))
+            raise
+
+    def unload(self, kernel: LoadedKernel) -> None:
+        """Take it off again."""
+        self._quietly(lambda: cuda.cuModuleUnload(kernel.module))
+
+    def blocks_per_multiprocessor(self, kernel: LoadedKernel, threads: int, shared_nbytes: int) -> int:
+        """Blocks that fit a multiprocessor at once."""
+        answer = cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(kernel.function, threads, shared_nbytes)
+        return int(self._ask_kernel(answer, kernel.entry))
+
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """Return a tensor map of activations at an address."""
+        channels, columns, rows, _ = described.extents
+        strides = 2 * channels, 2 * channels * columns, 2 * channels * columns * rows
+        box = *described.box, 1
+        answer = cuda.cuTensorMapEncodeTiled(
+            cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            len(described.extents),
+            address,
+            [cuda.cuuint64_t(extent) for extent in described.extents],
+            [cuda.cuuint64_t(stride) for stride in strides],
+            [cuda.cuuint32_t(extent) for extent in box],
+            [cuda.cuuint32_t(1) for _ in box],
+            cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            _SWIZZLES[described.box[0]],
+            cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            cuda.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+        return b"".join(int(word).to_bytes(8, "little") for word in self._ask(answer, "describing memory").opaque)
+
+    def launch(
+        self,
+        kernel: LoadedKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_nbytes: int,
+        arguments: PackedArguments,
+    ) -> None:
+        """Start a kernel."""
+        answer = cuda.cuLaunchKernel(kernel.function, *grid, *block, shared_nbytes, self._stream, arguments.address, 0)
+        if int(answer[0]):
+            self._ask_kernel(answer, kernel.entry)
+
+    def capture(self, work: Callable[[], None]) -> Graph:
+        """Keep what `work` hands over."""
+        # Relaxed: other threads may free a picture's pinned memory meanwhile.
+        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._ask(cuda.cuStreamBeginCapture(self._stream, mode), "capturing a graph")
+        self._capturing = True
+        try:
+            work()
+        except BaseException:
+            # The stream takes no other work before its capture has ended, well or badly.
+            with contextlib.suppress(Exception):
+                outcome, broken = cuda.cuStreamEndCapture(self._stream)
+                if not int(outcome):
+                    cuda.cuGraphDestroy(broken)
+            raise
+        finally:
+            self._capturing = False
+        graph = self._ask(cuda.cuStreamEndCapture(self._stream), "capturing a graph")
+        try:
+            executable = self._ask(cuda.cuGraphInstantiate(graph, 0), "making a graph")
+        finally:
+            self._quietly(lambda: cuda.cuGraphDestroy(graph))
+        try:
+            self._ask(cuda.cuGraphUpload(executable, self._stream), "making a graph")
+        except DeviceError:
+            self.release_graph(executable)
+            raise
+        return Graph(executable)
+
+    def replay(self, graph: Graph) -> None:
+        """Do what was captured."""
+        self._ask(cuda.cuGraphLaunch(graph, self._stream), "computing")
+
+    def release_graph(self, graph: Graph) -> None:
+        """Free a graph."""
+        self._quietly(lambda: cuda.cuGraphExecDestroy(graph))
+
+    def make_event(self) -> Event:
+        """An event that can be timed."""
+        return Event(self._ask(cuda.cuEventCreate(int(cuda.CUevent_flags.CU_EVENT_DEFAULT)), "making an event"))
+
+    def record(self, event: Event) -> None:
+        """Let the event happen when the work handed over so far is done."""
+        # Without the flag a capture keeps no event, but only the order that it would give.
+        flags = _EXTERNAL if self._capturing else 0
+        self._ask(cuda.cuEventRecordWithFlags(event, self._stream, flags), "computing")
+
+    def wait(self, event: Event) -> None:
+        """Wait for the event's latest record."""
+        self._ask(cuda.cuEventSynchronize(event), "computing")
+
+    def elapsed_ms(self, start: Event, end: Event) -> float:
+        """Time between two events that have happened."""
+        return float(self._ask(cuda.cuEventElapsedTime(start, end), "timing"))
+
+    def release_event(self, event: Event) -> None:
+        """Free an event."""
+        self._quietly(lambda: cuda.cuEventDestroy(event))
+
+    def _attribute(self, function: Any, name: str, entry: str) -> int:
+        return int(self._ask_kernel(cuda.cuFuncGetAttribute(getattr(_ATTRIBUTE, name), function), entry))
+
+    def _ask(self, answer: tuple[Any, ...], doing: str) -> Any:
+        if int(answer[0]):
+            error = driver_error(str(answer[0].name), doing)
+            if isinstance(error, DeviceLostError):
+                self._lost = DeviceLostError(error.sentence, error.details)
+            raise error
+        return answer[1] if len(answer) > 1 else None
+
+    def _ask_kernel(self, answer: tuple[Any, ...], entry: str) -> Any:
+        word = str(answer[0].name)
+        if word in _NOT_FOR_THIS_GPU:
+            sentence = f"The GPU's driver refuses the kernel {entry} ({word}); update the driver."
+            raise KernelError(sentence, word, f"the driver refuses it ({word})")
+        return self._ask(answer, f"loading the kernel {entry}")
+
+    def _quietly(self, free: Callable[[], Any]) -> None:
+        """Free something; what a lost device cannot free is gone with the process.
+
+        The collector may come here in the middle of work for another GPU, which stays the thread's own.
+        """
+        with contextlib.suppress(Exception):
+            is_ours = not int(cuda.cuCtxPushCurrent(self._context)[0])
+            try:
+                free()
+            finally:
+                if is_ours:
+                    cuda.cuCtxPopCurrent()
+
+
+def _megabytes(nbytes: int) -> str:
+    return f"{nbytes / 2**20:.0f} MB"

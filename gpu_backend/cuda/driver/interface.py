@@ -1,0 +1,178 @@
+"""What binding and running a schedule ask of a GPU: `gpu_backend.cuda.driver.gpu_driver`, or one of tests' own.
+
+Addresses are plain numbers. Work is ordered by one stream: copies, kernels, graphs and events run in the order in
+which they were handed over, except what `copy_out_beside` copies. Every method but those that say so returns at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NewType, Protocol
+
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.driver.arguments import PackedArguments
+from gpu_backend.cuda.schedule import TensorMap
+
+Event = NewType("Event", object)
+"""A moment in the stream's work."""
+
+Graph = NewType("Graph", object)
+"""Captured work, ready to be replayed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedKernel:
+    """A kernel on the device. `function` and `module` are the driver's own.
+
+    Attributes
+    ----------
+    shared_nbytes
+        Static shared memory of a block.
+    local_nbytes
+        A thread's local memory: what did not fit its registers.
+    """
+
+    function: Any
+    module: Any
+    entry: str
+    registers: int
+    shared_nbytes: int
+    local_nbytes: int
+
+
+class Driver(Protocol):
+    """One GPU.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If there is not enough memory.
+    DeviceLostError
+        If the GPU failed; every later call fails alike, and the methods that free only give up.
+    """
+
+    def enter(self) -> None:
+        """Let the calling thread use the GPU. Whoever calls the methods below has called this on the same thread."""
+        ...
+
+    def close(self) -> None:
+        """Free what belongs to the driver itself. Never raises; may be called twice."""
+        ...
+
+    def reserve(self, nbytes: int) -> int:
+        """Memory on the device, its address a multiple of 256."""
+        ...
+
+    def release(self, address: int) -> None:
+        """Free memory on the device; waits until the device has nothing to do. Never raises."""
+        ...
+
+    def reserve_pinned(self, nbytes: int) -> int:
+        """Memory of the host that the device copies from and to."""
+        ...
+
+    def release_pinned(self, address: int) -> None:
+        """Free it, on any thread; waits until the device has nothing to do. Never raises."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether all work that was handed over is done. A lost device has none. Never raises."""
+        ...
+
+    def copy_in(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from pinned memory to the device."""
+        ...
+
+    def copy_out(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from the device to pinned memory."""
+        ...
+
+    def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
+        """Copy from the device to pinned memory, beside work that is handed over later.
+
+        It begins once `after`, recorded before, has happened; `done` happens when the copy is complete.
+        """
+        ...
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy from place to place on the device."""
+        ...
+
+    def upload(self, target: int, array: NDArray[Any]) -> None:
+        """Copy an array to the device; returns when that is done."""
+        ...
+
+    def download(self, array: NDArray[Any], source: int) -> None:
+        """Fill an array from the device, after all work handed over so far; returns when that is done."""
+        ...
+
+    def zero(self, address: int, nbytes: int) -> None:
+        """Fill memory of the device with zeros."""
+        ...
+
+    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+        """Put a kernel on the device, with leave for as much dynamic shared memory as the device has.
+
+        Raises
+        ------
+        KernelError
+            If the driver refuses it.
+        """
+        ...
+
+    def unload(self, kernel: LoadedKernel) -> None:
+        """Take it off again. Never raises."""
+        ...
+
+    def blocks_per_multiprocessor(self, kernel: LoadedKernel, threads: int, shared_nbytes: int) -> int:
+        """Blocks of so many threads and so much dynamic shared memory that fit a multiprocessor at once."""
+        ...
+
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """Return a tensor map of activations, as kernels take it; only GPUs with TMA have them."""
+        ...
+
+    def launch(
+        self,
+        kernel: LoadedKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_nbytes: int,
+        arguments: PackedArguments,
+    ) -> None:
+        """Start a kernel."""
+        ...
+
+    def capture(self, work: Callable[[], None]) -> Graph:
+        """Keep what `work` hands over, instead of doing it."""
+        ...
+
+    def replay(self, graph: Graph) -> None:
+        """Do what was captured."""
+        ...
+
+    def release_graph(self, graph: Graph) -> None:
+        """Free a graph. Never raises."""
+        ...
+
+    def make_event(self) -> Event:
+        """An event that can be timed."""
+        ...
+
+    def record(self, event: Event) -> None:
+        """Let the event happen when the work handed over so far is done; when captured, at each replay."""
+        ...
+
+    def wait(self, event: Event) -> None:
+        """Wait for the event's latest record. One that was never recorded has happened."""
+        ...
+
+    def elapsed_ms(self, start: Event, end: Event) -> float:
+        """Time between two events that have happened."""
+        ...
+
+    def release_event(self, event: Event) -> None:
+        """Free an event. Never raises."""
+        ...

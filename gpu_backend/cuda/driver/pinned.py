@@ -1,0 +1,108 @@
+"""Pinned memory of the host, lent to whoever looks at a picture.
+
+The device copies a picture straight into one of a few slots. The picture that is handed out is an array over the slot;
+when it and all of its views are gone, the slot comes back. A slot that is out when the ring is closed stays valid.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.driver.memory_pool import MemoryPool
+
+FEWEST_SLOTS, MOST_SLOTS = 3, 16
+SLOTS_NBYTES = 256 << 20
+"""How many pictures may be looked at before one more costs a copy, and what they may take together."""
+
+Memory = ctypes.Array[ctypes.c_char]
+"""An object that stands for memory of the host; arrays over it keep it alive."""
+
+
+def pinned_memory(pool: MemoryPool, nbytes: int) -> Memory:
+    """Pinned memory that goes back when the object and all arrays over it are gone."""
+    address = pool.reserve_pinned(nbytes)
+    return _watched(address, nbytes, lambda: pool.release_pinned(address))
+
+
+def address_of(memory: Memory) -> int:
+    """Where memory lies."""
+    return ctypes.addressof(memory)
+
+
+def array_over(memory: Memory, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+    """An array over the beginning of memory."""
+    return np.frombuffer(memoryview(memory), np.dtype(dtype), count=math.prod(shape)).reshape(shape)
+
+
+def _watched(address: int, nbytes: int, gone: Callable[[], None]) -> Memory:
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    finalizer = weakref.finalize(memory, gone)
+    # When the program ends, the memory goes with it.
+    finalizer.atexit = False
+    return memory
+
+
+class PinnedRing:
+    """Slots of equal size, made when they are first needed: as many as `SLOTS_NBYTES` allow, within limits.
+
+    Taken and handed out by one thread; slots come back on any thread, whenever the last view is collected.
+    """
+
+    def __init__(self, pool: MemoryPool, nbytes: int) -> None:
+        self._pool = pool
+        self._slot_nbytes = nbytes
+        self.slots = min(max(FEWEST_SLOTS, SLOTS_NBYTES // nbytes), MOST_SLOTS)
+        self._made = 0
+        # Appending and popping are atomic: a lock could be held by the very thread that the collector interrupts.
+        self._free: deque[int] = deque()
+        self._is_closed = False
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all slots made so far."""
+        return self._made * self._slot_nbytes
+
+    def take(self) -> int | None:
+        """Return the address of a slot that nobody looks at; None if all are out."""
+        try:
+            return self._free.popleft()
+        except IndexError:
+            pass
+        if self._made == self.slots:
+            return None
+        address = self._pool.reserve_pinned(self._slot_nbytes)
+        self._made += 1
+        return address
+
+    def hand_out(self, address: int, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+        """Return an array over a taken slot, which comes back when the array and its views are gone."""
+        memory = _watched(address, self._slot_nbytes, lambda: self.put_back(address))
+        return array_over(memory, shape, dtype)
+
+    def put_back(self, address: int) -> None:
+        """Take a slot back."""
+        self._free.append(address)
+        if self._is_closed:
+            self._drain()
+
+    def close(self) -> None:
+        """Give up the slots that are here now, and the others when they come back. May be called twice."""
+        self._is_closed = True
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._free:
+            try:
+                address = self._free.popleft()
+            except IndexError:
+                return
+            self._made -= 1
+            self._pool.release_pinned(address)

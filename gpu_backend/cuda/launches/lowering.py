@@ -1,0 +1,128 @@
+"""From a plan to launches: `gpu_backend.plan.fusion` says which steps are one kernel, the table of operations how.
+
+Each fused step becomes its operation's fused launches. It becomes the plain ones in plans for fp32, where the operation
+refuses the step, and where a kernel failed on this GPU. Both share the layout of every region.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
+from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.schedule import Address, Built, Constant, Launch, Region, Schedule
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.model.model import Weights
+from gpu_backend.plan.arena import ALIGNMENT, place
+from gpu_backend.plan.fusion import FusedStep, fuse
+from gpu_backend.plan.plan import Buffer, BufferRole, Plan, Step
+
+_ROLES: dict[BufferRole, Literal["input", "scratch", "output"]] = {
+    "input": "input",
+    "intermediate": "scratch",
+    "output": "output",
+}
+
+
+def lower(
+    plan: Plan,
+    weights: Weights,
+    target: Target,
+    *,
+    plain: Mapping[str, str] | None = None,
+    everything_plain: bool = False,
+) -> Schedule:
+    """Return the launches of a plan on a GPU.
+
+    Parameters
+    ----------
+    plain
+        Digests of kernel recipes that failed, and why: plain kernels take their place.
+    everything_plain
+        No fused kernel at all; plans for fp32 are always so.
+    """
+    pieces = [Built((), (), _declared(plan))]
+    regions: dict[str, Region] = {}
+    starts: dict[str, NDArray[Any]] = {}
+    context = LoweringContext(plan, weights, target, regions)
+    for step in fuse(plan):
+        op = GPU_OPS[step.main.op]
+        choice = Refused() if everything_plain or not context.half else choose(step, context, plain or {})
+        built = choice.build() if isinstance(choice, Fused) else op.plain(step, context, choice.reason)
+        pieces.append(replace(built, launches=tuple(replace(item, op=step.main.op) for item in built.launches)))
+        regions.update((region.name, region) for region in built.regions)
+        starts.update(op.starts(step, context))
+    return _placed(plan, Built.joined(pieces), starts)
+
+
+def choose(step: FusedStep, context: LoweringContext, failed: Mapping[str, str]) -> Fused | Refused:
+    """Return the fused launches of a step, or why it runs plain.
+
+    Parameters
+    ----------
+    failed
+        Digests of kernel recipes that failed, and why.
+    """
+    choice = GPU_OPS[step.main.op].fused(step, context)
+    if isinstance(choice, Fused) and failed:
+        reason = next((why for recipe in choice.recipes if (why := failed.get(recipe.digest))), "")
+        return Refused(reason) if reason else choice
+    return choice
+
+
+def _declared(plan: Plan) -> tuple[Region, ...]:
+    """Return the regions that no launch declares: a mapping plan's buffers; inputs and flags of a synthesis plan."""
+    if plan.key.part == "mapping":
+        return tuple(Region(item.name, item.shape, item.dtype, _ROLES[item.role]) for item in plan.buffers)
+    inputs = (Region(item.name, item.shape, item.dtype, "input") for item in plan.buffers if item.role == "input")
+    return *inputs, Region("flags", (plan.key.batch,), "uint32", "output")
+
+
+def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Schedule:
+    """Put every region into one allocation: what stays first, inputs together, then scratch by lifetime."""
+    regions = _merged(built.regions)
+    end = 0
+    placed: list[Region] = []
+    for role in ("input", "zeroed", "output"):
+        for region in regions:
+            if region.role == role:
+                placed.append(replace(region, offset=end))
+                end += _aligned(_nbytes(region))
+    scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
+    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in built.launches])
+    placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
+    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes, starts)
+
+
+def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:
+    """Each region once; of those that several launches share, the largest."""
+    merged: dict[str, Region] = {}
+    for region in regions:
+        held = merged.get(region.name)
+        if held is None or _nbytes(held) < _nbytes(region):
+            merged[region.name] = region
+    return tuple(merged.values())
+
+
+def _unique(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
+    return tuple({constant.key: constant for constant in constants}.values())
+
+
+def _step_of(launch: Launch) -> Step:
+    """A launch as the arena sees it: the regions that it names."""
+    names = dict.fromkeys(item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region")
+    return Step(launch.layer, launch.label, None, tuple(names), ())
+
+
+def _nbytes(region: Region) -> int:
+    return math.prod(region.shape) * np.dtype(region.dtype).itemsize
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,1 @@
+"""Schedules bound to memory and run; layers observed; kernels checked against plain ones."""

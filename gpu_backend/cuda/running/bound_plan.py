@@ -1,0 +1,425 @@
+"""A schedule bound to a GPU: memory, kernels and arguments settled once, then replayed as one graph.
+
+A run is: new inputs into its lane's pinned memory; a copy to the device; the graph; copies of the outputs that were
+asked for; an event. With two lanes, one run is computed while the next is handed over. Nothing waits for more than the
+event of the run that it wants.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.driver.arguments import PackedArguments, pack_arguments
+from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
+from gpu_backend.cuda.driver.memory_pool import MemoryPool
+from gpu_backend.cuda.driver.pinned import PinnedRing, address_of, array_over, pinned_memory
+from gpu_backend.cuda.running.constants import ConstantStore
+from gpu_backend.cuda.running.observation import observe_layers
+from gpu_backend.cuda.running.pending_run import DeviceRun, Lane
+from gpu_backend.cuda.running.staging import HeldInputs, region_nbytes
+from gpu_backend.cuda.schedule import Argument, Launch, Region, Schedule
+from gpu_backend.cuda.timing.step_timer import StepTimer
+from gpu_backend.errors import CancelledError, DeviceError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.executor import FRAME_OUTPUTS
+from gpu_backend.plan.plan import Plan
+
+_LANES = 2
+_KEPT = "pixels"
+"""The output that is the caller's own, in memory that the device copied to."""
+_SMALL_NBYTES = 1 << 14
+
+MakeTimer = Callable[[Schedule, Callable[[int], None]], StepTimer]
+"""Given a schedule and how to start its launch of a number, returns what measures the launches."""
+
+
+class CudaBoundPlan:
+    """Implements `gpu_backend.plan.executor.BoundPlan`.
+
+    Parameters
+    ----------
+    pool
+        The executor's; what this plan takes goes back when it is closed.
+    kernels
+        Those of the schedule's recipes, loaded; they belong to the executor.
+    constants
+        The executor's; this plan takes what it needs and gives it back.
+
+    Raises
+    ------
+    DeviceMemoryError, DeviceLostError
+        If the device refuses; nothing is left then.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        pool: MemoryPool,
+        schedule: Schedule,
+        kernels: Mapping[KernelRecipe, LoadedKernel],
+        constants: ConstantStore,
+        make_timer: MakeTimer,
+    ) -> None:
+        self._driver = driver
+        self._pool = pool
+        self._schedule = schedule
+        self._constants = constants
+        self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
+        self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
+        self._inputs = HeldInputs(schedule.regions, schedule.starts)
+        self._lanes: list[Lane] = []
+        self._events: list[Event] = []
+        self._free: deque[Lane] = deque()
+        self._in_flight: list[DeviceRun] = []
+        self._base: int | None = None
+        self._places: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
+        self._graphs: dict[bool, Graph] = {}
+        """By whether optional outputs are among what a run computes."""
+        self._captures = 0
+        self._is_closed = False
+        self._ring: PinnedRing | None = None
+        if _KEPT in self._regions:
+            self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]))
+        self._arguments: dict[bool, list[PackedArguments]] = {False: [], True: []}
+        # A partial, not a bound method: a reference cycle would delay freeing the weights that the schedule holds.
+        self._launch = partial(_launch, driver, schedule.launches, self._kernels)
+        self._timer = make_timer(schedule, partial(self._launch, self._arguments[False]))
+        try:
+            self._bind()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._schedule.plan
+
+    @property
+    def schedule(self) -> Schedule:
+        """The launches that run."""
+        return self._schedule
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the device for regions and pixels on their way; constants belong to the executor."""
+        beside = sum(region_nbytes(self._regions[_KEPT]) for lane in self._lanes if lane.beside)
+        return 0 if self._base is None else self._schedule.nbytes + beside
+
+    @property
+    def pinned_nbytes(self) -> int:
+        """Memory of the host that the device copies from and to, pictures that are still looked at included."""
+        outputs = sum(region_nbytes(self._regions[name]) for lane in self._lanes for name in lane.outputs)
+        ring = 0 if self._ring is None else self._ring.nbytes
+        return outputs + ring + len(self._lanes) * self._inputs.nbytes
+
+    @property
+    def captures(self) -> int:
+        """Graphs captured so far: one, another one for optional outputs, and another one once a run was measured."""
+        return self._captures + self._timer.captures
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._is_closed
+
+    def submit(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        should_cancel: Callable[[], bool] | None = None,
+    ) -> DeviceRun:
+        """Hand a run to the device.
+
+        Raises
+        ------
+        CancelledError
+            If `should_cancel`, called before the work is enqueued, returned true.
+        ValueError
+            If an input or an output is unknown to the plan, or an input does not fit.
+        DeviceMemoryError, DeviceLostError
+            If the device failed.
+        RuntimeError
+            If the plan was closed.
+        """
+        self._enter()
+        self._pool.tidy()
+        for name in outputs:
+            if name not in self._regions or self._regions[name].role != "output":
+                raise ValueError(f"the plan has no output {name!r}")
+        self._inputs.take(inputs)
+        start_s = time.perf_counter()
+        # The events of a measured run are the plan's, so that only one such run may be on its way.
+        while not self._free or (measure and any(run.is_measured for run in self._in_flight)):
+            self._finish(self._in_flight[0])
+        waited_ms = (time.perf_counter() - start_s) * 1e3
+        if should_cancel is not None and should_cancel():
+            raise CancelledError("The picture was cancelled, because it is no longer needed.")
+        run = self._enqueue(outputs, measure=measure, use_graph=use_graph)
+        run.waited_ms += waited_ms
+        return run
+
+    def run(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        outputs: tuple[str, ...] = FRAME_OUTPUTS,
+        measure: bool = False,
+        use_graph: bool = True,
+        should_cancel: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[Any]]:
+        """Submit and wait."""
+        pending = self.submit(
+            inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
+        )
+        return pending.wait()
+
+    def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
+        """Run once, launch by launch; return layer name -> copy of what it gave, (batch, channels, height, width)."""
+        self._enter()
+        self._inputs.take(inputs)
+        self._finish_all()
+        lane = self._free[0]
+        self._send_inputs(lane)
+        return observe_layers(self._driver, self._pool, self._schedule, self._kernels, self._places, self._taken)
+
+    def place_of(self, name: str) -> int:
+        """Return where on the device a region lies."""
+        self._enter()
+        return self._places[name]
+
+    def write_region(self, name: str, array: NDArray[Any]) -> None:
+        """Fill a region, after all runs so far."""
+        self._enter()
+        region = self._regions[name]
+        if array.shape != region.shape or array.dtype != np.dtype(region.dtype):
+            raise ValueError(f"region {name!r} is {region.dtype} {region.shape}, not {array.dtype} {array.shape}")
+        self._driver.upload(self._places[name], np.ascontiguousarray(array))
+
+    def launch(self, index: int) -> None:
+        """Start one launch of the schedule by itself."""
+        self._enter()
+        self._launch(self._arguments[True], index)
+
+    def close(self) -> None:
+        """Free the memory once no run uses it. Pictures that were handed out stay. May be called twice."""
+        if self._is_closed:
+            return
+        try:
+            self._driver.enter()
+            self._finish_all()
+            for lane in self._lanes:
+                self._driver.wait(lane.done)  # of a run too that was handed over in part
+        except DeviceError as error:
+            for run in self._in_flight:
+                self._fail(run, error)
+            self._in_flight.clear()
+        self._is_closed = True
+        self._timer.close()
+        driver = self._driver
+        for graph in self._graphs.values():
+            driver.release_graph(graph)
+        self._graphs.clear()
+        for event in self._events:
+            driver.release_event(event)
+        self._events.clear()
+        for lane in self._lanes:
+            if lane.beside:
+                self._pool.release(lane.beside)
+        self._lanes.clear()
+        self._free.clear()
+        if self._ring is not None:
+            self._ring.close()
+        self._constants.give_back(self._taken)
+        self._taken = {}
+        if self._base is not None:
+            self._pool.release(self._base)
+            self._base = None
+
+    def _bind(self) -> None:
+        driver, schedule = self._driver, self._schedule
+        driver.enter()
+        self._base = self._pool.reserve(schedule.nbytes)
+        driver.zero(self._base, schedule.nbytes)
+        self._places = {region.name: self._base + region.offset for region in schedule.regions}
+        self._taken = self._constants.take(schedule.constants)
+        for has_optional, packed in self._arguments.items():
+            packed += (
+                pack_arguments(_arguments_of(launch, has_optional), self._places, self._taken, driver.tensor_map)
+                for launch in schedule.launches
+            )
+        for _ in range(_LANES):
+            start, end, copied, done = (self._make_event() for _ in range(4))
+            lane = Lane(start, end, copied, done, pinned_memory(self._pool, self._inputs.nbytes))
+            self._lanes.append(lane)
+            self._free.append(lane)
+
+    def _make_event(self) -> Event:
+        self._events.append(self._driver.make_event())
+        return self._events[-1]
+
+    def _enqueue(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+        try:
+            if measure:
+                self._pool.make(self._timer.prepare)
+            return self._enqueue_unguarded(outputs, measure=measure, use_graph=use_graph)
+        except BaseException:
+            if measure:
+                self._timer.give_up()
+            raise
+
+    def _enqueue_unguarded(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+        driver, timer, lane = self._driver, self._timer, self._free[0]
+        has_optional = not self._schedule.optional_outputs.isdisjoint(outputs)
+        launch_all = partial(self._launch_all, self._arguments[has_optional])
+        replaces_run = measure and timer.replaces_run
+        # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
+        # more than it computes.
+        is_plain = not replaces_run or not timer.has_total or has_optional
+        if is_plain and use_graph and has_optional not in self._graphs:
+            # Before anything is handed over: what a capture needs may wait for the device.
+            self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
+            self._captures += 1
+        slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
+        wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
+        run = DeviceRun(lane, wanted, slot, self._finish)
+        try:
+            for name in wanted:
+                if name not in lane.outputs:
+                    lane.outputs[name] = pinned_memory(self._pool, region_nbytes(self._regions[name]))
+            self._send_inputs(lane)
+            driver.record(lane.start)
+            if not is_plain:
+                timer.replay()
+            elif use_graph:
+                driver.replay(self._graphs[has_optional])
+            else:
+                launch_all()
+            driver.record(lane.end)
+            if is_plain and replaces_run:
+                timer.replay()
+            for name in wanted:
+                self._copy_out(name, address_of(lane.outputs[name]))
+            if slot is not None and self._in_flight:
+                self._copy_pixels_beside(lane, slot)
+            else:
+                if slot is not None:
+                    self._copy_out(_KEPT, slot)
+                driver.record(lane.done)
+        except BaseException:
+            with contextlib.suppress(DeviceError):
+                driver.record(lane.done)
+            if slot is not None and self._ring is not None:
+                self._ring.put_back(slot)
+            raise
+        run.is_replay, run.is_measured = is_plain and use_graph, measure
+        self._free.popleft()
+        self._in_flight.append(run)
+        return run
+
+    def _copy_pixels_beside(self, lane: Lane, slot: int) -> None:
+        """Copy the pixels while the next run is computed: another one is in flight, so there will be a next one."""
+        nbytes = region_nbytes(self._regions[_KEPT])
+        if not lane.beside:
+            lane.beside = self._pool.reserve(nbytes)
+        self._driver.copy(lane.beside, self._places[_KEPT], nbytes)
+        self._driver.record(lane.copied)
+        self._driver.copy_out_beside(slot, lane.beside, nbytes, lane.copied, lane.done)
+
+    def _copy_out(self, name: str, target: int) -> None:
+        self._driver.copy_out(target, self._places[name], region_nbytes(self._regions[name]))
+
+    def _send_inputs(self, lane: Lane) -> None:
+        assert self._base is not None
+        staging, address = array_over(lane.staging, (self._inputs.nbytes,), "uint8"), address_of(lane.staging)
+        for copy in self._inputs.copies():
+            end = copy.source + copy.nbytes
+            staging[copy.source : end] = self._inputs.memory[copy.source : end]
+            self._driver.copy_in(self._base + copy.target, address + copy.source, copy.nbytes)
+        self._inputs.sent()
+
+    def _launch_all(self, arguments: Sequence[PackedArguments]) -> None:
+        for index in range(len(self._kernels)):
+            self._launch(arguments, index)
+
+    def _finish(self, run: DeviceRun) -> None:
+        """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
+        if run.is_over:
+            return
+        start_s = time.perf_counter()
+        try:
+            self._driver.enter()
+            self._driver.wait(run.lane.done)
+            run.waited_ms += (time.perf_counter() - start_s) * 1e3
+            self._take_times(run)
+            run.succeed(self._gather(run))
+        except DeviceError as error:
+            self._fail(run, error)
+        self._in_flight.remove(run)
+        self._free.append(run.lane)
+        self._pool.tidy()
+
+    def _fail(self, run: DeviceRun, error: DeviceError) -> None:
+        if run.slot is not None and self._ring is not None:
+            self._ring.put_back(run.slot)
+        run.fail(error)
+
+    def _finish_all(self) -> None:
+        while self._in_flight:
+            self._finish(self._in_flight[0])
+
+    def _take_times(self, run: DeviceRun) -> None:
+        elapsed_ms = self._driver.elapsed_ms(run.lane.start, run.lane.end)
+        run.device_ms = elapsed_ms
+        if run.is_replay:
+            self._timer.note_total(elapsed_ms)
+        if run.is_measured:
+            run.steps, run.device_ms = self._timer.read(elapsed_ms)
+            run.timing_source = self._timer.source
+
+    def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
+        outputs = {}
+        is_frame = run.slot is not None or _KEPT in run.wanted
+        for name in run.wanted:
+            region = self._regions[name]
+            array = array_over(run.lane.outputs[name], region.shape, region.dtype)
+            # A third run may take this lane before a frame is looked at: its outputs, and small ones, are copies.
+            outputs[name] = array.copy() if is_frame or array.nbytes <= _SMALL_NBYTES else array
+        if run.slot is not None and self._ring is not None:
+            region = self._regions[_KEPT]
+            outputs[_KEPT] = self._ring.hand_out(run.slot, region.shape, region.dtype)
+        return outputs
+
+    def _enter(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("this plan was closed")
+        self._driver.enter()
+
+
+def _launch(
+    driver: Driver,
+    launches: Sequence[Launch],
+    kernels: Sequence[LoadedKernel],
+    arguments: Sequence[PackedArguments],
+    index: int,
+) -> None:
+    launch = launches[index]
+    driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index])
+
+
+def _arguments_of(launch: Launch, has_optional: bool) -> tuple[Argument, ...]:
+    if has_optional or not launch.optional:
+        return launch.arguments
+    return tuple(None if place in launch.optional else item for place, item in enumerate(launch.arguments))

@@ -1,0 +1,71 @@
+"""Kernels launched on a stream that is somebody else's: torch's, while it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cuda.bindings.driver as cuda
+
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.arguments import PackedArguments, Value
+from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+from gpu_backend.cuda.driver.interface import LoadedKernel
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.errors import driver_error
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+
+class ExternalStreamKernels:
+    """Kernels of one GPU, compiled or taken from the cache when they are first asked for; they stay loaded.
+
+    The context is the process's own for that GPU, which torch uses, too.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._architecture = gpu.compile_architecture
+        self._driver = GpuDriver(gpu.index)
+        self._loaded: dict[KernelRecipe, LoadedKernel] = {}
+
+    def load(self, recipe: KernelRecipe) -> LoadedKernel:
+        """Return a kernel.
+
+        Raises
+        ------
+        KernelError
+            If it does not compile, or the driver refuses it.
+        DeviceError
+            If the GPU does not take it.
+        """
+        if recipe not in self._loaded:
+            self.load_all((recipe,))
+        return self._loaded[recipe]
+
+    def load_all(self, recipes: Sequence[KernelRecipe]) -> None:
+        """Make kernels ready, compiling several at once. Raises as `load` does."""
+        done = compile_kernels(recipes, self._architecture)
+        for error in done.failures.values():
+            raise error
+        self._driver.enter()
+        for recipe, kernel in done.kernels.items():
+            if recipe not in self._loaded:
+                self._loaded[recipe] = self._driver.load(kernel.cubin, recipe.stem)
+
+    def launch(
+        self,
+        kernel: LoadedKernel,
+        grid: tuple[int, int, int],
+        threads: int,
+        arguments: Sequence[Value],
+        stream: int,
+    ) -> None:
+        """Start a kernel on a stream, given by its handle; captured if the stream is being captured.
+
+        Raises
+        ------
+        DeviceError
+            If the driver does not take it.
+        """
+        packed = PackedArguments(arguments)  # the driver copies the values before it returns
+        (outcome,) = cuda.cuLaunchKernel(kernel.function, *grid, threads, 1, 1, 0, stream, packed.address, 0)
+        if int(outcome):
+            raise driver_error(str(outcome.name), f"starting the kernel {kernel.entry}")

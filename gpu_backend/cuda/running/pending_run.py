@@ -1,0 +1,89 @@
+"""A run that was handed to the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.driver.interface import Event
+from gpu_backend.cuda.driver.pinned import Memory
+from gpu_backend.errors import DeviceError
+from gpu_backend.frame import StepTime, TimingSource
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """What a run in flight has for itself: events, inputs on their way in, outputs on their way out.
+
+    `outputs` has, by name, the memory of those that were ever asked for. `beside` is memory of the device for pixels
+    that are copied while the next run overwrites the plan's own; 0 until there was such a run.
+    """
+
+    start: Event
+    end: Event
+    copied: Event
+    done: Event
+    staging: Memory
+    outputs: dict[str, Memory] = field(default_factory=dict)
+    beside: int = 0
+
+
+class DeviceRun:
+    """Implements `gpu_backend.plan.executor.PendingRun`. The bound plan fills it in when it is over.
+
+    Parameters
+    ----------
+    wanted
+        Outputs that are copied to the lane's own memory.
+    slot
+        Address of the slot that the pixels are copied to, if one was free.
+    finish
+        Waits for the run and calls `succeed` or `fail`.
+    """
+
+    def __init__(
+        self, lane: Lane, wanted: tuple[str, ...], slot: int | None, finish: Callable[[DeviceRun], None]
+    ) -> None:
+        self.lane = lane
+        self.wanted = wanted
+        self.slot = slot
+        self.is_replay = False
+        self.is_measured = False
+        self.waited_ms = 0.0
+        self.steps: tuple[StepTime, ...] = ()
+        self.timing_source: TimingSource = "events"
+        self.device_ms: float | None = None
+        self._finish = finish
+        self._outputs: Mapping[str, NDArray[Any]] | None = None
+        self._error: DeviceError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it succeeded or failed, and somebody has looked."""
+        return self._outputs is not None or self._error is not None
+
+    def wait(self) -> Mapping[str, NDArray[Any]]:
+        """Wait for this run and return the outputs that were asked for.
+
+        Raises
+        ------
+        DeviceMemoryError, DeviceLostError
+            If the device failed.
+        """
+        if not self.is_over:
+            self._finish(self)
+        if self._error is not None:
+            # A new one each time: an error that is kept would keep the frames that it went through.
+            raise type(self._error)(self._error.sentence, self._error.details)
+        return {} if self._outputs is None else self._outputs
+
+    def succeed(self, outputs: Mapping[str, NDArray[Any]]) -> None:
+        """Say what it gave."""
+        self._outputs = outputs
+
+    def fail(self, error: DeviceError) -> None:
+        """Say why it gave nothing."""
+        self._error = error.with_traceback(None)

@@ -1,0 +1,310 @@
+"""Fused kernels checked against plain ones on the GPU at hand, once for each GPU, driver and kernel.
+
+Both schedules of a plan are bound. The plain one runs launch by launch; before each fused launch, the regions that it
+names get what the plain schedule holds, so that every kernel is judged by itself and not by those before it, unless
+one asks the other. Then the regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights
+and activations alike, and toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.compiling.compiler import compiler_version
+from gpu_backend.cuda.compiling.kernel_cache import cache_folder
+from gpu_backend.cuda.driver.comparison import Numbers, TensorDiff
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.running.staging import region_nbytes
+from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
+from gpu_backend.errors import DeviceLostError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.whole_file import write_whole
+
+TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
+"""Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
+
+_MOST_NBYTES = 1 << 20
+_FORMAT = 1
+
+
+class Bench(Protocol):
+    """A schedule whose launches run one by one, and whose regions can be written."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """What runs."""
+        ...
+
+    def launch(self, index: int) -> None:
+        """Run one launch."""
+        ...
+
+    def write_region(self, name: str, array: NDArray[Any]) -> None:
+        """Fill a region."""
+        ...
+
+    def place_of(self, name: str) -> int:
+        """Return where on the device a region lies."""
+        ...
+
+
+class Compares(Protocol):
+    """Copies and compares on the device, like `gpu_backend.cuda.driver.comparison.Comparer`."""
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy, after all work handed over so far."""
+        ...
+
+    def keep(self, source: int, nbytes: int) -> int:
+        """Return memory with a copy, to `release`."""
+        ...
+
+    def release(self, address: int) -> None:
+        """Give back what `keep` returned."""
+        ...
+
+    def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
+        """Compare, after all work handed over so far."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A fused launch and the plain ones that do the same; without a fused launch, those that both schedules have."""
+
+    fused: int | None
+    plain: tuple[int, ...]
+
+
+def doubtful_recipes(fused: Schedule, plain: Schedule) -> frozenset[KernelRecipe]:
+    """Kernels of the fused schedule that the plain one does without."""
+    return frozenset(fused.recipes) - frozenset(plain.recipes)
+
+
+def check_kernels(
+    fused: Bench,
+    plain: Bench,
+    inputs: Mapping[str, NDArray[Any]],
+    wanted: Collection[KernelRecipe],
+    comparer: Compares,
+    note: Callable[[Mapping[KernelRecipe, str]], None] = lambda verdicts: None,
+) -> dict[KernelRecipe, str]:
+    """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
+
+    A verdict is empty for a kernel that is right, else one phrase that says where it was off, and how far, or that it
+    does not start.
+
+    Parameters
+    ----------
+    note
+        Takes the verdict on a kernel that stops the GPU, which is lost for this process, so that the next one does
+        without that kernel.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If there is no room for copies.
+    DeviceLostError
+        If the GPU failed.
+    """
+    for name, array in inputs.items():
+        plain.write_region(name, array)
+    verdicts: dict[KernelRecipe, str] = {}
+    for group in _groups(fused.schedule, plain.schedule):
+        launch = None if group.fused is None else fused.schedule.launches[group.fused]
+        producer, consumer = _neighbours(group.fused, fused.schedule, plain.schedule)
+        is_judged = launch is not None and launch.recipe in wanted and not (producer and verdicts.get(producer.recipe))
+        is_asked = is_judged or (consumer is not None and consumer.recipe in wanted)
+        if launch is None or not is_asked or verdicts.get(launch.recipe):
+            for index in group.plain:
+                plain.launch(index)
+            continue
+        assert group.fused is not None
+        with contextlib.ExitStack() as end:
+            asked = _ask_plain(group.plain, launch, fused, plain, comparer, end)
+            try:
+                # Last, with nothing else under way: what fails now fails by this kernel.
+                fused.launch(group.fused)
+                if is_judged:
+                    verdicts[launch.recipe] = _verdict(launch, asked, comparer)
+            except KernelError as error:
+                verdicts[launch.recipe] = error.phrase
+            except DeviceLostError:
+                note({launch.recipe: f"it stopped the GPU in its self-check in {launch.layer}"})
+                raise
+    return verdicts
+
+
+def _ask_plain(
+    indices: tuple[int, ...],
+    launch: Launch,
+    fused: Bench,
+    plain: Bench,
+    comparer: Compares,
+    end: contextlib.ExitStack,
+) -> list[tuple[Numbers, Numbers]]:
+    """Let a fused launch find what the plain ones find, and run these.
+
+    Return the numbers that they wrote: where the fused launch will write them, and a copy that lasts until `end`. What
+    they only read is the same on both sides.
+    """
+
+    def keep(numbers: Numbers) -> Numbers:
+        address = comparer.keep(numbers.address, numbers.nbytes)
+        end.callback(comparer.release, address)
+        return replace(numbers, address=address)
+
+    pairs = _given(launch, fused, plain, comparer)
+    before = {name: mine if mine.parts == other.parts else keep(other) for name, (mine, other) in pairs.items()}
+    written: dict[str, Numbers] = {}
+    for index in indices:
+        plain.launch(index)
+        # A region that the launch does not name can change too: its memory may serve another one by now.
+        for name in _named(plain.schedule.launches[index]) & set(pairs):
+            other = pairs[name][1]
+            if comparer.diff(_in_one(other), _in_one(before[name])).mismatched:
+                written[name] = keep(other)
+    return [(mine, written[name]) for name, (mine, _) in pairs.items() if name in written]
+
+
+def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> dict[str, tuple[Numbers, Numbers]]:
+    """Give the fused schedule what the plain one holds in the regions that a launch names; return those to compare.
+
+    toRGB's parts are one a block of channels, as many as the kernel has; their sum counts.
+    """
+    pairs = {}
+    for mine, other in _shared_regions(launch, fused.schedule, plain.schedule):
+        here, there = fused.place_of(mine.name), plain.place_of(other.name)
+        count, dtype = math.prod(mine.shape[1:]), mine.dtype
+        if mine.shape == other.shape:
+            comparer.copy(here, there, region_nbytes(mine))
+            if dtype in TOLERANCE:
+                count *= mine.shape[0]
+                pairs[other.name] = Numbers(here, dtype, count), Numbers(there, dtype, count)
+        elif dtype in TOLERANCE and mine.shape[1:] == other.shape[1:]:
+            pairs[other.name] = Numbers(here, dtype, count, mine.shape[0]), Numbers(there, dtype, count, other.shape[0])
+    return pairs
+
+
+def _in_one(numbers: Numbers) -> Numbers:
+    """The same numbers, each for itself."""
+    return replace(numbers, count=numbers.count * numbers.parts, parts=1)
+
+
+def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
+    """Pair launches: a plain launch begins a group if the next fused one is the same kernel or stands for it."""
+    in_plain = set(plain.recipes)
+    next_fused = 0
+    group = _Group(None, ())
+    for index, launch in enumerate(plain.launches):
+        upcoming = fused.launches[next_fused] if next_fused < len(fused.launches) else None
+        if upcoming is not None and upcoming.layer == launch.layer:
+            is_same = upcoming.recipe == launch.recipe
+            stands_for = upcoming.recipe not in in_plain and launch.label == f"plain_{upcoming.label}"
+            if is_same or stands_for:
+                yield group
+                group = _Group(next_fused if stands_for else None, ())
+                next_fused += 1
+        group = _Group(group.fused, (*group.plain, index))
+    yield group
+
+
+def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[Launch | None, Launch | None]:
+    """Return who tells a launch what no plain kernel does, and whom it tells: those beside it, of its layer.
+
+    A StyleGAN1's convolution sums for the normalisation, which is right only if that was.
+    """
+    if index is None:
+        return None, None
+    alone = {region.name for region in fused.regions} - {region.name for region in plain.regions}
+    here = fused.launches[index]
+
+    def beside(place: int) -> Launch | None:
+        other = fused.launches[place] if 0 <= place < len(fused.launches) else None
+        is_one = other is not None and other.layer == here.layer and alone & _named(other) & _named(here)
+        return other if is_one else None
+
+    return beside(index - 1), beside(index + 1)
+
+
+def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tuple[Region, Region]]:
+    """Regions that a launch names and that both schedules have, once each; but for those that every run leaves zero."""
+    names = _named(launch)
+    mine = {region.name: region for region in fused.regions}
+    others = {region.name: region for region in plain.regions}
+    return [
+        (mine[name], others[name])
+        for name in sorted(names)
+        if name in others and mine[name].dtype == others[name].dtype and mine[name].role != "zeroed"
+    ]
+
+
+def _named(launch: Launch) -> set[str]:
+    """Regions among a launch's arguments."""
+    return {item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region"}
+
+
+def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Compares) -> str:
+    for got, expected in asked:
+        error = comparer.diff(got, expected).relative_error
+        if not error <= TOLERANCE[got.dtype]:
+            return f"its self-check was off by {error:.1%} in {launch.layer}"
+    return ""
+
+
+def record_of(gpu: Gpu, driver: str) -> SelfCheckRecord:
+    """Return what was found on a GPU with a driver and the compiler that is installed, from the person's cache folder.
+
+    Raises
+    ------
+    KernelError
+        If there is no compiler.
+    """
+    return SelfCheckRecord(cache_folder() / "self_check", gpu.uuid, driver, compiler_version())
+
+
+class SelfCheckRecord:
+    """Verdicts that were found before, by digest of the kernel, in a small file of one GPU, driver and compiler."""
+
+    def __init__(self, folder: Path, *depends_on: str) -> None:
+        key = hashlib.sha256(json.dumps([_FORMAT, *depends_on]).encode()).hexdigest()
+        self._path = folder / f"{key[:32]}.json"
+        self._verdicts = _read(self._path)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Digest -> why, of kernels that were wrong."""
+        return {digest: why for digest, why in self._verdicts.items() if why}
+
+    def knows(self, recipe: KernelRecipe) -> bool:
+        """Whether a kernel was checked."""
+        return recipe.digest in self._verdicts
+
+    def note(self, verdicts: Mapping[KernelRecipe, str]) -> None:
+        """Keep verdicts; what the disk refuses is checked again next time."""
+        self._verdicts.update({recipe.digest: why for recipe, why in verdicts.items()})
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, json.dumps(self._verdicts, indent=0, sort_keys=True).encode())
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        if path.stat().st_size > _MOST_NBYTES:
+            return {}
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {digest: why for digest, why in found.items() if isinstance(digest, str) and isinstance(why, str)}

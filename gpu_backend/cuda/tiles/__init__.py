@@ -1,0 +1,1 @@
+"""How convolutions are divided among thread blocks on a GPU: tables of tiles, and the GPU as lowering sees it."""

@@ -1,0 +1,268 @@
+"""Which tile a convolution runs with: measured on this GPU, shipped for its family, near one of those, or by rule.
+
+Tables are small JSON files, an entry a line. A tuned one lies in the person's cache folder under the GPU's name and the
+digest of the kernels that it was measured with, so that a table of other kernels is never looked at. A shipped one lies
+in ``gpu_backend/cuda/tiles/shipped`` under its family: ``sm_90.json`` serves sm_90 and sm_90a. Everything read is
+checked field by field: what is broken is left out, and no file can stop a start.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from gpu_backend.cuda.compiling.kernel_cache import cache_folder
+from gpu_backend.ops.kernels import kernel_source
+from gpu_backend.ops.kernels.conv_rules import (
+    conv1x1_tile,
+    default_tile,
+    filling,
+    with_fitting_channels,
+    with_fitting_row_tiles,
+)
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
+from gpu_backend.whole_file import write_whole
+
+FORMAT = 1
+KERNELS = ("modulated_conv", "modulated_up_conv")
+"""Stems whose speed the tables are about."""
+
+Origin = Literal["tuned", "shipped", "near", "rule"]
+"""Where a choice comes from."""
+
+SMALLEST_SHARED_NBYTES = 65536
+"""What a block has on every architecture that is compiled for."""
+
+_REACH = 2.5
+"""How far, in doublings of side, channels and batch together, an entry speaks for another shape."""
+
+_OVERHANG = 2.0
+"""How far a doubling by tiles that reach over the border counts."""
+
+_MAX_NBYTES = 1 << 20
+_MAX_NUMBER = 1 << 20
+_PACKAGE = "gpu_backend.cuda.tiles.shipped"
+_T = TypeVar("_T", ConvShape, ConvTile)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A tile, and the microseconds that its kernel took."""
+
+    tile: ConvTile
+    time_us: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileTable:
+    """Answers with a tile for every shape.
+
+    Attributes
+    ----------
+    architecture, multiprocessors, shared_nbytes_per_block
+        What the rule of thumb goes by, and what a tile has to fit.
+    tuned, shipped
+        Measured on this GPU, and brought along for its family.
+    """
+
+    architecture: str
+    multiprocessors: int
+    tuned: Mapping[ConvShape, Tuned] = field(default_factory=dict)
+    shipped: Mapping[ConvShape, Tuned] = field(default_factory=dict)
+    shared_nbytes_per_block: int = SMALLEST_SHARED_NBYTES
+
+    @classmethod
+    def load(
+        cls,
+        architecture: str,
+        multiprocessors: int,
+        shared_nbytes_per_block: int,
+        gpu_name: str = "",
+        folder: Path | None = None,
+    ) -> TileTable:
+        """Return the table of a GPU; without a folder only with what is shipped."""
+        tuned = {} if folder is None else read_entries(tuned_path(folder, gpu_name, architecture))
+        shipped = shipped_entries(family_of(architecture))
+        return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block)
+
+    def choose(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> ConvTile:
+        """Return the tile for a shape; what else the kernel has to do is as in ConvGeometry.
+
+        Raises
+        ------
+        NoTileError
+            If no tile fits.
+        """
+        return self.explain(shape, taps=taps, picture_channels=picture_channels, has_moments=has_moments)[0]
+
+    def explain(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> tuple[ConvTile, Origin]:
+        """Return the tile for a shape and where the choice comes from."""
+
+        def fits(tile: ConvTile) -> bool:
+            geometry = ConvGeometry(shape, tile, taps, picture_channels, has_moments)
+            return geometry.fits(self.architecture, self.shared_nbytes_per_block)
+
+        def overhang(tile: ConvTile) -> float:
+            return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_have_partial_tiles else 0.0
+
+        def idle(tile: ConvTile) -> float:
+            """Halvings of what there is to do until the GPU's multiprocessors have a block each."""
+            blocks = ConvGeometry(shape, tile).blocks
+            return 0.0 if shape.may_have_partial_tiles else max(0.0, math.log2(self.multiprocessors / blocks))
+
+        origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
+        origins = (("tuned", self.tuned), ("shipped", self.shipped))
+        for origin, entries in origins:
+            entry = entries.get(shape)
+            if entry is not None and fits(entry.tile):
+                return entry.tile, origin
+        near = []
+        for place, (_, entries) in enumerate(origins):
+            for other, entry in entries.items():
+                if other.kind != shape.kind:
+                    continue
+                tile = entry.tile if shape.may_have_partial_tiles else filling(shape, entry.tile, self.multiprocessors)
+                if fits(tile) and (apart := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
+                    near.append((apart + idle(tile), place, tile))
+        if near:
+            tile = min(near, key=lambda item: item[:2])[2]
+            if shape.may_have_partial_tiles:
+                wide = with_fitting_channels(shape, tile)
+                tile = with_fitting_row_tiles(shape, wide if fits(wide) else tile, self.multiprocessors)
+            return tile, "near"
+        if shape.kind == "conv1x1" and shape.may_have_partial_tiles:
+            return conv1x1_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
+        rule = default_tile(
+            shape,
+            self.architecture,
+            self.multiprocessors,
+            taps=taps,
+            shared_nbytes=self.shared_nbytes_per_block,
+        )
+        return rule, "rule"
+
+
+def distance(one: ConvShape, other: ConvShape) -> float:
+    """Return how many doublings lie between two shapes, in side, channels and batch together."""
+    pairs = ((one.side, other.side), (one.cin, other.cin), (one.cout, other.cout), (one.batch, other.batch))
+    return sum(abs(math.log2(a / b)) for a, b in pairs)
+
+
+def family_of(architecture: str) -> str:
+    """Return the family of an architecture: ``sm_90`` for ``sm_90a``."""
+    return architecture.rstrip("abcdefghijklmnopqrstuvwxyz")
+
+
+@functools.cache
+def kernels_digest() -> str:
+    """Return a digest of the kernels that tables are about: a tuned table is good for these alone."""
+    text = "\0".join(kernel_source(stem) for stem in KERNELS)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def tuned_folder() -> Path:
+    """Return where this system keeps tuned tables; nothing is made there before the first is written."""
+    return cache_folder() / "tiles"
+
+
+def tuned_path(folder: Path, gpu_name: str, architecture: str) -> Path:
+    """Return where the tuned table of a GPU lies, for the kernels as they are."""
+    name = re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")[:60] or "gpu"
+    return folder / f"{name}-{architecture}-{kernels_digest()}.json"
+
+
+@functools.cache
+def shipped_entries(family: str) -> Mapping[ConvShape, Tuned]:
+    """Return the entries that come with the program for a family; empty where there are none."""
+    file = resources.files(_PACKAGE).joinpath(f"{family}.json")
+    return entries_of(file.read_bytes()) if file.is_file() else {}
+
+
+def read_entries(path: Path) -> dict[ConvShape, Tuned]:
+    """Return the entries of a file; empty if there is none that can be read."""
+    try:
+        if path.stat().st_size > _MAX_NBYTES:
+            return {}
+        return entries_of(path.read_bytes())
+    except OSError:
+        return {}
+
+
+def entries_of(data: bytes) -> dict[ConvShape, Tuned]:
+    """Return the entries of a table's text; those that are broken are left out."""
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(table, dict) or table.get("format") != FORMAT or not isinstance(table.get("tiles"), list):
+        return {}
+    entries = {}
+    for item in table["tiles"]:
+        try:
+            time_us = item["time_us"]
+            if isinstance(time_us, bool) or not isinstance(time_us, int | float) or not 0 < time_us < math.inf:
+                continue
+            entries[_value(ConvShape, item["shape"])] = Tuned(_value(ConvTile, item["tile"]), float(time_us))
+        except (TypeError, ValueError, KeyError):
+            continue
+    return entries
+
+
+def save_entries(path: Path, entries: Mapping[ConvShape, Tuned], about: Mapping[str, str]) -> None:
+    """Write a table in one piece, an entry a line, ordered by shape; `about` says what it was measured on.
+
+    Raises
+    ------
+    OSError
+        If the system refuses.
+    """
+    lines = [
+        json.dumps({"shape": asdict(shape), "tile": asdict(entry.tile), "time_us": round(entry.time_us, 2)})
+        for shape, entry in sorted(entries.items(), key=lambda item: _order(item[0]))
+    ]
+    head = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in about.items()]
+    body = ",\n".join(f"    {line}" for line in lines)
+    text = "\n".join(["{", f'  "format": {FORMAT},', *head, '  "tiles": [', *([body] if body else []), "  ]", "}", ""])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text.encode())
+
+
+def _order(shape: ConvShape) -> tuple[int, int, str, int, int]:
+    return shape.batch, shape.side, shape.kind, shape.cin, shape.cout
+
+
+def _value(kind: type[_T], data: Any) -> _T:
+    """Return a shape or a tile, every field checked against its declaration."""
+    if not isinstance(data, dict):
+        raise TypeError(data)
+    hints = get_type_hints(kind)
+    given = {}
+    for declared in fields(kind):
+        if declared.name not in data and declared.default is not MISSING:
+            continue
+        given[declared.name] = _checked(hints[declared.name], data[declared.name])
+    return kind(**given)
+
+
+def _checked(hint: Any, value: Any) -> Any:
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ValueError(value)
+    elif hint is bool:
+        if not isinstance(value, bool):
+            raise ValueError(value)
+    elif isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_NUMBER:
+        raise ValueError(value)
+    return value

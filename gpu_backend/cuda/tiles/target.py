@@ -1,0 +1,63 @@
+"""What a schedule is made for: the facts about a GPU that shape its launches. Plain data; no driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A GPU as lowering sees it.
+
+    Attributes
+    ----------
+    architecture
+        What kernels are compiled for: ``"sm_90a"``.
+    multiprocessors
+        Blocks of one wave, for one block a multiprocessor.
+    shared_nbytes_per_block
+        Most shared memory that a block may ask for.
+    tiles
+        How its convolutions are cut.
+    """
+
+    architecture: str
+    multiprocessors: int
+    shared_nbytes_per_block: int
+    tiles: TileTable
+
+
+def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
+    """Return what schedules for a GPU are made for, with the table that was tuned for it if the folder has one."""
+    architecture, shared_nbytes = gpu.compile_architecture, gpu.shared_nbytes_per_block_optin
+    tiles = TileTable.load(architecture, gpu.multiprocessors, shared_nbytes, gpu.name, tiles_folder)
+    return Target(architecture, gpu.multiprocessors, shared_nbytes, tiles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BatchTiles(TileTable):
+    """Answers for any batch as its table would for this one."""
+
+    batch: int = 1
+
+    def choose(
+        self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+    ) -> ConvTile:
+        """Return the tile for a shape, given so many pictures of it."""
+        asked = replace(shape, batch=self.batch)
+        # Not super(): a dataclass with slots is another class than the one that is written here.
+        return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels, has_moments=has_moments)
+
+
+def target_of_batch(target: Target, batch: int) -> Target:
+    """Return a target that gives a schedule of one picture the tiles of `batch` pictures, to check its kernels."""
+    table = target.tiles
+    tiles = _BatchTiles(
+        table.architecture, table.multiprocessors, table.tuned, table.shipped, table.shared_nbytes_per_block, batch
+    )
+    return replace(target, tiles=tiles)

@@ -1,0 +1,1 @@
+"""Times of single launches, occupancy, and the rates that a GPU can reach."""

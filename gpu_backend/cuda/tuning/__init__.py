@@ -1,0 +1,1 @@
+"""The search for tiles on the GPU at hand."""

@@ -1,0 +1,138 @@
+"""One convolution of a schedule by itself, with a given tile or by the plain kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
+from gpu_backend.cuda.tiles.table import TileTable, Tuned
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.model.model import Weights
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
+from gpu_backend.ops.adain_up_conv import BLUR
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.plan.plan import Plan, Step
+
+_SMALL = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsolatedConv:
+    """A launch, and the regions and constants that its arguments name."""
+
+    step: Step
+    launch: Launch
+    regions: tuple[Region, ...]
+    constants: tuple[Constant, ...]
+
+
+def fused_extras(spec: NetworkSpec) -> tuple[int, int]:
+    """Return what is fused with convolutions: taps of the FIR filter after an up-convolution, channels of a picture."""
+    if isinstance(spec, StyleGAN2Spec):
+        return len(spec.resample_filter), spec.img_channels
+    return (len(BLUR) + 1, 0) if isinstance(spec, StyleGAN1Spec) else (1, 0)
+
+
+def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
+    """Return every distinct shape of convolutions, with the first step that has it, in order."""
+    found: dict[ConvShape, tuple[Plan, Step]] = {}
+    for plan in plans:
+        for step in plan.steps:
+            op = GPU_OPS.get(step.op)  # some are part of others
+            shape = None if op is None else op.shape_for_tuning(step, plan.key.batch)
+            if shape is not None:
+                found.setdefault(shape, (plan, step))
+    return found
+
+
+class IsolatedConvs:
+    """Convolutions of some plans, one at a time."""
+
+    def __init__(
+        self,
+        plans: Iterable[Plan],
+        weights: Weights,
+        target: Target,
+        lowered: Callable[..., Schedule] = lower,
+    ) -> None:
+        self._steps = conv_steps(plans)
+        self._weights = weights
+        self._target = target
+        self._lower = lowered
+        self._chosen = {shape: Tuned(target.tiles.choose(shape), 1.0) for shape in self._steps}
+
+    @property
+    def shapes(self) -> tuple[ConvShape, ...]:
+        """All shapes, each once."""
+        return tuple(self._steps)
+
+    def fused(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
+        """Return the convolution with a tile.
+
+        Raises
+        ------
+        KernelError
+            If the tile does not fit.
+        """
+        plan, step = self._steps[shape]
+        given = self._target
+        chosen = {**self._chosen, shape: Tuned(tile, 1.0)}
+        table = TileTable(given.architecture, given.multiprocessors, chosen, {}, given.shared_nbytes_per_block)
+        target = replace(given, tiles=table)
+        conv = _taken_out(self._lower(plan, self._weights_for(step), target), step, is_fused=True)
+        if conv is None or not _has_tile(conv.launch, tile):
+            raise KernelError("the tile does not fit this convolution")
+        return conv
+
+    def plain(self, shape: ConvShape) -> IsolatedConv:
+        """Return the convolution by the plain kernel."""
+        plan, step = self._steps[shape]
+        schedule = self._lower(plan, self._weights_for(step), self._target, everything_plain=True)
+        conv = _taken_out(schedule, step, is_fused=False)
+        if conv is None:
+            raise KernelError(f"{step.layer} has no plain kernel")
+        return conv
+
+    def _weights_for(self, step: Step) -> Weights:
+        """Return the weights with those of other convolutions cut short.
+
+        Lowering looks for the largest weight of every layer, which takes longer than all that it does besides, and this
+        is done for every tile.
+        """
+        kept = step.weights["weight"]
+        return {
+            name: array[:1, :1] if array.ndim == 4 and array.size > _SMALL and name != kept else array
+            for name, array in self._weights.items()
+        }
+
+
+def _has_tile(launch: Launch, tile: ConvTile) -> bool:
+    """Tell whether a launch has the tile: one that does not fit is replaced by another."""
+    defines = dict(launch.recipe.defines)
+    return all(defines.get(macro, value) == value for macro, value in macros_of(tile).items())
+
+
+def macros_of(tile: ConvTile) -> dict[str, str]:
+    """Return the macros that a tile's choices become."""
+    renamed = {"blocks": "MIN_BLOCKS", "mma": "WGMMA"}
+    choices = {declared.name: getattr(tile, declared.name) for declared in fields(tile)}
+    choices["mma"] = tile.mma == "wgmma"
+    return {renamed.get(name, name.upper()): str(int(value)) for name, value in choices.items()}
+
+
+def _taken_out(schedule: Schedule, step: Step, *, is_fused: bool) -> IsolatedConv | None:
+    # The convolution comes first: a normalisation or toRGB's products follow it.
+    launch = next(item for item in schedule.launches if (item.layer, item.op) == (step.layer, step.op))
+    if launch.is_fused != is_fused:
+        return None
+    named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
+    return IsolatedConv(
+        step,
+        launch,
+        tuple(region for region in schedule.regions if ("region", region.name) in named),
+        tuple(constant for constant in schedule.constants if ("constant", constant.key) in named),
+    )

@@ -1,0 +1,230 @@
+"""Finding the fastest right tile of every convolution: candidates are timed, the best few again, the best one checked.
+
+There are up to some thousand candidates. They are timed a few dozen at once, half of them those that resemble the best
+so far and half the likeliest ones, until nothing is gained any more or the time is over.
+
+Pure: what a tile costs and whether it is right is asked of a `TileTimer`; on a GPU that is
+`gpu_backend.cuda.tuning.tile_timer`.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import islice
+from operator import attrgetter
+from typing import Protocol
+
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+
+AT_ONCE = 32
+"""Tiles that are compiled together."""
+
+PATIENCE = 5
+"""After so many times `AT_ONCE` without a gain, the rest is left."""
+
+FINALISTS = 4
+ROUNDS = 3
+"""How many of the best are timed again, in turn, and how often."""
+
+WORTH = 0.01
+"""A tile that is faster by less than this share does not take the place of the one in use."""
+
+_CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split_k"))
+
+
+class TileTimer(Protocol):
+    """Runs a convolution with a tile."""
+
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
+        """Compile what these tiles need, all at once; a tile that does not compile is told by `time_us`."""
+        ...
+
+    def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
+        """Return what the kernel takes.
+
+        Raises
+        ------
+        KernelError
+            If it cannot be compiled or launched with this tile, or spills registers.
+        """
+        ...
+
+    def problem(self, shape: ConvShape, tile: ConvTile) -> str:
+        """Return in what its result differs from that of the plain kernel; empty if it is right."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A tile that was discarded, and why: wrong ones computed something else than the plain kernel."""
+
+    tile: ConvTile
+    why: str
+    is_wrong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TileFinding:
+    """What came out for one shape.
+
+    Attributes
+    ----------
+    before, before_us
+        The tile that was in use, and its time; infinite if it does not run or is wrong.
+    tile, time_us
+        The tile to use; the same as `before` where nothing is clearly faster.
+    tried, candidates
+        How many were timed, of how many.
+    """
+
+    shape: ConvShape
+    before: ConvTile
+    before_us: float
+    tile: ConvTile
+    time_us: float
+    tried: int
+    candidates: int
+    refused: tuple[Refused, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TileProgress:
+    """How far the search is: which shape of how many, and what was tried of it."""
+
+    shape: ConvShape
+    number: int
+    shapes: int
+    tried: int
+    candidates: int
+    best_us: float
+
+
+def search(
+    shapes: Sequence[ConvShape],
+    in_use: Callable[[ConvShape], ConvTile],
+    candidates: Callable[[ConvShape], Iterable[ConvTile]],
+    timer: TileTimer,
+    *,
+    budget_s: float = math.inf,
+    progress: Callable[[TileProgress], None] = lambda progress: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[TileFinding]:
+    """Yield a finding for every shape, in order.
+
+    Parameters
+    ----------
+    in_use
+        The tile of a shape as it is; always timed, first.
+    candidates
+        The likeliest first, since a budget may end before the last.
+    budget_s
+        Time for all shapes. What one leaves goes to those after it; each has at least its tile in use timed.
+    """
+    end = clock() + budget_s
+    for number, shape in enumerate(shapes, 1):
+        share = clock() + (end - clock()) / (len(shapes) - number + 1)
+
+        def has_time(share: float = share) -> bool:
+            return clock() < share
+
+        def tell(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> None:
+            progress(TileProgress(shape, number, len(shapes), tried, count, best_us))
+
+        finding = _search_one(shape, in_use(shape), candidates(shape), timer, has_time, tell)
+        if finding is not None:
+            yield finding
+
+
+def _search_one(
+    shape: ConvShape,
+    before: ConvTile,
+    candidates: Iterable[ConvTile],
+    timer: TileTimer,
+    has_time: Callable[[], bool],
+    tell: Callable[[int, int, float], None],
+) -> TileFinding | None:
+    """Return what is fastest and right for a shape; None if nothing is."""
+    waiting = dict.fromkeys((before, *candidates))
+    count = len(waiting)
+    times: dict[ConvTile, float] = {}
+    refused: list[Refused] = []
+    best_us, in_vain = math.inf, 0
+    tell(0, count, best_us)
+    while waiting and in_vain < PATIENCE:
+        for tile in (turn := _next(waiting, times)):
+            del waiting[tile]
+        timer.prepare(shape, turn)
+        for tile in turn:
+            if (times or refused) and not has_time():
+                waiting.clear()
+                break
+            try:
+                times[tile] = timer.time_us(shape, tile)
+            except KernelError as error:
+                refused.append(Refused(tile, error.sentence, is_wrong=False))
+            tell(len(times) + len(refused), count, min(times.values(), default=math.inf))
+        now_us = min(times.values(), default=math.inf)
+        in_vain = 0 if now_us < best_us * (1 - WORTH) else in_vain + 1
+        best_us = min(best_us, now_us)
+    tried = len(times) + len(refused)
+    times.update(_finals(shape, times, before, timer))
+    return _chosen(shape, before, times, timer, refused, (tried, count))
+
+
+def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
+    """Return what to time next: tiles that resemble the best so far, and as many of the likeliest."""
+    alike: list[ConvTile] = []
+    if times:
+        best = min(times, key=lambda tile: times[tile])
+        alike = list(islice((tile for tile in waiting if resembles(tile, best)), AT_ONCE // 2))
+    taken = set(alike)
+    return [*alike, *islice((tile for tile in waiting if tile not in taken), AT_ONCE - len(alike))]
+
+
+def resembles(one: ConvTile, other: ConvTile) -> bool:
+    """Tell whether two tiles differ in two choices at most; split-K follows from the others."""
+    differing = [a for a, b in zip(_CHOICES(one), _CHOICES(other), strict=True) if a != b]
+    return len(differing) <= 2
+
+
+def _finals(
+    shape: ConvShape, times: dict[ConvTile, float], before: ConvTile, timer: TileTimer
+) -> dict[ConvTile, float]:
+    """Return medians of the best few and of the tile in use, timed in turn: whatever else happens meets them all."""
+    best = sorted(times, key=times.__getitem__)[:FINALISTS]
+    if before in times and before not in best:
+        best.append(before)
+    rounds: dict[ConvTile, list[float]] = {tile: [times[tile]] for tile in best}
+    for _ in range(ROUNDS):
+        for tile in best:
+            rounds[tile].append(timer.time_us(shape, tile))
+    return {tile: statistics.median(found) for tile, found in rounds.items()}
+
+
+def _chosen(
+    shape: ConvShape,
+    before: ConvTile,
+    times: dict[ConvTile, float],
+    timer: TileTimer,
+    refused: list[Refused],
+    counts: tuple[int, int],
+) -> TileFinding | None:
+    """Go from the fastest to the slowest until one is right."""
+    before_us = times.get(before, math.inf)
+    if before in times and (why := timer.problem(shape, before)):
+        refused.append(Refused(before, why, is_wrong=True))
+        del times[before]
+        before_us = math.inf
+    for tile in sorted(times, key=times.__getitem__):
+        if tile != before and times[tile] > before_us * (1 - WORTH):
+            tile = before
+        elif tile != before and (why := timer.problem(shape, tile)):
+            refused.append(Refused(tile, why, is_wrong=True))
+            continue
+        return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
+    return None

@@ -1,0 +1,299 @@
+"""Convolutions timed on the GPU: many launches in one captured graph, between two events, over made-up activations.
+
+The launches of a graph take turns over copies of the weights that together do not fit the second-level cache, as the
+weights of a whole network do not; activations stay where the kernel before would have left them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
+from gpu_backend.cuda.driver.arguments import PackedArguments, pack_arguments
+from gpu_backend.cuda.driver.interface import Driver, Event, LoadedKernel
+from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.launches.conv_arguments import ConvArgument
+from gpu_backend.cuda.schedule import Address, Constant, Region
+from gpu_backend.cuda.tuning.isolated_conv import IsolatedConv, IsolatedConvs
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+LAUNCHES = 20
+"""Launches of a graph."""
+
+REPLAYS = 5
+"""Timed replays, after one that warms up; the median counts."""
+
+TOLERANCE = 4e-3
+"""Largest difference from the plain kernel, as a share of the largest number: fp16 has 2^-11 of the number itself."""
+
+_MOST_COPIES_NBYTES = 256 << 20
+_PERIOD = (1 << 20) + 7
+_OUTPUT = "tuning/output"
+
+
+class DeviceTileTimer:
+    """Implements `gpu_backend.cuda.tuning.tile_search.TileTimer` on a device that its thread has entered.
+
+    `compiled` compiles a recipe, on any thread, and raises KernelError.
+    """
+
+    def __init__(
+        self, driver: Driver, convs: IsolatedConvs, compiled: Callable[[KernelRecipe], CompiledKernel], l2_nbytes: int
+    ) -> None:
+        self._driver = driver
+        self._convs = convs
+        self._compiler = compiled
+        self._l2_nbytes = l2_nbytes
+        self._compiled: dict[KernelRecipe, bytes | KernelError] = {}
+        self._kernels: dict[KernelRecipe, LoadedKernel] = {}
+        self._memory: dict[tuple[str, tuple[int, ...], str], int] = {}
+        self._constants: dict[str, int] = {}
+        self._cut: dict[ConvTile, IsolatedConv] = {}
+        self._shape: ConvShape | None = None
+        self._expected: NDArray[np.float32] | None = None
+        self._events: list[Event] = []
+        try:
+            self._events.extend(driver.make_event() for _ in range(2))
+        except BaseException:
+            self.close()
+            raise
+
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
+        """Compile what these tiles need, all at once."""
+        self._turn_to(shape)
+        recipes: dict[KernelRecipe, None] = {}
+        for tile in tiles:
+            with contextlib.suppress(KernelError):
+                recipes[self._conv(shape, tile).launch.recipe] = None
+        wanted = [recipe for recipe in recipes if recipe not in self._compiled]
+        with ThreadPoolExecutor(os.cpu_count()) as team:
+            try:
+                self._compiled.update(zip(wanted, team.map(self._compile, wanted), strict=True))
+            except BaseException:
+                team.shutdown(cancel_futures=True)
+                raise
+
+    def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
+        """Return what a launch takes within a run of them."""
+        self._turn_to(shape)
+        conv = self._conv(shape, tile)
+        kernel = self._loaded(conv.launch.recipe)
+        weight = self._weight_of(conv).make()
+        copies = min(LAUNCHES, max(1, self._l2_nbytes * 3 // 2 // weight.nbytes), _MOST_COPIES_NBYTES // weight.nbytes)
+        places: list[int] = []
+        try:
+            places.extend(self._uploaded(weight) for _ in range(max(1, copies)))
+            packed = [self._packed(conv, place) for place in places]
+            return self._measured_us(conv, kernel, packed)
+        finally:
+            for place in places:
+                self._driver.release(place)
+
+    def problem(self, shape: ConvShape, tile: ConvTile) -> str:
+        """Return in what the result differs from the plain kernel's; empty if it is right."""
+        self._turn_to(shape)
+        if self._expected is None:
+            self._expected = self._output(self._convs.plain(shape), shape)
+        conv = self._conv(shape, tile)
+        found = self._output(conv, shape)
+        sentence = difference(found, self._expected)
+        if not sentence and conv.launch.arguments[ConvArgument.RGB_PARTS] is not None:
+            sentence = difference(self._rgb_parts(conv, shape.batch), self._expected_rgb(conv, self._expected))
+            sentence = sentence and f"toRGB: {sentence}"
+        return sentence
+
+    def close(self) -> None:
+        """Free everything. May be called twice."""
+        self._forget_shape()
+        for kernel in self._kernels.values():
+            self._driver.unload(kernel)
+        self._kernels.clear()
+        for event in self._events:
+            self._driver.release_event(event)
+        self._events.clear()
+
+    def _measured_us(self, conv: IsolatedConv, kernel: LoadedKernel, packed: Sequence[PackedArguments]) -> float:
+        start, end = self._events
+        launch = conv.launch
+
+        def work() -> None:
+            self._driver.record(start)
+            for number in range(LAUNCHES):
+                arguments = packed[number % len(packed)]
+                self._driver.launch(kernel, launch.grid, launch.block, launch.shared_nbytes, arguments)
+            self._driver.record(end)
+
+        graph = self._driver.capture(work)
+        try:
+            times = []
+            for _ in range(1 + REPLAYS):
+                self._driver.replay(graph)
+                self._driver.wait(end)
+                times.append(self._driver.elapsed_ms(start, end))
+        finally:
+            self._driver.release_graph(graph)
+        return statistics.median(times[1:]) * 1e3 / LAUNCHES
+
+    def _output(self, conv: IsolatedConv, shape: ConvShape) -> NDArray[np.float32]:
+        """Run once and return the output, real channels only.
+
+        A convolution is asked for it before the style of the layer after it, an up-convolution, which stores it no
+        other way, with that style.
+        """
+        attributes = conv.step.attributes
+        extents = (shape.batch, shape.side, shape.side, shape.cout)
+        region = Region(_OUTPUT, extents, self._region(conv, ConvArgument.X).dtype, "output")
+        arguments = list(conv.launch.arguments)
+        arguments[ConvArgument.Y_RAW if shape.kind == "conv" else ConvArgument.Y] = Address(_OUTPUT, "region")
+        named = {argument.name for argument in arguments if isinstance(argument, Address)}
+        regions = (*(item for item in conv.regions if item.name in named), region)
+        asked = replace(conv, launch=replace(conv.launch, arguments=tuple(arguments)), regions=regions)
+        self._run_once(asked)
+        output = np.empty(region.shape, region.dtype)
+        self._driver.download(output, self._placed(region, asked))
+        return output[..., : attributes.out_channels].astype(np.float32)
+
+    def _rgb_parts(self, conv: IsolatedConv, batch: int) -> NDArray[np.float32]:
+        """Return the picture that the last run left, the sum of all parts."""
+        region = self._region(conv, ConvArgument.RGB_PARTS)
+        parts = np.empty(region.shape, np.float32)
+        self._driver.download(parts, self._placed(region, conv))
+        side = conv.step.attributes.resolution
+        return np.asarray(parts.reshape(-1, batch, side, side, region.shape[-1]).sum(0), np.float32)
+
+    def _expected_rgb(self, conv: IsolatedConv, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the picture that the block's output gives: sum over channels of weight, style and output."""
+        weight_at, style_at = (
+            conv.launch.arguments[ConvArgument.RGB_WEIGHT],
+            conv.launch.arguments[ConvArgument.RGB_STYLE],
+        )
+        assert isinstance(weight_at, Address)
+        assert isinstance(style_at, Address)
+        constant = next(item for item in conv.constants if item.key == weight_at.name)
+        channels = raw.shape[-1]
+        image_channels = self._region(conv, ConvArgument.RGB_PARTS).shape[-1]
+        weight = np.asarray(constant.make(), np.float32).reshape(image_channels, -1)[:, :channels]
+        styles = self._made_up(self._region(conv, ConvArgument.RGB_STYLE), conv)
+        first = style_at.offset // 4
+        scaled = weight[None] * styles[:, None, first : first + channels]
+        return np.asarray(np.einsum("bhwo,bio->bhwi", raw, scaled, optimize=True), np.float32)
+
+    def _run_once(self, conv: IsolatedConv) -> None:
+        kernel = self._loaded(conv.launch.recipe)
+        place = self._uploaded(self._weight_of(conv).make())
+        try:
+            launch = conv.launch
+            packed = self._packed(conv, place)
+            self._driver.launch(kernel, launch.grid, launch.block, launch.shared_nbytes, packed)
+            self._driver.record(self._events[1])
+            self._driver.wait(self._events[1])
+        finally:
+            self._driver.release(place)
+
+    def _packed(self, conv: IsolatedConv, weight_at: int) -> PackedArguments:
+        weight = self._weight_of(conv).key
+        regions = {region.name: self._placed(region, conv) for region in conv.regions}
+        for constant in conv.constants:
+            if constant.key != weight and constant.key not in self._constants:
+                self._constants[constant.key] = self._uploaded(constant.make())
+        constants = {**self._constants, weight: weight_at}
+        return pack_arguments(conv.launch.arguments, regions, constants, self._driver.tensor_map)
+
+    def _placed(self, region: Region, conv: IsolatedConv) -> int:
+        """Return where a region lies, made up when it is first asked for."""
+        key = (region.name, region.shape, region.dtype)
+        if key not in self._memory:
+            self._memory[key] = self._uploaded(self._made_up(region, conv))
+        return self._memory[key]
+
+    def _made_up(self, region: Region, conv: IsolatedConv) -> NDArray[Any]:
+        """Return numbers for a region: normal activations, styles and the like about 1, zeros where counters are.
+
+        They depend on the first argument that takes the region, so that the fused and the plain kernel get the same.
+        """
+        if region.role == "zeroed" or np.dtype(region.dtype).kind != "f":
+            return np.zeros(region.shape, region.dtype)
+        names = [argument.name if isinstance(argument, Address) else "" for argument in conv.launch.arguments]
+        place = names.index(region.name)
+        generator = np.random.default_rng(place)
+        count = min(math.prod(region.shape), _PERIOD)
+        is_x = place == ConvArgument.X
+        few = generator.standard_normal(count, np.float32) if is_x else generator.uniform(0.5, 1.5, count)
+        numbers = np.resize(few.astype(region.dtype), region.shape)
+        if is_x:
+            numbers[..., conv.step.attributes.in_channels :] = 0
+        return numbers
+
+    def _region(self, conv: IsolatedConv, place: int) -> Region:
+        argument = conv.launch.arguments[place]
+        assert isinstance(argument, Address)
+        return next(region for region in conv.regions if region.name == argument.name)
+
+    def _weight_of(self, conv: IsolatedConv) -> Constant:
+        argument = conv.launch.arguments[ConvArgument.WEIGHT]
+        assert isinstance(argument, Address)
+        return next(constant for constant in conv.constants if constant.key == argument.name)
+
+    def _uploaded(self, array: NDArray[Any]) -> int:
+        place = self._driver.reserve(max(array.nbytes, 1))
+        try:
+            self._driver.upload(place, np.ascontiguousarray(array))
+        except BaseException:
+            self._driver.release(place)
+            raise
+        return place
+
+    def _loaded(self, recipe: KernelRecipe) -> LoadedKernel:
+        if recipe not in self._kernels:
+            if recipe not in self._compiled:
+                self._compiled[recipe] = self._compile(recipe)
+            cubin = self._compiled[recipe]
+            if isinstance(cubin, KernelError):
+                raise cubin
+            self._kernels[recipe] = self._driver.load(cubin, recipe.stem)
+        return self._kernels[recipe]
+
+    def _conv(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
+        if tile not in self._cut:
+            self._cut[tile] = self._convs.fused(shape, tile)
+        return self._cut[tile]
+
+    def _compile(self, recipe: KernelRecipe) -> bytes | KernelError:
+        try:
+            kernel = self._compiler(recipe)
+        except KernelError as error:
+            return error
+        return KernelError(f"it spills {kernel.spill_nbytes} bytes") if kernel.spill_nbytes else kernel.cubin
+
+    def _turn_to(self, shape: ConvShape) -> None:
+        if shape != self._shape:
+            self._forget_shape()
+            self._shape = shape
+
+    def _forget_shape(self) -> None:
+        for place in (*self._memory.values(), *self._constants.values()):
+            self._driver.release(place)
+        self._memory.clear()
+        self._constants.clear()
+        self._cut.clear()
+        self._expected = None
+
+
+def difference(found: NDArray[np.float32], expected: NDArray[np.float32]) -> str:
+    """Return in what two results differ; empty if in nothing that counts."""
+    if not np.isfinite(found).all():
+        return "not all numbers are finite"
+    largest = float(np.abs(expected).max())
+    error = float(np.abs(found - expected).max())
+    return f"off by {error:.3g} where numbers go up to {largest:.3g}" if error > TOLERANCE * largest else ""

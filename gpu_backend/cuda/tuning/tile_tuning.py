@@ -1,0 +1,152 @@
+"""Tuning on a GPU: every convolution of a model searched for its fastest tile, the findings kept in a table.
+
+The table grows with each finding, so that whoever stops the search keeps what was found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpu_backend.cuda.compiling.compiler import compile_kernel
+from gpu_backend.cuda.driver.probe import Gpu, gpu_called, probe
+from gpu_backend.cuda.tiles.table import Tuned, kernels_digest, read_entries, save_entries, tuned_folder, tuned_path
+from gpu_backend.cuda.tiles.target import target_of
+from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
+from gpu_backend.cuda.tuning.tile_search import TileFinding, TileProgress, TileTimer, search
+from gpu_backend.cuda.tuning.tile_timer import DeviceTileTimer
+from gpu_backend.errors import DeviceError
+from gpu_backend.model.model import Model
+from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey
+
+OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[TileTimer]]
+
+
+@contextlib.contextmanager
+def device_timer(gpu: Gpu, convs: IsolatedConvs) -> Iterator[TileTimer]:
+    """Open a GPU for timing; the thread that enters is the one that times."""
+    # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    driver = GpuDriver(gpu.index)
+    try:
+        timer = DeviceTileTimer(
+            driver, convs, lambda recipe: compile_kernel(recipe, gpu.compile_architecture), gpu.l2_nbytes
+        )
+        try:
+            yield timer
+        finally:
+            timer.close()
+    finally:
+        driver.close()
+
+
+class TileTuning:
+    """The search for a model's convolutions on one GPU.
+
+    Parameters
+    ----------
+    device
+        As in DeviceFacts: ``"cuda:0"``; or ``"auto"``, ``"cuda"`` for the first.
+    batches
+        Numbers of pictures at a time.
+    table
+        The file to write; None for that of this GPU and these kernels in the person's cache folder. What it holds
+        already stays.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such GPU.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        device: str = "auto",
+        *,
+        batches: Sequence[int] = (1,),
+        table: Path | None = None,
+        open_timer: OpenTimer = device_timer,
+    ) -> None:
+        self.gpu = _gpu_of(device)
+        folder = tuned_folder()
+        self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
+        self._target = target_of(self.gpu, folder)
+        spec = model.spec
+        self._taps, self._picture_channels = fused_extras(spec)
+        self._open_timer = open_timer
+        model_id, side = model.facts.model_id, spec.resolution
+        plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
+        self._convs = IsolatedConvs(plans, model.weights, self._target)
+        self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
+
+    @property
+    def shapes(self) -> tuple[ConvShape, ...]:
+        """What is searched for, in order; convolutions that plain kernels are left with have no tile to search for."""
+        return self._shapes
+
+    def findings(
+        self, *, budget_s: float = math.inf, progress: Callable[[TileProgress], None] = lambda progress: None
+    ) -> Generator[TileFinding, None, None]:
+        """Yield what was found, a shape after the other; each is in the table when it is yielded.
+
+        Raises
+        ------
+        DeviceError
+            If the GPU fails, or the table cannot be written.
+        """
+        entries = read_entries(self.path)
+        with self._open_timer(self.gpu, self._convs) as timer:
+            found = search(self.shapes, self._in_use, self._candidates, timer, budget_s=budget_s, progress=progress)
+            for finding in found:
+                entries[finding.shape] = Tuned(finding.tile, finding.time_us)
+                try:
+                    save_entries(self.path, entries, self._about())
+                except OSError as error:
+                    raise DeviceError(f"The table {self.path.name} was not written: {error.strerror}.") from error
+                yield finding
+
+    def _in_use(self, shape: ConvShape) -> ConvTile:
+        return self._target.tiles.choose(shape, taps=self._taps, picture_channels=self._picture_channels)
+
+    def _has_tile(self, shape: ConvShape) -> bool:
+        try:
+            self._in_use(shape)
+        except ValueError:
+            return False
+        return True
+
+    def _candidates(self, shape: ConvShape) -> tuple[ConvTile, ...]:
+        return candidates(
+            shape,
+            self._target.architecture,
+            self._target.multiprocessors,
+            self._target.shared_nbytes_per_block,
+            taps=self._taps,
+            picture_channels=self._picture_channels,
+        )
+
+    def _about(self) -> dict[str, str]:
+        found = probe()
+        return {
+            "gpu": self.gpu.name,
+            "architecture": self.gpu.compile_architecture,
+            "driver": found.driver,
+            "nvrtc": found.nvrtc,
+            "kernels": kernels_digest(),
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+
+
+def _gpu_of(device: str) -> Gpu:
+    found = probe()
+    if not found.gpus:
+        raise DeviceError(f"{found.problem.rstrip('.')} – tuning needs a GPU.")
+    return gpu_called(found.gpus, device)

@@ -1,0 +1,125 @@
+"""A driver call that fails in the middle. In place of the driver stands something that lists its calls; no GPU."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpu_backend.cuda.driver import gpu_driver
+from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
+
+GOOD = "CUDA_SUCCESS"
+
+
+class Bindings:
+    """`cuda.bindings.driver`, whose calls succeed with a number of their own unless a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.failing: dict[str, str] = {}
+        for name in ("CUdevice_attribute", "CUstream_flags", "CUstreamCaptureMode", "CUevent_flags"):
+            setattr(self, name, getattr(gpu_driver.cuda, name))
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            self.calls.append(name)
+            word = self.failing.get(name, GOOD)
+            return _Outcome(word), len(self.calls)
+
+        return call
+
+
+class _Outcome(SimpleNamespace):
+    def __init__(self, word: str) -> None:
+        super().__init__(name=word)
+
+    def __int__(self) -> int:
+        return int(self.name != GOOD)
+
+
+@pytest.fixture
+def bindings(monkeypatch: pytest.MonkeyPatch) -> Bindings:
+    made = Bindings()
+    monkeypatch.setattr(gpu_driver, "cuda", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("failing", "freed"),
+    [
+        ("cuStreamBeginCapture", []),
+        ("cuStreamEndCapture", []),
+        ("cuGraphInstantiate", ["cuGraphDestroy"]),
+        ("cuGraphUpload", ["cuGraphDestroy", "cuGraphExecDestroy"]),
+    ],
+)
+def test_a_graph_that_is_not_made_is_freed_as_far_as_it_was(bindings: Bindings, failing: str, freed: list[str]) -> None:
+    driver = GpuDriver(0)
+    bindings.failing[failing] = "CUDA_ERROR_OUT_OF_MEMORY"
+    with pytest.raises(DeviceMemoryError):
+        driver.capture(lambda: None)
+    assert [name for name in bindings.calls if "Destroy" in name] == freed
+    bindings.failing.clear()
+    driver.capture(lambda: None)
+
+
+def test_a_capture_whose_work_fails_is_ended(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+
+    def work() -> None:
+        raise RuntimeError("No.")
+
+    with pytest.raises(RuntimeError, match="No"):
+        driver.capture(work)
+    assert bindings.calls[-2:] == ["cuStreamEndCapture", "cuGraphDestroy"]
+
+
+def test_a_kernel_that_is_refused_is_taken_off_again(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    bindings.failing["cuFuncLoad"] = "CUDA_ERROR_NO_BINARY_FOR_GPU"
+    with pytest.raises(DeviceError, match="refuses the kernel styles"):
+        driver.load(b"code", "styles")
+    assert bindings.calls[-2:] == ["cuModuleUnload", "cuCtxPopCurrent"]
+
+
+def test_freeing_leaves_the_thread_the_gpu_that_it_works_with(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    bindings.calls.clear()
+    driver.release_pinned(1)
+    assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost", "cuCtxPopCurrent"]
+    bindings.failing["cuCtxPushCurrent"] = "CUDA_ERROR_CONTEXT_IS_DESTROYED"
+    bindings.calls.clear()
+    driver.release_pinned(1)
+    assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost"], "nothing of others is taken off"
+
+
+def test_a_stream_that_has_nothing_to_do_or_is_gone_or_lost_is_idle(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    assert driver.is_idle()
+    bindings.failing["cuStreamQuery"] = "CUDA_ERROR_NOT_READY"
+    assert not driver.is_idle()
+    bindings.failing["cuStreamQuery"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert driver.is_idle()
+    driver.close()
+    bindings.calls.clear()
+    assert driver.is_idle()
+    assert bindings.calls == []
+
+
+def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindings) -> None:
+    driver = GpuDriver(0)
+    bindings.failing["cuEventSynchronize"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    with pytest.raises(DeviceLostError):
+        driver.wait(driver.make_event())
+    with pytest.raises(DeviceLostError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        driver.enter()
+    bindings.failing |= dict.fromkeys(
+        ("cuCtxPushCurrent", "cuMemFree", "cuStreamDestroy"), "CUDA_ERROR_ILLEGAL_ADDRESS"
+    )
+    driver.release(1)
+    driver.close()
+    driver.close()
+    assert bindings.calls.count("cuStreamDestroy") == 2

@@ -1,0 +1,76 @@
+"""Fused or plain: what a step becomes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
+from gpu_backend.cuda.launches.lowering import choose, lower
+from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.plan.fusion import FusedStep, fuse
+from gpu_backend.plan.plan import Plan
+from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.networks import make_stylegan2
+
+MODEL = make_stylegan2()
+TARGET = Target("sm_80", 108, 166912, TileTable("sm_80", 108, shared_nbytes_per_block=166912))
+
+
+def plan_of() -> Plan:
+    return build_synthesis_plan(MODEL.spec, "model", precision="fp16")
+
+
+def context_of(target: Target = TARGET) -> LoweringContext:
+    return LoweringContext(plan_of(), MODEL.weights, target, {})
+
+
+def step_of(op: str) -> FusedStep:
+    return next(step for step in fuse(plan_of()) if step.main.op == op)
+
+
+def test_every_step_of_a_fused_plan_has_an_operation() -> None:
+    assert {step.main.op for step in fuse(plan_of())} <= GPU_OPS.keys()
+
+
+def test_a_launch_names_its_operation() -> None:
+    schedule = lower(plan_of(), MODEL.weights, TARGET)
+    steps = {(step.layer, step.op) for step in schedule.plan.steps}
+    assert all((launch.layer, launch.op) in steps for launch in schedule.launches)
+
+
+def test_a_convolution_is_fused_and_a_failed_kernel_is_refused_with_its_reason() -> None:
+    step = step_of("modulated_conv")
+    choice = choose(step, context_of(), {})
+    assert isinstance(choice, Fused)
+    (recipe,) = choice.recipes
+    assert choose(step, context_of(), {recipe.digest: "it was off"}) == Refused("it was off")
+    assert isinstance(choose(step, context_of(), {"another": "it was off"}), Fused)
+
+
+def test_an_operation_of_one_kernel_refuses_without_a_reason() -> None:
+    assert choose(step_of("styles"), context_of(), {}) == Refused("")
+
+
+def test_what_no_fused_kernel_computes_is_refused_in_words() -> None:
+    step = step_of("modulated_conv")
+    large = replace(step.main, attributes=replace(step.main.attributes, kernel=5))
+    choice = choose(replace(step, main=large), context_of(), {})
+    assert isinstance(choice, Refused)
+    assert "5 x 5" in choice.reason
+
+
+def test_a_bug_in_choosing_a_tile_is_not_taken_for_a_refusal() -> None:
+    class BrokenTable(TileTable):
+        def choose(
+            self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
+        ) -> ConvTile:
+            raise ValueError("a bug")
+
+    broken = replace(TARGET, tiles=BrokenTable("sm_80", 108))
+    with pytest.raises(ValueError, match="a bug"):
+        choose(step_of("modulated_conv"), context_of(broken), {})

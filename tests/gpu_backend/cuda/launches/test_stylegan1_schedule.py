@@ -1,0 +1,195 @@
+"""What a StyleGAN1's plan becomes on a GPU, as data."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_backend.bench.random_model import random_model
+from gpu_backend.bench.shapes import shape_of
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.launches.style_layout import StyleLayout
+from gpu_backend.cuda.schedule import Address, Schedule
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
+from gpu_backend.model.model import Model
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
+from tests.helpers.kernel_checks import assert_arguments_fit
+from tests.helpers.stylegan1 import for_rosinality, make_stylegan1
+
+MODEL = make_stylegan1(resolution=128, channel_base=1024, channel_max=20)
+SMALL = make_stylegan1(resolution=16, channels={8: 5})
+TARGET = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132, shared_nbytes_per_block=232448))
+BOTH = pytest.mark.parametrize("model", [MODEL, SMALL], ids=["large", "small"])
+
+
+def plan_of(model: Model, precision: Precision = "fp16", **fields: Any) -> Plan:
+    key = {"batch": 1, "resolution": model.spec.resolution} | fields
+    return build_plan(model.spec, PlanKey("model", "synthesis", precision=precision, **key))
+
+
+def schedule_of(model: Model, precision: Precision = "fp16", **settings: Any) -> Schedule:
+    return lower(plan_of(model, precision), model.weights, TARGET, **settings)
+
+
+def labels(schedule: Schedule) -> list[str]:
+    return [launch.label for launch in schedule.launches]
+
+
+def test_a_layer_is_a_convolution_and_its_normalisation() -> None:
+    schedule = schedule_of(MODEL)
+    block = ["modulated_up_conv", "adain", "modulated_conv", "adain"]
+    assert labels(schedule) == ["styles", "adain_input", "modulated_conv", "adain", *block * 5, "to_rgb"]
+    assert all(launch.is_fused and not launch.reason for launch in schedule.launches)
+
+
+def test_the_picture_rides_along_with_the_last_layer_which_is_not_stored() -> None:
+    schedule = schedule_of(MODEL)
+    assert not [region for region in schedule.regions if region.name == "b128.conv1"]
+    (parts,) = [region for region in schedule.regions if region.name == "b128.conv1/rgb"]
+    last = schedule.launches[-2]
+    assert parts.shape == (last.grid[1], 1, 128, 128, 3)
+    assert schedule.launches[-1].arguments[1] == np.int32(last.grid[1])
+
+
+def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
+    schedule = schedule_of(MODEL)
+    regions = {region.name: region for region in schedule.regions}
+    normalised = [launch for launch in schedule.launches if launch.label == "adain"]
+    before = [launch for launch in schedule.launches if launch.label in ("modulated_conv", "modulated_up_conv")]
+    for conv, normal in zip(before, normalised, strict=True):
+        assert conv.layer == normal.layer
+        asked = normal.arguments[2]
+        assert isinstance(asked, Address)
+        assert asked in conv.arguments
+        parts, rows, columns, side, cout = (int(number) for number in normal.arguments[6:11])  # type: ignore[arg-type]
+        assert regions[asked.name].shape == (1, parts, cout, 2)
+        assert parts == conv.grid[0] == -(-side // rows) * -(-side // columns)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize(
+    "model",
+    [MODEL, SMALL, for_rosinality(), make_stylegan1(use_noise=False)],
+    ids=["large", "small", "blurs", "silent"],
+)
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_arguments_fit_the_kernels(model: Model, precision: Precision, is_plain: bool) -> None:
+    schedule = schedule_of(model, precision, everything_plain=is_plain)
+    for launch in schedule.launches:
+        assert_arguments_fit(launch, schedule.regions, schedule.constants)
+
+
+@BOTH
+def test_plain_kernels_share_the_regions_of_fused_ones(model: Model) -> None:
+    fused, plain = schedule_of(model), schedule_of(model, everything_plain=True)
+    shapes = {region.name: (region.shape, region.dtype) for region in plain.regions}
+    for region in fused.regions:
+        if region.name in shapes and not region.name.endswith("/rgb"):  # moments are nobody's but fused kernels'
+            assert shapes[region.name] == (region.shape, region.dtype), region.name
+    assert {"plain_adain_moments", "plain_adain", "plain_modulated_conv", "plain_modulated_up_conv"} <= set(
+        labels(plain)
+    )
+    assert not {"adain", "modulated_conv", "modulated_up_conv"} & set(labels(plain))
+    assert not [region.name for region in plain.regions if region.name.endswith("/moments")]
+
+
+@BOTH
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_every_layer_has_its_own_styles_and_noise(model: Model, precision: Precision) -> None:
+    schedule = schedule_of(model, precision, everything_plain=True)
+    layout = StyleLayout(next(step for step in schedule.plan.steps if step.op == "styles").attributes)
+    layers = [layer for layer in model.spec.layers if layer.kind != "to_rgb"]
+    for place, layer in enumerate(layers):
+        named = [
+            argument
+            for launch in schedule.launches
+            if launch.layer == f"synthesis.{layer.name}"
+            for argument in launch.arguments
+            if isinstance(argument, Address)
+        ]
+        (styles,) = [argument.offset // 4 for argument in named if argument.name == "styles"]
+        (gain,) = [argument.offset // 4 for argument in named if argument.name == "noise_gain"]
+        assert styles == layout.style_offset(layer.name)
+        assert gain == place
+
+
+@pytest.mark.parametrize("label", ["adain", "modulated_conv", "modulated_up_conv"])
+def test_a_layer_one_of_whose_kernels_failed_is_plain(label: str) -> None:
+    failed = [launch.recipe for launch in schedule_of(MODEL).launches if launch.label == label][-1]
+    schedule = schedule_of(MODEL, plain={failed.digest: "it was off"})
+    stands_in = [launch for launch in schedule.launches if launch.reason]
+    assert {launch.reason for launch in stands_in} == {"it was off"}
+    layers = {launch.layer for launch in schedule_of(MODEL).launches if launch.recipe == failed}
+    for layer in layers:
+        own = [launch.label for launch in schedule.launches if launch.layer == layer]
+        assert own[:3] == [own[0], "plain_adain_moments", "plain_adain"]
+        assert own[0] in ("plain_modulated_conv", "plain_modulated_up_conv")
+    assert {launch.layer for launch in stands_in} - {"synthesis.b128.torgb"} == layers
+    assert failed not in schedule.recipes
+    for launch in schedule.launches:
+        assert_arguments_fit(launch, schedule.regions, schedule.constants)
+
+
+def test_a_layer_that_is_shown_is_stored() -> None:
+    schedule = lower(plan_of(MODEL, tap="b128.conv1"), MODEL.weights, TARGET)
+    (shown,) = [region for region in schedule.regions if region.name == "b128.conv1"]
+    assert shown.shape == (1, 128, 128, 8)
+    assert shown.dtype == "float16"
+
+
+@BOTH
+def test_scratch_that_is_used_at_a_time_does_not_overlap(model: Model) -> None:
+    for schedule in (schedule_of(model), schedule_of(model, everything_plain=True)):
+        spans = {
+            region.name: (region.offset, region.offset + int(np.prod(region.shape)) * np.dtype(region.dtype).itemsize)
+            for region in schedule.regions
+        }
+        for launch in schedule.launches:
+            named = sorted({spans[item.name] for item in launch.arguments if getattr(item, "kind", "") == "region"})
+            assert all(before[1] <= after[0] for before, after in itertools.pairwise(named)), launch.layer
+
+
+def test_weights_of_any_size_are_packed_near_one_and_given_back() -> None:
+    weights = {**MODEL.weights}
+    name = "synthesis.b128.conv1.weight"
+    weights[name] = weights[name] * np.float32(2.0**-30)
+    schedule = lower(plan_of(MODEL), weights, TARGET)
+    launch = next(item for item in schedule.launches if item.layer == "synthesis.b128.conv1")
+    constants = {item.key: item.make() for item in schedule.constants}
+    packed, given_back = (
+        constants[argument.name]
+        for argument in (launch.arguments[1], launch.arguments[4])
+        if isinstance(argument, Address)
+    )
+    assert 1 <= np.abs(packed).max() < 2
+    largest = float(np.abs(weights[name]).max()) * np.sqrt(2 / (9 * 8))
+    assert float(np.abs(packed).max()) * given_back[0] == pytest.approx(largest, rel=1e-3)
+    assert launch.arguments[23] == np.int32(0), "the constant has no sample to step over"
+
+
+def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
+    model = random_model(shape_of("adain1024"))
+    schedule = lower(plan_of(model), model.weights, TARGET)
+    assert not [launch.layer for launch in schedule.launches if launch.reason]
+    assert len(schedule.launches) == 37
+    assert schedule.nbytes < 100e6
+    steps = sum(step.flops for step in schedule.plan.steps if step.op != "to_display")
+    assert sum(launch.flops for launch in schedule.launches) == pytest.approx(steps, rel=0.01)
+
+
+def test_its_convolutions_can_be_tuned() -> None:
+    convs = IsolatedConvs([plan_of(MODEL)], MODEL.weights, TARGET)
+    assert {shape.kind for shape in convs.shapes} == {"conv", "up_conv"}
+    taps, pictures = fused_extras(MODEL.spec)
+    assert (taps, pictures) == (4, 0)
+    for shape in convs.shapes:
+        stem = "modulated_up_conv" if shape.kind == "up_conv" else "modulated_conv"
+        tile = TARGET.tiles.choose(shape, taps=taps)
+        assert convs.fused(shape, tile).launch.label == stem
+        assert convs.plain(shape).launch.label == f"plain_{stem}"

@@ -1,0 +1,71 @@
+"""The best that a GPU can do: from its clocks, or as it was measured."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.timing.roofline import keep_measured_rates, measured_rates, worked_out_rates
+
+H100 = Gpu(
+    0,
+    "NVIDIA H100 80GB HBM3",
+    "sm_90",
+    "sm_90a",
+    80 << 30,
+    132,
+    232448,
+    50 << 20,
+    "GPU-1",
+    clock_khz=1_830_000,
+    memory_clock_khz=2_619_000,
+    memory_bus_bits=5120,
+)
+
+
+def test_the_published_peaks_of_an_h100_come_out() -> None:
+    assert worked_out_rates(H100, "fp16") == pytest.approx((3.35e12, 989e12), rel=0.01)
+    assert worked_out_rates(H100, "fp32") == pytest.approx((3.35e12, 61.9e12), rel=0.01)
+
+
+def test_a_geforce_card_has_half_the_rate() -> None:
+    card = replace(H100, name="NVIDIA GeForce RTX 3090", architecture="sm_86", multiprocessors=82, clock_khz=1_695_000)
+    found = worked_out_rates(card, "fp16")
+    assert found is not None
+    assert found[1] == pytest.approx(71e12, rel=0.01)
+
+
+@pytest.mark.parametrize("change", [{"clock_khz": 0}, {"memory_clock_khz": 0}, {"architecture": "sm_999"}])
+def test_what_is_not_known_is_not_made_up(change: dict[str, int]) -> None:
+    assert worked_out_rates(replace(H100, **change), "fp16") is None
+
+
+def test_what_was_measured_is_kept_for_that_gpu(tmp_path: Path) -> None:
+    assert measured_rates(H100, "fp16", tmp_path / "new") is None
+    keep_measured_rates(H100, 4.1e12, {"fp16": 7.7e14, "bf16": 7.8e14}, tmp_path / "new")
+    assert measured_rates(H100, "fp16", tmp_path / "new") == (4.1e12, 7.7e14)
+    assert measured_rates(H100, "fp32", tmp_path / "new") is None
+    assert measured_rates(replace(H100, uuid="GPU-2"), "fp16", tmp_path / "new") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"format": 0}',
+        b'{"format": 1, "copy_bytes_per_s": "x", "flop_per_s": {"fp16": 1}}',
+        b'{"format": 1, "copy_bytes_per_s": 1, "flop_per_s": {"fp16": NaN}}',
+        b'{"format": 1, "copy_bytes_per_s": 1, "flop_per_s": [1]}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_file_that_is_not_whole_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "GPU-1.json").write_bytes(content)
+    assert measured_rates(H100, "fp16", tmp_path) is None
+
+
+def test_a_folder_that_takes_no_files_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    keep_measured_rates(H100, 1.0, {"fp16": 1.0}, tmp_path / "file")
