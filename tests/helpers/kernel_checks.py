@@ -27,17 +27,22 @@ def accepted(choice: T | Refused) -> T:
 
 
 def dealt(recipes: Sequence[T], architecture: str) -> Sequence[T]:
-    """What of a kernel to compile for an architecture: the first, which is the heaviest, and its share of the others.
+    """What to compile for an architecture: the first kernel, which is the heaviest, and its share of the others.
 
-    What plans ask for is compiled for each of them by ``test_kernels_compile.py``. ``EVERY_KERNEL=1`` deals all to all.
+    ``EVERY_KERNEL=1`` deals all to all.
     """
     first, *others = recipes
     return recipes if EVERY else [first, *others[ARCHITECTURES.index(architecture) :: len(ARCHITECTURES)]]
 
 
-def dealt_to_all(variants: Sequence[T]) -> list[tuple[T, str]]:
-    """What `dealt` gives each architecture, one by one."""
-    return [(variant, architecture) for architecture in ARCHITECTURES for variant in dealt(variants, architecture)]
+def one_each(variants: Sequence[T]) -> list[tuple[T, str]]:
+    """Each variant of a kernel with one architecture to compile it for, in turn.
+
+    ``test_kernels_compile.py`` compiles every source for each of them. ``EVERY_KERNEL=1`` gives each variant all.
+    """
+    if EVERY:
+        return [(variant, architecture) for variant in variants for architecture in ARCHITECTURES]
+    return [(variant, ARCHITECTURES[number % len(ARCHITECTURES)]) for number, variant in enumerate(variants)]
 
 
 def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int) -> None:

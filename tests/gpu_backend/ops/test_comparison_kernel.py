@@ -16,7 +16,6 @@ from gpu_backend.cuda.driver.interface import Driver
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
 from tests.helpers.gpu import first_gpu
 from tests.helpers.hand_schedule import hand_driver
-from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
 
 
 class Desk:
@@ -124,11 +123,6 @@ def test_a_copy_lasts_when_what_it_is_of_changes(harness: Desk) -> None:
     assert harness.comparer.diff(first, other).mismatched == 0
     assert harness.comparer.diff(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
     harness.comparer.release(kept.address)
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_it_compiles_for_every_architecture(architecture: str) -> None:
-    assert_compiles(COMPARISON, architecture, 256)
 
 
 def norm(array: NDArray[Any]) -> float:

@@ -9,16 +9,9 @@ import torch
 from gpu_backend.cuda.launches.mapping import embedding_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.ops.embedding import Embedding
-from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.embedding import embedding
 from tests.helpers.gpu import run_launches
-from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kernel_compiles_for_every_architecture_without_spills(architecture: str) -> None:
-    assert_compiles(KernelRecipe("embedding"), architecture, 128)
 
 
 def test_the_table_is_one_constant_as_it_is_stored() -> None:

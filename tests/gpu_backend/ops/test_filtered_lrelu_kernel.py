@@ -24,7 +24,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import accepted, dealt_to_all
+from tests.helpers.kernel_checks import accepted, one_each
 
 CASES = (
     FilterCase(5, 38, 36),
@@ -126,7 +126,7 @@ def test_what_older_gpus_run_gives_the_reference(
     check_filter_case("fused", replace(case, half=True), target_of(gpu))
 
 
-@pytest.mark.parametrize(("variant", "architecture"), dealt_to_all(PHASES))
+@pytest.mark.parametrize(("variant", "architecture"), one_each(PHASES))
 def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_nothing(
     variant: tuple[int, int, int], architecture: str
 ) -> None:

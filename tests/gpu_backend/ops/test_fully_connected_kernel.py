@@ -17,7 +17,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.fully_connected import fully_connected
 from tests.helpers.gpu import run_launches
-from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, dealt
+from tests.helpers.kernel_checks import assert_compiles, one_each
 
 ACTIVATIONS = typing.get_args(Activation)
 
@@ -38,17 +38,18 @@ def assert_as_reference(attributes: FullyConnected, batch: int) -> None:
     assert error <= 2e-6 * max(1.0, n**0.5 / 8), f"largest error {error:.2e} of the largest value"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kernel_compiles_for_every_architecture_without_spills(architecture: str) -> None:
-    # Every activation with the register-hungriest batch, every batch with the usual activation.
+def forms() -> list[KernelRecipe]:
+    """Every activation with the register-hungriest batch, every batch with the usual activation."""
     usual = ACTIVATIONS.index("lrelu")
-    pairs = [(usual, 8), *((number, 8) for number in range(len(ACTIVATIONS)) if number != usual)]
-    pairs += [(usual, batch) for batch in (1, 2, 4)]
-    recipes = [
+    pairs = [(number, 8) for number in range(len(ACTIVATIONS))] + [(usual, batch) for batch in (1, 2, 4)]
+    return [
         KernelRecipe("fully_connected", (("ACTIVATION", str(number)), ("BATCH", str(batch)))) for number, batch in pairs
     ]
-    for recipe in dealt(recipes, architecture):
-        assert_compiles(recipe, architecture, 128)
+
+
+@pytest.mark.parametrize(("recipe", "architecture"), one_each(forms()))
+def test_every_activation_and_batch_compiles_without_spills(recipe: KernelRecipe, architecture: str) -> None:
+    assert_compiles(recipe, architecture, 128)
 
 
 @pytest.mark.gpu

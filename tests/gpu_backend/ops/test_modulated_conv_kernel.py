@@ -25,7 +25,7 @@ from tests.helpers.conv_cases import (
     step_of,
 )
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import dealt_to_all
+from tests.helpers.kernel_checks import one_each
 
 SIZES = (
     ConvCase(3, 5, 4),
@@ -105,7 +105,7 @@ def test_what_is_too_large_for_half_precision_becomes_its_largest_number(half: b
     assert np.allclose(found["y_raw"], np.clip(problem.expected["y_raw"], -limit, limit), rtol=2e-3, atol=10.0)
 
 
-@pytest.mark.parametrize(("tile", "architecture"), dealt_to_all(PLAIN_TILES))
+@pytest.mark.parametrize(("tile", "architecture"), one_each(PLAIN_TILES))
 def test_plain_convolutions_compile_and_spill_nothing(
     tile: PlainTile, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from tests.helpers.conv_cases import (
     step_of,
 )
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import dealt_to_all
+from tests.helpers.kernel_checks import one_each
 
 FOUR = filter_taps(4)
 SIZES = (
@@ -60,7 +60,7 @@ def test_an_up_convolution_equals_the_reference_with_every_filter(flavour: Flavo
     check_case(flavour, case, target_of(gpu))
 
 
-@pytest.mark.parametrize(("tile", "architecture"), dealt_to_all(PLAIN_TILES[:2]))
+@pytest.mark.parametrize(("tile", "architecture"), one_each(PLAIN_TILES[:2]))
 def test_plain_up_convolutions_compile_and_spill_nothing(
     tile: PlainTile, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

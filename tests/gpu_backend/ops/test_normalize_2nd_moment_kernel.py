@@ -8,17 +8,10 @@ import torch
 
 from gpu_backend.cuda.launches.mapping import normalize_launch
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.normalize_2nd_moment import normalize_2nd_moment
 from tests.helpers.gpu import run_launches
-from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kernel_compiles_for_every_architecture_without_spills(architecture: str) -> None:
-    assert_compiles(KernelRecipe("normalize_2nd_moment"), architecture, 256)
 
 
 @pytest.mark.gpu

@@ -23,7 +23,7 @@ from gpu_backend.plan.plan import Step
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb as reference_to_rgb
 from tests.helpers.conv_cases import Weights, error_of, filter_taps, run_built
-from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles
+from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, one_each
 
 CHANNELS = [1, 2, 3, 4, 5]
 """Of the picture."""
@@ -168,8 +168,7 @@ def test_the_convolution_by_itself_and_the_sum_are_the_reference(
     assert error < 2e-6, f"off by {error}"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_to_rgb_compiles_for_every_architecture_and_spills_nothing(architecture: str) -> None:
+def forms() -> list[KernelRecipe]:
     part = RgbPart("synthesis.b.torgb", "w", 3, 0, "parts")
     launches = (
         *plain_to_rgb(part, "raw", {}, 1, 8, 24, 24, half=True).launches,
@@ -179,10 +178,14 @@ def test_to_rgb_compiles_for_every_architecture_and_spills_nothing(architecture:
             for channels in (1, 3, 4)
         ),
     )
-    for launch in launches:
-        kernel = compile_kernel(launch.recipe, architecture)
-        assert kernel.spill_nbytes == 0, launch.recipe.title
-        assert 0 < kernel.registers <= 128
+    return [launch.recipe for launch in launches]
+
+
+@pytest.mark.parametrize(("recipe", "architecture"), one_each(forms()))
+def test_pictures_of_any_channels_compile_and_spill_nothing(recipe: KernelRecipe, architecture: str) -> None:
+    kernel = compile_kernel(recipe, architecture)
+    assert kernel.spill_nbytes == 0, recipe.title
+    assert 0 < kernel.registers <= 128
 
 
 def test_a_picture_to_add_must_be_named() -> None:
