@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -106,6 +107,7 @@ def directions(count: int = 24, w_dim: int = 512) -> FakeDirections:
     )
 
 
+@functools.lru_cache(maxsize=32)
 def landscape(x: float, y: float, side: int = 256) -> NDArray[np.uint8]:
     """Return (side, side, 4) uint8 B, G, R, X: hills under a sun, other ones at each place of the plane."""
     down, right = np.mgrid[0:side, 0:side].astype(np.float32) / side
