@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter, SetSlider  # noqa: E402
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetSlider  # noqa: E402
+from explorer_app.session.parameters import SetParameter  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Slider, Source  # noqa: E402
 from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName  # noqa: E402

@@ -109,20 +109,20 @@ class Controller(QObject):
         )
         devices = DeviceSelector(renders, settings, messages, choice, parent=self)
         preview = Preview(renders, clock, parent=self)
-        self.engine = Engine(renders, model, devices, preview, worker, settings, messages, parent=self)
-        self.editing = Editing(
+        engine = self.engine = Engine(renders, model, devices, preview, worker, settings, messages, parent=self)
+        editing = self.editing = Editing(
             model, preview, self._autosave, settings, messages, clock, first_seed=bundled_seed, parent=self
         )
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
-            renders, model, preview, self.editing, pending, worker, messages, clock, parent=self
+            renders, model, preview, editing, pending, worker, messages, clock, parent=self
         )
-        self.files = Files(self.engine, self.editing, self.export, pending, worker, messages, parent=self)
+        self.files = Files(engine, editing, self.export, pending, worker, messages, parent=self)
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, self.export, own, worker, messages, parent=self)
-        self.thumbnails = ThumbnailService(renders, model, messages, lambda: self.editing.shown, parent=self)
+        self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
-        self._last_start = LastStart(bundled_model, worker, lambda: self.engine.whole_frame, parent=self)
+        self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
         preview.frame_changed.connect(self.thumbnails.take_shown)
         preview.frame_changed.connect(self.whole_pictures.note_shown)
         preview.frame_changed.connect(self._last_start.frame_arrived)

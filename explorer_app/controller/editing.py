@@ -17,10 +17,10 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetParameter
-from explorer_app.session.evaluate import NO_MODULATION, Modulation, evaluate
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name
-from explorer_app.session.resolve import kept_latent, resolve, unobserved
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
 from explorer_app.session.storage import KeptSessions, SessionFile
 from explorer_app.settings import Settings

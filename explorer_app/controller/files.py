@@ -22,7 +22,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import SetParameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.storage import SessionFile, load_session_file, save_session
 from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
 

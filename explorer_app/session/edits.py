@@ -2,7 +2,8 @@
 
 Widgets make them and never apply them; the controller applies them and decides what becomes history. Every edit has
 `label`, the words that undo shows, `target`, what it sets, and `apply`, a pure function. Most of them are a
-`SetParameter`; the others add, remove or replace parts of a session.
+`SetParameter`, which stands beside the table that it reads (`parameters`); the others add, remove or replace parts of a
+session.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from explorer_app.session.parameters import Value, parameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import SEED_COUNT, RowRange, Transform, Truncation
 
@@ -42,37 +43,6 @@ class Edit(Protocol):
     def apply(self, session: Session) -> Session:
         """Return the session after the edit."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class SetParameter:
-    """Set one parameter of the table (`explorer_app.session.parameters`).
-
-    An empty label stands for that of the table. Raises ParameterError if there is no such parameter.
-    """
-
-    path: str
-    value: Value
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        """Take the label from the table."""
-        if not self.label:
-            object.__setattr__(self, "label", parameter(self.path).label)
-
-    @property
-    def target(self) -> Hashable:
-        """The parameter's path."""
-        return self.path
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return whether several in a row are one step of undo."""
-        # Going through layers is one step; back to the picture is a step of its own.
-        return parameter(self.path).is_merged and (self.path != "layer" or self.value is not None)
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the value."""
-        return parameter(self.path).write(session, self.value)
 
 
 @dataclass(frozen=True, slots=True)

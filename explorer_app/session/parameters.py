@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -188,6 +188,37 @@ def parameters_of(session: Session, facts: ModelFacts) -> Iterator[Parameter]:
     yield from (parameter(f"noise.layer/{index}") for index in range(len(facts.noise_layers)))
     yield from (parameter(f"slider/{slider.direction}") for slider in session.sliders)
     yield from (parameter(f"mix/{index}/strengths") for index in range(len(session.mix)))
+
+
+@dataclass(frozen=True, slots=True)
+class SetParameter:
+    """The edit that sets one parameter; see `explorer_app.session.edits` for what edits have in common.
+
+    An empty label stands for that of the table. Raises ParameterError if there is no such parameter.
+    """
+
+    path: str
+    value: Value
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the label from the table."""
+        if not self.label:
+            object.__setattr__(self, "label", parameter(self.path).label)
+
+    @property
+    def target(self) -> Hashable:
+        """The parameter's path."""
+        return self.path
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        # Going through layers is one step; back to the picture is a step of its own.
+        return parameter(self.path).is_merged and (self.path != "layer" or self.value is not None)
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the value."""
+        return parameter(self.path).write(session, self.value)
 
 
 # -- the table ----------------------------------------------------------------------------------------------------

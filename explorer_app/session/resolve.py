@@ -1,10 +1,19 @@
-"""Session -> request: pure, and the only place that knows how the two relate."""
+"""Session, modulation, time -> request: pure, and random access in time. Only here is known how the two relate.
+
+    effective = evaluate(session, modulation, t)        the session with every source of change applied, at a time
+    request   = resolve(effective)                      what the renderer is asked for
+
+Modulation never goes through the undo history: a controller, sound or a timeline changes the effective session, and the
+session that a person has set stays as it is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
-from explorer_app.session.session import Session
+from explorer_app.session.parameters import Parameter, Value, parameter
+from explorer_app.session.session import Position, Session
 from gpu_backend import (
     DirectionAmount,
     Latent,
@@ -15,6 +24,61 @@ from gpu_backend import (
     flat_latent,
     plane_point,
 )
+
+
+class Curve(Protocol):
+    """A value for every time: a track of a timeline, a controller, an envelope."""
+
+    def at(self, t: float) -> Value:
+        """Return the value at a time in seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Modulator:
+    """One parameter that is moved.
+
+    Attributes
+    ----------
+    path
+        The parameter's path.
+    curve
+        Its values over time, of the parameter's kind.
+    mode
+        ``"set"`` takes the curve's value, ``"add"`` adds it to the session's. Only numbers, angles, integers, points
+        and strengths can be added.
+    """
+
+    path: str
+    curve: Curve
+    mode: Literal["set", "add"] = "set"
+
+
+@dataclass(frozen=True, slots=True)
+class Modulation:
+    """Everything that moves a session besides the person's edits; later modulators see what earlier ones made."""
+
+    modulators: tuple[Modulator, ...] = ()
+
+
+NO_MODULATION = Modulation()
+
+
+def evaluate(session: Session, modulation: Modulation = NO_MODULATION, t: float = 0.0) -> Session:
+    """Return the session that is in effect at a time in seconds. Every value is kept within its parameter's range.
+
+    Raises
+    ------
+    ParameterError
+        If a path names no parameter, or a value is not finite.
+    """
+    for modulator in modulation.modulators:
+        row = parameter(modulator.path)
+        value = modulator.curve.at(t)
+        if modulator.mode == "add":
+            value = _sum(row, row.read(session), value)
+        session = row.write(session, row.clamped(value))
+    return session
 
 
 def resolve(session: Session, *, resolution: int | None = None, measure_steps: bool = False) -> RenderRequest:
@@ -84,3 +148,17 @@ def kept_latent(session: Session) -> Latent:
     """
     recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])
     return flat_latent(recipe.latent)
+
+
+def _sum(row: Parameter, base: Value, added: Value) -> Value:
+    match row.kind:
+        case "number" | "angle":
+            return base + added
+        case "integer" if base is not None:
+            return base + added
+        case "point":
+            return Position(base.x + added.x, base.y + added.y)
+        case "strengths":
+            return tuple(min(max(a + b, 0.0), 1.0) for a, b in zip(base, added, strict=False))
+        case _:
+            return base

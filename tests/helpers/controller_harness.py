@@ -10,7 +10,8 @@ from explorer_app.controller import Controller, preferred_choice
 from explorer_app.messages import Level, MessageLog
 from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from gpu_backend import Frame

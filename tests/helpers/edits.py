@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from explorer_app.session.edits import SetParameter, Together
+from explorer_app.session.edits import Together
+from explorer_app.session.parameters import SetParameter
 from gpu_backend import Noise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,10 @@ class FakeModel(QObject):
         self.is_bundled = True
         self.loading: Loading | None = None
 
+    def load(self, loading: Loading | None) -> None:
+        self.loading = loading
+        self.loading_changed.emit()
+
 
 class FakeDevices(QObject):
     """Stands for `DeviceSelector`."""
@@ -230,22 +234,53 @@ class FakeEngine(QObject):
     def set_measuring(self, on: bool) -> None:
         self._asked.append(("set_measuring", on))
 
+    def render(
+        self, session: Session, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False
+    ) -> Frame:
+        """Make the picture of a session, as if the render thread had answered."""
+        known, preview = self.model.facts, self.preview
+        assert known is not None
+        side = resolution or min(known.resolution, 512)
+        place = session.position
+        pixels = landscape(place.x, place.y, side)
+        steps = tuple(
+            StepTime(f"synthesis.b{r}.{name}", kernel, 240.0 * share * r / 64, 90_000_000 * r // 64, 1_000_000)
+            for r in known.row_resolutions[::2]
+            for name, kernel, share in (
+                ("conv0", "modulated_conv", 1.7),
+                ("conv1", "modulated_conv", 1.9),
+                ("torgb", "to_rgb", 0.3),
+            )
+        )
+        frame = Frame(
+            RenderRequest(known.model_id, resolution=resolution),
+            pixels,
+            FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
+            is_draft=resolution is not None,
+        )
+        if session.tap is not None:
+            request = RenderRequest(known.model_id, tap=session.tap, wants_tap_values=preview.reads_values)
+            pixels, shown = layer_pixels(request, known), tapped_layer(request, known)
+            frame = replace(frame, request=request, pixels=pixels, is_draft=False, tap=shown)
+        preview.frame = frame
+        preview.statistics.frame_arrived(frame, time.monotonic())
+        preview.frame_changed.emit()
+        preview.statistics_changed.emit()
+        return frame
+
 
 class FakeEditing(QObject):
-    """Stands for `Editing`: without gestures of several sources, and without an autosave.
-
-    `render` makes the picture of the session.
-    """
+    """Stands for `Editing`: without gestures of several sources, and without an autosave."""
 
     session_changed = Signal()
     history_changed = Signal()
     drifting_changed = Signal()
 
-    def __init__(self, asked: Asked, model: FakeModel, render: Callable[[], object]) -> None:
+    def __init__(self, asked: Asked, engine: FakeEngine) -> None:
         super().__init__()
         self._asked = asked
-        self._model = model
-        self._render = render
+        self._engine = engine
+        self._model = engine.model
         self._before: Session | None = None
         self.session = Session()
         self.history = History()
@@ -333,7 +368,7 @@ class FakeEditing(QObject):
     def _changed(self, final: bool) -> None:
         self.session_changed.emit()
         if self._model.facts is not None:
-            self._render()
+            self._engine.render(self.session)
         if final:
             self.history_changed.emit()
 
@@ -348,16 +383,16 @@ class FakeEditing(QObject):
 class FakeFiles:
     """Stands for `Files`."""
 
-    def __init__(self, asked: Asked, load: Callable[[Loading | None], None]) -> None:
+    def __init__(self, asked: Asked, model: FakeModel) -> None:
         self._asked = asked
-        self._load = load
+        self._model = model
 
     def open_model(self, path: Path | str | None = None) -> None:
         self._asked.append(("open_model", path))
 
     def cancel_loading(self) -> None:
         self._asked.append(("cancel_loading",))
-        self._load(None)
+        self._model.load(None)
 
     def open(self, path: Path | str) -> None:
         self._asked.append(("open_file", Path(path)))
@@ -460,8 +495,8 @@ class FakeController:
     def __init__(self, *, with_model: bool = True, serves_thumbnails: bool = False) -> None:
         self.asked: Asked = []
         self.engine = FakeEngine(self.asked)
-        self.editing = FakeEditing(self.asked, self.engine.model, self.render)
-        self.files = FakeFiles(self.asked, self.load)
+        self.editing = FakeEditing(self.asked, self.engine)
+        self.files = FakeFiles(self.asked, self.engine.model)
         self.export = FakeExport(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)
@@ -491,43 +526,14 @@ class FakeController:
 
     def render(self, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False) -> Frame:
         """Make the picture of the session, as if the render thread had answered."""
-        known, session, preview = self.engine.model.facts, self.editing.session, self.engine.preview
-        assert known is not None
-        side = resolution or min(known.resolution, 512)
-        place = session.position
-        pixels = landscape(place.x, place.y, side)
-        steps = tuple(
-            StepTime(f"synthesis.b{r}.{name}", kernel, 240.0 * share * r / 64, 90_000_000 * r // 64, 1_000_000)
-            for r in known.row_resolutions[::2]
-            for name, kernel, share in (
-                ("conv0", "modulated_conv", 1.7),
-                ("conv1", "modulated_conv", 1.9),
-                ("torgb", "to_rgb", 0.3),
-            )
-        )
-        frame = Frame(
-            RenderRequest(known.model_id, resolution=resolution),
-            pixels,
-            FrameTimings(total_ms, 1.0, total_ms - 1, steps if measured else ()),
-            is_draft=resolution is not None,
-        )
-        if session.tap is not None:
-            request = RenderRequest(known.model_id, tap=session.tap, wants_tap_values=preview.reads_values)
-            pixels, shown = layer_pixels(request, known), tapped_layer(request, known)
-            frame = replace(frame, request=request, pixels=pixels, is_draft=False, tap=shown)
-        preview.frame = frame
-        preview.statistics.frame_arrived(frame, time.monotonic())
-        preview.frame_changed.emit()
-        preview.statistics_changed.emit()
-        return frame
+        return self.engine.render(self.editing.session, resolution=resolution, total_ms=total_ms, measured=measured)
 
     def show_devices(self, devices: DeviceState) -> None:
         self.engine.devices.state = devices
         self.engine.devices.changed.emit()
 
     def load(self, loading: Loading | None) -> None:
-        self.engine.model.loading = loading
-        self.engine.model.loading_changed.emit()
+        self.engine.model.load(loading)
 
     def progress(self, progress: ExportProgress | None) -> None:
         self.export.progress = progress

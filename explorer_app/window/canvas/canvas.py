@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -24,7 +24,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.controller import Preview
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas_caption import CanvasCaption
 from explorer_app.window.canvas.canvas_view import is_smooth
@@ -77,6 +79,7 @@ class Canvas(PictureStage):
         self._is_new = self._was_painted = False
         self._target: QRectF | None = None
         """Where the picture was painted last."""
+        self._preview: Preview | None = None
         self._walk: Walk | None = None
         self._way = PointerWay(self._follow, self)
         self._keys: set[int] = set()
@@ -104,6 +107,17 @@ class Canvas(PictureStage):
     def room_below(self) -> int:
         """Room for the caption, in px."""
         return self.caption.height
+
+    def follow(self, preview: Preview) -> None:
+        """Show every new frame of the preview, and report each frame to it once it is painted."""
+        self._preview = preview
+        preview.frame_changed.connect(self._frame_changed)
+        self.painted.connect(preview.frame_painted)
+
+    @Slot()
+    def _frame_changed(self) -> None:
+        if self._preview is not None:
+            self.show_frame(self._preview.frame)
 
     def show_frame(self, frame: Frame | None) -> None:
         """Show a frame; the old one stays until this one is painted."""

@@ -43,7 +43,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.class_names import class_text
-from explorer_app.session.edits import SetParameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow

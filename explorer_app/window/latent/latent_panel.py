@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameter
+from explorer_app.session.edits import PLACE, Edit, GoToSeed
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField

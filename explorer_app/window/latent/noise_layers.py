@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetParameter, Together
+from explorer_app.session.edits import Together
+from explorer_app.session.parameters import SetParameter
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.look import theme

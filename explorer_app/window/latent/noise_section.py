@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import Edit, SetParameter
+from explorer_app.session.edits import Edit
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl

@@ -25,7 +25,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay

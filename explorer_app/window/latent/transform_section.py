@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetParameter, set_transform
+from explorer_app.session.edits import set_transform
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_row import RowLabel

@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetParameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.taps import MAX_GAIN_DB
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl

@@ -25,8 +25,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetParameter, SetSource, set_strengths
+from explorer_app.session.edits import AddSource, RemoveSource, SetSource, set_strengths
 from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
 from explorer_app.window.controls.ask_popup import AskPopup

@@ -89,6 +89,7 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._messages = messages
         self._error: Message | None = None
+        self._has_frame = False
         self._is_picture_alone = False
         self._had_panels = True
         self.setWindowTitle("Latent Loom")
@@ -199,6 +200,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         controller, engine, editing = self._controller, self._engine, self._editing
         editing.session_changed.connect(self._show_session)
+        self.canvas.follow(self._preview)
         self._preview.frame_changed.connect(self._show_frame)
         engine.model_changed.connect(self._show_model)
         engine.devices.changed.connect(self._show_device)
@@ -211,7 +213,6 @@ class MainWindow(QMainWindow):
             source = type(panel).__name__
             panel.edited.connect(partial(editing.edit, source=source))
             panel.gesture_cancelled.connect(partial(editing.cancel_gesture, source))
-        self.canvas.painted.connect(self._preview.frame_painted)
         self.latent.random_requested.connect(editing.random_seed)
         self.latent.drift_changed.connect(self._drift_requested)
         self.mix.mix_in_requested.connect(editing.mix_in_current)
@@ -275,10 +276,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_frame(self) -> None:
-        was_empty = self.canvas.frame is None
-        self.canvas.show_frame(self._preview.frame)
         self.layers.show_frame(self._preview.frame)
-        if was_empty != (self.canvas.frame is None):
+        if self._has_frame != (self._preview.frame is not None):
             self._show_state()
             self._enable()
 
@@ -345,6 +344,7 @@ class MainWindow(QMainWindow):
     def _show_state(self) -> None:
         """Decide what lies over the canvas while it has no picture, and what stands below the one that it has."""
         loading, facts, frame = self._engine.model.loading, self._engine.model.facts, self._preview.frame
+        self._has_frame = frame is not None
         stored = self._engine.stored_picture
         is_stored = stored is not None and facts is not None and (loading is None or loading.path == facts.path)
         if loading is None or frame is None or is_stored:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
+from explorer_app.session.edits import ZeroSliders, set_row_ranges
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import range_text, same_rows
 from explorer_app.session.session import Session
 from explorer_app.window.controls.slider_row import below

@@ -13,11 +13,11 @@ from explorer_app.session.edits import (
     Edit,
     GoToSeed,
     RemoveSource,
-    SetParameter,
     SetSlider,
     set_transform,
     set_truncation,
 )
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
 from tests.helpers.edits import set_noise

@@ -11,7 +11,8 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_truncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetSlider, set_truncation
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer_app.session.edits import AddSource, GoToSeed, SetParameter, SetSlider, set_transform, set_truncation
+from explorer_app.session.edits import AddSource, GoToSeed, SetSlider, set_transform, set_truncation
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Tap, Transform, Truncation

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer_app.exporting.picture import read_picture
-from explorer_app.session.edits import GoToSeed, SetParameter
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.parameters import SetParameter
 from gpu_backend import Tap
 from tests.helpers.controller_harness import Harness
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, SetParameter, set_truncation
+from explorer_app.session.edits import AddSource, set_truncation
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Source
 from gpu_backend import DeviceError, Latent, Truncation
 from tests.helpers.controller_harness import Harness

@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.controller.preview import MEASURE_MS, REST_MS
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed, set_truncation
-from explorer_app.session.evaluate import Modulation, Modulator
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import Modulation, Modulator, resolve
 from explorer_app.session.session import Position, Session
 from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
 from tests.helpers.controller_harness import Harness

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from explorer_app.session.edits import PLACE, GoToSeed, SetParameter
+from explorer_app.session.edits import PLACE, GoToSeed
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from tests.helpers.controller_harness import Harness
 

@@ -5,13 +5,13 @@ from explorer_app.session.edits import (
     AddSource,
     GoToSeed,
     RemoveSource,
-    SetParameter,
     SetSlider,
     SetSource,
     ZeroSliders,
     set_transform,
     set_truncation,
 )
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point

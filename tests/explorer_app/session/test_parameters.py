@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from explorer_app.session.edits import SetParameter, Together
-from explorer_app.session.parameters import ParameterError, fixed_parameters, parameter, parameters_of
+from explorer_app.session.edits import Together
+from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.fake_controller import facts

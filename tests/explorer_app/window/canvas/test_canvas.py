@@ -12,7 +12,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import Edit, SetParameter
+from explorer_app.session.edits import Edit
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.gestures.walk import KEY_STEP, SEEDS_PER_PX, SLOW, Walk

@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.controller.editor import Editor
-from explorer_app.session.edits import PLACE, SetParameter, Together, set_transform
+from explorer_app.session.edits import PLACE, Together, set_transform
+from explorer_app.session.parameters import SetParameter
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog

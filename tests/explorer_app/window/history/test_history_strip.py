@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QColor, QImage
 
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
 from explorer_app.session.history import History, KeptSession
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.history.history_list import mark_rect, star_rect
 from explorer_app.window.history.history_strip import HistoryStrip

@@ -6,7 +6,8 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from explorer_app.session.edits import PLACE, GoToSeed, SetParameter
+from explorer_app.session.edits import PLACE, GoToSeed
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.latent.latent_panel import LatentPanel
 from gpu_backend import Noise, Recipe, Truncation

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.shell.commands import picture_name
 from explorer_app.window.shell.main_window import MainWindow

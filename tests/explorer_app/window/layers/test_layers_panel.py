@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 import gpu_backend
-from explorer_app.session.edits import SetParameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.look import appearance, theme

@@ -5,7 +5,8 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetParameter, SetSource
+from explorer_app.session.edits import AddSource, RemoveSource, SetSource
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.window.mix.mix_panel import MixPanel

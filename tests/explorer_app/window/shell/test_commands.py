@@ -13,7 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import PLACE, SetParameter, SetSlider, ZeroSliders, set_truncation
+from explorer_app.session.edits import PLACE, SetSlider, ZeroSliders, set_truncation
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.settings import RecentModel, Settings
 from explorer_app.window.dialogs.about import AboutDialog

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import SetParameter
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import RowRange

@@ -7,7 +7,8 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QEnterEvent
 from PySide6.QtWidgets import QApplication
 
-from explorer_app.session.edits import SetParameter, ZeroSliders, set_row_ranges
+from explorer_app.session.edits import ZeroSliders, set_row_ranges
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import SLIDER_COUNT, Session, Slider
 from explorer_app.window.look import theme
 from explorer_app.window.sliders.axis_list import axis_parts, x_of

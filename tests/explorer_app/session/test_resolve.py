@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from explorer_app.session.evaluate import Modulation, Modulator, evaluate
 from explorer_app.session.parameters import ParameterError
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Recipe
 
