@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.rendering.thumbnails import ThumbnailStore
+from explorer_app.session.session import Session
 from explorer_app.window.shell.main_window import MainWindow
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from gpu_backend import RenderRequest
@@ -24,18 +25,31 @@ class Widget:
         self.shown.append(key)
 
 
-def test_what_is_waited_for_is_asked_of_the_next_model_and_what_came_is_not(qapp: QApplication) -> None:
-    store, widget, parent = ThumbnailStore(), Widget(), QObject()
-    asked: list[tuple[Hashable, object]] = []
-    courier = ThumbnailDispatcher(lambda: store, lambda key, what: asked.append((key, what)), parent)
-    courier.want("list", widget, 1, "one")
-    courier.want("list", widget, 2, "two")
-    store.put(("list", 1), fake_frame(RenderRequest("x")))
-    courier.deliver()
+class Thumbnails(QObject):
+    """Stands for `ThumbnailService`; remembers what is requested."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = ThumbnailStore()
+        self.requested: list[Hashable] = []
+
+    def request(self, key: Hashable, what: object) -> None:
+        self.requested.append(key)
+
+
+def test_what_is_waited_for_is_requested_of_the_next_model_and_what_came_is_not(qapp: QApplication) -> None:
+    thumbnails, widget, parent = Thumbnails(), Widget(), QObject()
+    dispatcher = ThumbnailDispatcher(thumbnails, parent)  # type: ignore[arg-type]
+    dispatcher.request("list", widget, 1, Session())
+    dispatcher.request("list", widget, 2, Session())
+    thumbnails.store.put(("list", 1), fake_frame(RenderRequest("x")))
+    thumbnails.changed.emit()
     assert widget.shown == [1]
-    asked.clear()
-    courier.renew()
-    assert asked == [(("list", 2), "two")]
+    thumbnails.requested.clear()
+    dispatcher.retry()
+    assert thumbnails.requested == [("list", 2)]
 
 
 def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make, qtbot) -> None:
