@@ -64,6 +64,8 @@ class Message:
         Whether the log had it first.
     file
         The file or folder that was written, which the window can show, copy and let a person drag.
+    picture
+        A picture among what was written, which the window can copy; None where `file` is the picture, or none is.
     """
 
     level: Level
@@ -73,6 +75,7 @@ class Message:
     action: Action | None = None
     is_logged: bool = False
     file: Path | None = None
+    picture: Path | None = None
 
 
 Subscriber = Callable[[Message], None]
@@ -108,12 +111,13 @@ class MessageLog:
         *,
         is_logged: bool = False,
         file: Path | None = None,
+        picture: Path | None = None,
     ) -> Message:
         """Remember a message and hand it to every subscriber, on the calling thread."""
         sentence, details = printable_sentence(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
-            message = Message(level, sentence, details, self._count, action, is_logged, file)
+            message = Message(level, sentence, details, self._count, action, is_logged, file, picture)
             self._messages.append(message)
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
@@ -124,9 +128,11 @@ class MessageLog:
         """Remember something for a report without showing it."""
         return self.post(Level.NOTE, sentence, details)
 
-    def info(self, sentence: str, details: str = "", *, file: Path | None = None) -> Message:
+    def info(
+        self, sentence: str, details: str = "", *, file: Path | None = None, picture: Path | None = None
+    ) -> Message:
         """Tell that something went as asked."""
-        return self.post(Level.INFO, sentence, details, file=file)
+        return self.post(Level.INFO, sentence, details, file=file, picture=picture)
 
     def warning(self, sentence: str, details: str = "", action: Action | None = None) -> Message:
         """Tell that something is not quite as asked."""

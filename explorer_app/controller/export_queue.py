@@ -23,6 +23,7 @@ from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
@@ -178,8 +179,9 @@ class ExportQueueController(QObject):
                 f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
             )
         elif event.error is None:
-            folder = job.settings.folder
-            self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder)
+            settings, folder = job.settings, job.settings.folder
+            last = frame_path(folder, settings.name, settings.form, job.total - 1)
+            self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
         self._show(None)
 
     def _resume(self, manifest: Manifest) -> None:

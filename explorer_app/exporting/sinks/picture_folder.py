@@ -72,7 +72,7 @@ class PictureFolder:
 
     def path(self, index: int) -> Path:
         """Return where a frame goes."""
-        return self._folder / f"{self._name}_{index:05d}{self._form.ending}"
+        return frame_path(self._folder, self._name, self._form, index)
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
@@ -155,3 +155,8 @@ class PictureFolder:
         except PictureError:
             return False
         return scan.is_whole and scan.text == document_to_text(self._plan.document(index))
+
+
+def frame_path(folder: Path, name: str, form: PictureFormat, index: int) -> Path:
+    """Return where a frame of a sequence goes, by its number from 0."""
+    return folder / f"{name}_{index:05d}{form.ending}"

@@ -292,6 +292,13 @@ class Dock(QDockWidget):
         """Its key in the table of docks."""
         return self.objectName().removesuffix("-dock")
 
+    def lay_out(self) -> None:
+        """Lay out what has changed in the dock now, not with the next round of events."""
+        for widget in (self._body, self):
+            layout = widget.layout()
+            if layout is not None:
+                layout.activate()
+
     def least_width(self) -> int:
         """Return the width below which the panel would be cut."""
         return self.panel.minimumSizeHint().width() + 2

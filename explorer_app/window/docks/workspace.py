@@ -287,8 +287,15 @@ class Workspace(QMainWindow):
                 self._give_back(kept.sizes)
 
     def share_height(self) -> None:
-        """Give the docks of each column their heights again: one of them wants another one. A person's own stay."""
+        """Give the docks of each column their heights again: one of them wants another one. A person's own stay.
+
+        What docks hold is laid out first: until then Qt knows neither how low a dock may become nor, of a sentence, how
+        high it is at its width, and would take the room from another dock afterwards.
+        """
         if self._arranged is not None and self.are_panels_shown:
+            for _ in range(2):  # widths, then the heights that follow from them
+                for dock in self.docks:
+                    dock.lay_out()
             with self._arranging():
                 self._resize_to(self._arranged)
 

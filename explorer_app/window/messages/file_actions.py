@@ -25,15 +25,20 @@ class FileActions(QWidget):
     Parameters
     ----------
     path
-        The file; a picture that Qt reads can be copied.
+        The file or folder.
+    picture
+        The picture that can be copied if Qt reads it, such as the last frame in a folder; None for the file itself.
     shows_path
         Whether to show the path; without it, whatever is beside this has said it.
     """
 
-    def __init__(self, path: Path, parent: QWidget | None = None, *, shows_path: bool = True) -> None:
+    def __init__(
+        self, path: Path, parent: QWidget | None = None, *, picture: Path | None = None, shows_path: bool = True
+    ) -> None:
         super().__init__(parent)
         self._path = path
-        is_picture = path.suffix.lower() in _SHOWN
+        self._picture = picture or path
+        is_folder = picture is not None or path.is_dir()
         self.place = ElidedLabel(str(path.parent), self, mode=Qt.TextElideMode.ElideMiddle)
         self.place.setToolTip(str(path))
         self.place.setAccessibleName("Folder")
@@ -41,12 +46,12 @@ class FileActions(QWidget):
         theme.set_role(self.place, "dim")
         self.handle = FileHandle(path, self)
         self.reveal_button = QPushButton("Show in folder", self)
-        self.reveal_button.setToolTip(f"Open {path.parent if is_picture else path} in the file manager.")
+        self.reveal_button.setToolTip(f"Open {path if is_folder else path.parent} in the file manager.")
         self.reveal_button.clicked.connect(self._reveal)
-        self.copy_button = QPushButton("Copy picture", self)
-        self.copy_button.setToolTip("Copy the picture and its file to the clipboard.")
+        self.copy_button = QPushButton("Copy picture" if picture is None else "Copy last frame", self)
+        self.copy_button.setToolTip(f"Copy {self._picture.name} to the clipboard, as a picture and as a file.")
         self.copy_button.clicked.connect(self._copy)
-        self.copy_button.setVisible(is_picture)
+        self.copy_button.setVisible(self._picture.suffix.lower() in _SHOWN)
         for button in (self.reveal_button, self.copy_button):
             theme.set_role(button, "flat")
         row = QHBoxLayout(self)
@@ -63,8 +68,8 @@ class FileActions(QWidget):
             self.reveal_button.setToolTip("No file manager answered, so the path is on the clipboard instead.")
 
     def _copy(self) -> None:
-        data = file_data(self._path)
-        image = QImageReader(str(self._path)).read()
+        data = file_data(self._picture)
+        image = QImageReader(str(self._picture)).read()
         if image.isNull():
             self.copy_button.setText("Not there any more")
             self.copy_button.setEnabled(False)

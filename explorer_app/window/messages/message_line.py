@@ -105,7 +105,7 @@ class MessageLine(QFrame):
             self.sentence.setMinimumWidth(line_px)
         top.addWidget(self.sentence, 0 if is_short else 1)
         if message.file is not None:
-            self.file_actions = FileActions(message.file, self, shows_path=not is_said)
+            self.file_actions = FileActions(message.file, self, picture=message.picture, shows_path=not is_said)
             top.addWidget(self.file_actions, 0 if is_said else 2)
         for widget in (self.action_button, self.details_button, self.copy_button, self.close_button):
             top.addWidget(widget)

@@ -216,6 +216,7 @@ def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Ha
     harness.rest()
     harness.until(lambda: harness.controller.export.progress is None)
     assert said(harness, "Exported 6 frames")
+    assert harness.messages.messages[-1].picture == harness.folder / "out" / "walk_00005.png"
     assert len(list((harness.folder / "out").glob("walk_*.png"))) == 6
     assert json.loads((harness.folder / "out" / "walk.manifest.json").read_text())["state"] == "complete"
 

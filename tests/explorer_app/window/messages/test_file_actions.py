@@ -96,6 +96,18 @@ def test_a_folder_of_frames_is_shown_and_dragged_but_is_no_picture(qtbot: QtBot,
     assert made.handle.drag().pixmap().isNull()
 
 
+def test_of_a_folder_of_frames_the_last_one_is_copied(qtbot: QtBot, picture: Path) -> None:
+    message = Message(Level.INFO, f"Exported 3 frames to {picture.parent}.", file=picture.parent, picture=picture)
+    line = MessageLine(message, 6000, None)  # type: ignore[arg-type]
+    qtbot.addWidget(line)
+    line.show()
+    assert line.file_actions is not None
+    assert line.file_actions.copy_button.text() == "Copy last frame"
+    press(line.file_actions.copy_button)
+    assert [Path(url.toLocalFile()) for url in QGuiApplication.clipboard().mimeData().urls()] == [picture]
+    assert [Path(url.toLocalFile()) for url in line.file_actions.handle.drag().mimeData().urls()] == [picture.parent]
+
+
 @pytest.mark.parametrize(("sentence", "shows"), [("Saved a.png.", True), ("Exported 3 frames to {}.", False)])
 def test_a_message_about_a_file_says_where_it_is_once(qtbot: QtBot, picture: Path, sentence: str, shows: bool) -> None:
     line = MessageLine(Message(Level.INFO, sentence.format(picture.parent), file=picture), 6000, None)  # type: ignore[arg-type]

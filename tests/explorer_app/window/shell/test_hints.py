@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
+from explorer_app.window.shell.hints import HINTS
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.panels import drag
@@ -68,3 +70,17 @@ def test_what_was_put_away_stays_away_at_the_next_start(
 
 def test_a_window_that_remembers_nothing_gives_no_hints(make: Make, controller: FakeController) -> None:
     assert make(controller).hints.lines == {}
+
+
+def test_hints_leave_the_sliders_their_height_and_take_it_from_no_single_panel(
+    make: Make, controller: FakeController, qtbot: QtBot
+) -> None:
+    window = make(controller, 1600, 980)
+    before = {key: window.docks[key].height() for key in HINTS}
+    window.commands.show_tour()
+
+    def is_shared() -> bool:
+        grown = window.docks["sliders"].height() - before["sliders"]
+        return grown < 60 and window.docks["latent"].height() > 0.94 * before["latent"]
+
+    qtbot.waitUntil(is_shared)
