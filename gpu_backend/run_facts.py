@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
@@ -46,6 +47,16 @@ def _git(root: Path, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def without_folders(command: str) -> str:
+    """Return a command line in which an absolute path is its last name only: others read reports too."""
+    return shlex.join(_without_folder(word) for word in shlex.split(command))
+
+
+def _without_folder(word: str) -> str:
+    option, is_option, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{option}{is_option}{Path(value).name if Path(value).is_absolute() else value}"
 
 
 def plots_problem() -> str:

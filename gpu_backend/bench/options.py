@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from gpu_backend.bench.cases import PEERS, PRECISIONS
 from gpu_backend.bench.shapes import SHAPES, Shape, shape_of
 from gpu_backend.errors import RequestError
+from gpu_backend.run_facts import without_folders
 
 _BUDGET_S = 300.0
 _BUDGET_OF_ALL_S = 3600.0
@@ -101,14 +101,9 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         threads=parsed.threads,
         budget_s=budget_s,
         out=parsed.out,
-        command=command if parsed.out is None else _without_folders(command, parsed.out),
+        command=without_folders(command),
         commit=parsed.commit,
     )
-
-
-def _without_folders(command: str, out: Path) -> str:
-    """Return the command line with only the name of the folder that it writes into: others read reports too."""
-    return command.replace(shlex.quote(str(out)), shlex.quote(out.name))
 
 
 def _names_of(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:

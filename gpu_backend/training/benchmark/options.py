@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from gpu_backend.errors import RequestError
+from gpu_backend.run_facts import without_folders
 
 RowName = Literal["fp32", "channels-last", "bf16", "fused", "set-to-none", "graph", "loading", "compile"]
 ROWS: tuple[RowName, ...] = get_args(RowName)
@@ -84,9 +84,7 @@ def train_bench_options_of(found: argparse.Namespace, command: str) -> TrainBenc
     side = found.resolution
     if side < 8 or side & (side - 1):
         raise RequestError(f"The resolution should be a power of two from 8 up, but {side} came.")
-    if found.out is not None:  # others read reports too: only the folder's name
-        command = command.replace(shlex.quote(str(found.out)), shlex.quote(found.out.name))
-    return TrainBenchOptions(**{**vars(found), "command": command})
+    return TrainBenchOptions(**{**vars(found), "command": without_folders(command)})
 
 
 def _rows(text: str) -> tuple[RowName, ...]:

@@ -1,6 +1,7 @@
 """The command line's words become options."""
 
 import argparse
+import shlex
 
 import pytest
 
@@ -22,9 +23,10 @@ def test_nothing_said_leaves_the_choice_open() -> None:
 def test_the_record_names_no_folders_of_the_person() -> None:
     parser = argparse.ArgumentParser()
     add_bench_options(parser)
-    words = ["--quick", "--out", "/home/somebody/my results"]
-    command = "bench --quick --out '/home/somebody/my results'"
-    assert bench_options_of(parser.parse_args(words), command).command == "bench --quick --out 'my results'"
+    words = ["/home/somebody/a.pkl", "--quick", "--out", "/home/somebody/my results", "--commit=/home/somebody/x"]
+    command = shlex.join(["bench", *words])
+    record = bench_options_of(parser.parse_args(words), command).command
+    assert record == "bench a.pkl --quick --out 'my results' --commit=x"
 
 
 def test_everything_gets_time_unless_told_otherwise() -> None:
