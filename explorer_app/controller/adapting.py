@@ -33,8 +33,10 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
     fitted = replace(
         session,
         model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
-        held=tuple(
-            (_fit_recipe(recipe, facts), weight) for recipe, weight in session.held if _takes(recipe.latent, facts)
+        pinned_blend=tuple(
+            (_fit_recipe(recipe, facts), weight)
+            for recipe, weight in session.pinned_blend
+            if _takes(recipe.latent, facts)
         ),
         classes=_fit_classes(session.classes, facts, is_other),
         truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
@@ -54,7 +56,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         (_usual_words(facts), was_something and not is_lowered and fitted.truncation != session.truncation),
         (
             "stored latents of another shape were taken away",
-            (len(fitted.mix), len(fitted.held)) != (len(session.mix), len(session.held)),
+            (len(fitted.mix), len(fitted.pinned_blend)) != (len(session.mix), len(session.pinned_blend)),
         ),
         ("mix strengths were fitted to its rows", _strengths(fitted) != _strengths(session)),
         ("directions it does not have were taken away", len(fitted.sliders) != len(session.sliders)),

@@ -193,7 +193,7 @@ class Editing(QObject):
             return
         count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
         # A blend of several recipes is no recipe: its rows are stored.
-        stored = self.shown_latent if len(self.session.held) > 1 else None
+        stored = self.shown_latent if len(self.session.pinned_blend) > 1 else None
         latent = kept_latent(self.session) if stored is None else Latent(stored)
         source = Source(latent, (0.0,) * facts.num_ws, f"current {count}")
         try:

@@ -138,7 +138,7 @@ class Files(QObject):
                 )
                 return
             before = self._editing.session
-            session = SetParameter("held", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
+            session = SetParameter("pinned_blend", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
             restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
             if facts is None or self._model.loading is not None:
                 self._pending.wait_until_open(restoring)

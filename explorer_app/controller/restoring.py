@@ -44,7 +44,7 @@ def picture_session(document: PictureDocument) -> Session:
     matrix = document.request.transform
     return Session(
         model=document.model,
-        held=blend,
+        pinned_blend=blend,
         classes=first.latent.classes,
         truncation=first.truncation,
         noise=document.request.noise,

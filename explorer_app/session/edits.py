@@ -125,7 +125,7 @@ class GoToSeed(_Whole):
     def apply(self, session: Session) -> Session:
         """Return the session standing on the seed."""
         seed = self.seed % SEED_COUNT
-        return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), held=())
+        return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), pinned_blend=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class History:
 
 def place_name(session: Session) -> str:
     """Return what a session is called when it is kept: "Seed 42", "Near seed 42", "Held picture"."""
-    if session.held:
+    if session.pinned_blend:
         return "Held picture"
     x, y = session.position.x, session.position.y
     is_on_seed = x == round(x) and y == round(y)

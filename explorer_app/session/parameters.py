@@ -151,7 +151,7 @@ class Parameter:
             case "rows":
                 return f"{value.first}–{'end' if value.last is None else value.last}"
             case "latent":
-                return "held" if value else "on the plane"
+                return "pinned" if value else "on the plane"
             case "layer":
                 return "picture" if value is None else str(value.layer)
             case _:
@@ -230,12 +230,12 @@ def _rows() -> dict[str, Parameter]:
     rows = (
         Parameter("position", "Walk", "point", default.position, read=attrgetter("position"), write=_write_position),
         Parameter(
-            "held",
+            "pinned_blend",
             "Latent",
             "latent",
-            default.held,
-            read=attrgetter("held"),
-            write=lambda session, value: replace(session, held=value),
+            default.pinned_blend,
+            read=attrgetter("pinned_blend"),
+            write=lambda session, value: replace(session, pinned_blend=value),
             is_merged=False,
         ),
         Parameter(
@@ -327,16 +327,17 @@ def _writer(path: str) -> Callable[[Session, Value], Session]:
 
 
 def _write_position(session: Session, value: Position) -> Session:
-    """Go to a place on the seed plane, letting go of a held latent."""
-    return replace(session, position=value, held=())
+    """Go to a place on the seed plane, letting go of a pinned latent."""
+    return replace(session, position=value, pinned_blend=())
 
 
 def _write_classes(session: Session, value: tuple[tuple[int, float], ...]) -> Session:
-    """Set the class weights, of a held latent too."""
-    held = tuple(
-        (replace(recipe, latent=replace(recipe.latent, classes=value)), weight) for recipe, weight in session.held
+    """Set the class weights, of a pinned latent too."""
+    pinned = tuple(
+        (replace(recipe, latent=replace(recipe.latent, classes=value)), weight)
+        for recipe, weight in session.pinned_blend
     )
-    return replace(session, classes=value, held=held)
+    return replace(session, classes=value, pinned_blend=pinned)
 
 
 def _write_psi(session: Session, value: float) -> Session:
@@ -348,12 +349,12 @@ def _write_cutoff(session: Session, value: int | None) -> Session:
 
 
 def _write_truncation(session: Session, name: str, value: Value) -> Session:
-    """Set a field of the truncation, of a held latent too."""
-    held = tuple(
+    """Set a field of the truncation, of a pinned latent too."""
+    pinned = tuple(
         (replace(recipe, truncation=replace(recipe.truncation, **{name: value})), weight)
-        for recipe, weight in session.held
+        for recipe, weight in session.pinned_blend
     )
-    return replace(session, truncation=replace(session.truncation, **{name: value}), held=held)
+    return replace(session, truncation=replace(session.truncation, **{name: value}), pinned_blend=pinned)
 
 
 # -- families -----------------------------------------------------------------------------------------------------

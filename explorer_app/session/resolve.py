@@ -84,8 +84,8 @@ def evaluate(session: Session, modulation: Modulation = NO_MODULATION, t: float 
 def resolve(session: Session, *, resolution: int | None = None, measure_steps: bool = False) -> RenderRequest:
     """Return the request for the picture that a session describes, or for the layer that it shows instead.
 
-    A held latent (`Session.held`) gets the session's mix and directions on top, as the plane's point does. A layer
-    comes at its own resolution, whatever is asked for.
+    A pinned latent (`Session.pinned_blend`) gets the session's mix and directions on top, as the plane's point does. A
+    layer comes at its own resolution, whatever is asked for.
     """
     return RenderRequest(
         model_id=session.model.model_id,
@@ -116,7 +116,7 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
         for slider in session.sliders
         if slider.amount != 0.0
     )
-    if session.held:
+    if session.pinned_blend:
         return tuple(
             (
                 replace(
@@ -129,7 +129,7 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
                 ),
                 weight,
             )
-            for recipe, weight in session.held
+            for recipe, weight in session.pinned_blend
         )
     latent = Latent(
         point=plane_point(session.position.x, session.position.y),
@@ -143,7 +143,7 @@ def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
 def kept_latent(session: Session) -> Latent:
     """Return the latent that "Mix in current" stores as a mix source: point, classes, mix and directions.
 
-    Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A held latent may
+    Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A pinned latent may
     lie between several recipes, which one latent cannot say: the heaviest of them is kept.
     """
     recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])

@@ -72,7 +72,7 @@ class Session:
 
     Attributes
     ----------
-    held
+    pinned_blend
         (recipe, weight) pairs that stand in for the seed plane's point: a frame of an exported path that was dropped on
         the window. Empty while the plane's position rules; walking the plane lets go of it.
     classes
@@ -86,7 +86,7 @@ class Session:
 
     model: ModelReference = ModelReference()
     position: Position = Position()
-    held: tuple[tuple[Recipe, float], ...] = ()
+    pinned_blend: tuple[tuple[Recipe, float], ...] = ()
     classes: tuple[tuple[int, float], ...] = ()
     truncation: Truncation = Truncation(psi=0.7)
     noise: Noise = Noise()

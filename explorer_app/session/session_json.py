@@ -42,7 +42,7 @@ VERSION = 1
 
 _OWN_KEYS = {
     "position",
-    "held",
+    "pinned_blend",
     "classes",
     "truncation.psi",
     "truncation.cutoff",
@@ -77,8 +77,8 @@ def session_to_json(session: Session) -> dict[str, Any]:
         "cutoff": session.truncation.cutoff,
         "noise": noise_to_json(session.noise),
     }
-    if session.held:
-        data["held"] = [[recipe_to_json(recipe), weight] for recipe, weight in session.held]
+    if session.pinned_blend:
+        data["held"] = [[recipe_to_json(recipe), weight] for recipe, weight in session.pinned_blend]
     if session.classes:
         data["classes"] = [list(pair) for pair in session.classes]
     if session.sliders:
@@ -115,7 +115,7 @@ def stored_of(sessions: Iterable[Session]) -> dict[str, StoredLatent]:
     """Return every stored latent that sessions use, by digest."""
     found: dict[str, StoredLatent] = {}
     for session in sessions:
-        found.update(stored_in(recipe.latent for recipe, _ in session.held))
+        found.update(stored_in(recipe.latent for recipe, _ in session.pinned_blend))
         found.update(stored_in(source.latent for source in session.mix))
     return found
 
@@ -145,7 +145,7 @@ def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = 
         session = Session(
             model=_model(data.get("model", {})),
             position=_position(data.get("position", [0.0, 0.0])),
-            held=tuple(
+            pinned_blend=tuple(
                 (recipe_from_json(a, budget, stored), _number(b, "weight"))
                 for a, b in _pairs(data.get("held", []), "held")
             ),

@@ -70,7 +70,7 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.controller.editing.edit(set_transform(Transform()))
     person.look()
     mouse.drop(person.window, str(folder / "dusk_00000.png"))
-    person.until(lambda: person.session.held)
+    person.until(lambda: person.session.pinned_blend)
     assert person.session.transform == wanted.transform
     assert np.array_equal(person.look().to_rgb(), turned.to_rgb())
     assert person.said(Level.WARNING) == []

@@ -67,7 +67,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
     person.press_keys("R")
     person.look()
     mouse.drop(person.window, str(folder / "walk_00000.png"))
-    person.until(lambda: person.session.held)
+    person.until(lambda: person.session.pinned_blend)
     np.testing.assert_array_equal(person.look().to_rgb(), walked)
 
     # Another network truncates all rows again.

@@ -114,7 +114,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
 
     # A frame of the sequence is a recipe too.
     mouse.drop(person.window, str(folder / "dusk_00006.png"))
-    person.until(lambda: person.session.held)
+    person.until(lambda: person.session.pinned_blend)
     assert np.array_equal(person.look().to_rgb(), pixels_of(folder / "dusk_00006.png"))
     assert person.said(Level.WARNING) == []
 

@@ -71,7 +71,7 @@ class LatentPanel(QWidget):
     SESSION_PARTS: ClassVar[tuple[str, ...]] = (
         "model",
         "position",
-        "held",
+        "pinned_blend",
         "classes",
         "truncation",
         "noise",
@@ -254,7 +254,7 @@ class LatentPanel(QWidget):
         self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
         if before is None or before.classes != session.classes:
             self._show_classes(session)
-        self.hint.show_words(*(("holding a picture", "held") if session.held else ("drag to walk",)))
+        self.hint.show_words(*(("holding a picture", "held") if session.pinned_blend else ("drag to walk",)))
 
     def _show_classes(self, session: Session) -> None:
         words = classes_label(session.classes, self._class_names)

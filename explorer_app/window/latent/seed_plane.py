@@ -160,7 +160,7 @@ class SeedPlane(QWidget):
             known = self._pictures.get(seed)
             if known is None or known[0] != self._look:
                 place = Position(float(x), float(y))
-                session = replace(self._session, position=place, held=(), mix=(), sliders=())
+                session = replace(self._session, position=place, pinned_blend=(), mix=(), sliders=())
                 self.thumbnail_wanted.emit(("plane", seed, self._look), session)
 
     def _set_view(self, view: PlaneView) -> None:

@@ -70,7 +70,7 @@ class MixPanel(QWidget):
     SESSION_PARTS: ClassVar[tuple[str, ...]] = (
         "model",
         "position",
-        "held",
+        "pinned_blend",
         "classes",
         "truncation",
         "noise",
@@ -249,8 +249,8 @@ class MixPanel(QWidget):
 
     def _source_key(self, source: Source) -> tuple[str, Session]:
         """Return what a source looks like by itself: its latent, with the truncation that it gets in the mix."""
-        held = ((Recipe(source.latent, self._session.truncation), 1.0),)
-        return "mix", Session(model=self._session.model, held=held, noise=self._session.noise)
+        blend = ((Recipe(source.latent, self._session.truncation), 1.0),)
+        return "mix", Session(model=self._session.model, pinned_blend=blend, noise=self._session.noise)
 
     def _show_base(self) -> None:
         self.head.show_base(base_share(self.grid.strengths, len(self._resolutions)))

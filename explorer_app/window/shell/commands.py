@@ -429,6 +429,6 @@ def _first_suffix(name_filter: str) -> str:
 def picture_name(session: Session) -> str:
     """Return a file name for what a session shows, without suffix: "seed0012" on a seed, "-b64.conv1" for a layer."""
     x, y = session.position.x, session.position.y
-    is_seed = not session.held and x == round(x) and y == round(y)
+    is_seed = not session.pinned_blend and x == round(x) and y == round(y)
     name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"
     return name if session.tap is None else f"{name}-{session.tap.layer}"

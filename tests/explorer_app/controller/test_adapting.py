@@ -130,7 +130,9 @@ def test_what_lies_inside_a_held_latent_is_fitted_too():
         mix=(MixSource(Latent(classes=((9, 1.0),)), (1.0,) * 99),),
         directions=(DirectionAmount("axis/99", 1.0), DirectionAmount("sefa/0", 1.0, RowRange(0, 99))),
     )
-    held = adapt(Session(model=ELSEWHERE, held=((Recipe(inner, Truncation(1, 99)), 1.0),)), FACTS).session.held[0][0]
+    held = adapt(
+        Session(model=ELSEWHERE, pinned_blend=((Recipe(inner, Truncation(1, 99)), 1.0),)), FACTS
+    ).session.pinned_blend[0][0]
     assert held.truncation.cutoff == FACTS.num_ws
     assert held.latent.classes == ((0, 1.0),)
     assert held.latent.mix[0].latent.classes == ((0, 1.0),)

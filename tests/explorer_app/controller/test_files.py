@@ -106,10 +106,10 @@ def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said
     request = replace(resolve(harness.controller.editing.session), model_id="f" * 64)
     write_picture(harness.folder / "far.png", fake_frame(request), model_name="zebras")
     harness.controller.files.open_picture(harness.folder / "far.png")
-    harness.until(lambda: harness.controller.editing.session.held)
+    harness.until(lambda: harness.controller.editing.session.pinned_blend)
     harness.rest()
     assert "was made with zebras, which is not at hand; cats shows it differently" in harness.said(Level.WARNING)[0]
-    assert harness.controller.editing.session.held == request.blend
+    assert harness.controller.editing.session.pinned_blend == request.blend
 
 
 def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness):
@@ -126,7 +126,7 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     assert harness.controller.editing.session.mix[0].latent == Latent()
     harness.controller.editing.edit(SetParameter("classes", ()))
     harness.walk(4.0)
-    assert harness.controller.editing.session.held == ()
+    assert harness.controller.editing.session.pinned_blend == ()
 
 
 def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness):
@@ -393,7 +393,7 @@ def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness)
     stored = stored_latent(rows_for(harness))
     write_latent(harness.folder / "face.npz", stored)
     harness.controller.files.open(harness.folder / "face.npz")
-    harness.until(lambda: harness.controller.editing.session.held)
+    harness.until(lambda: harness.controller.editing.session.pinned_blend)
     harness.rest()
     assert harness.frames[-1].request.blend[0][0].latent.point == stored
     assert harness.labels == ["Start", "Import latent"]
@@ -451,9 +451,9 @@ def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_har
     facts = open_harness.controller.engine.model.facts
     assert facts is not None
     stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
-    session = Session(held=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
+    session = Session(pinned_blend=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
     fitted = adapt(session, facts)
-    assert (fitted.session.held, fitted.session.mix) == ((), ())
+    assert (fitted.session.pinned_blend, fitted.session.mix) == ((), ())
     assert "stored latents of another shape were taken away" in fitted.changes
 
 
@@ -497,7 +497,7 @@ def test_a_latent_can_be_what_the_program_starts_with(open_harness: Harness):
     write_latent(open_harness.folder / "face.npz", stored_latent(rows_for(open_harness)))
     again = open_harness.reopened()
     again.start(document=again.folder / "face.npz")
-    again.until(lambda: again.controller.editing.session.held)
+    again.until(lambda: again.controller.editing.session.pinned_blend)
     assert again.said(Level.WARNING) == []
     assert again.labels[-1] == "Import latent"
     again.close()

@@ -56,7 +56,7 @@ def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
 
 def test_two_people_who_exchange_a_picture_exchange_its_stored_latents(tmp_path: Path) -> None:
     face = Latent(stored_latent(np.arange(24, dtype=np.float32).reshape(4, 6)))
-    session = replace(SESSION, held=((Recipe(face), 1.0),), mix=(Source(face, (0.5,), "face"),))
+    session = replace(SESSION, pinned_blend=((Recipe(face), 1.0),), mix=(Source(face, (0.5,), "face"),))
     frame = fake_frame(resolve(session))
     write_picture(tmp_path / "a.png", frame, model_name=MODEL.name, session=session)
     assert read_picture(tmp_path / "a.png") == PictureDocument(frame.request, MODEL.name, session)

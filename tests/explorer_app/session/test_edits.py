@@ -18,7 +18,9 @@ from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, T
 from tests.helpers.edits import set_noise
 
 PLAIN = Session(model=ModelReference("/m", "m", "id"))
-HELD = replace(PLAIN, held=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75)))
+HELD = replace(
+    PLAIN, pinned_blend=((Recipe(Latent(Point(((5, 1.0),)))), 0.25), (Recipe(Latent(Point(((6, 1.0),)))), 0.75))
+)
 
 
 def source(seed: int) -> Source:

@@ -14,7 +14,7 @@ from tests.helpers.fake_controller import facts
 
 VALUES = {
     "position": Position(3.0, 4.0),
-    "held": ((Recipe(Latent(Point(((4, 1.0),)))), 1.0),),
+    "pinned_blend": ((Recipe(Latent(Point(((4, 1.0),)))), 1.0),),
     "classes": ((2, 1.0),),
     "truncation.psi": 0.25,
     "truncation.cutoff": 3,
@@ -60,11 +60,11 @@ def test_the_gain_of_a_layer_needs_a_layer():
 
 
 def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking():
-    held = Session(held=((Recipe(Latent(), Truncation(1.0)), 1.0),))
+    held = Session(pinned_blend=((Recipe(Latent(), Truncation(1.0)), 1.0),))
     edit = Together((SetParameter("truncation.psi", 0.5), SetParameter("classes", ((1, 1.0),))), "Both")
-    recipe, _ = edit.apply(held).held[0]
+    recipe, _ = edit.apply(held).pinned_blend[0]
     assert (recipe.truncation.psi, recipe.latent.classes) == (0.5, ((1, 1.0),))
-    assert SetParameter("position", Position(1.0, 0.0)).apply(held).held == ()
+    assert SetParameter("position", Position(1.0, 0.0)).apply(held).pinned_blend == ()
 
 
 @pytest.mark.parametrize("path", ["", "nothing", "truncation", "mix/x/strengths", "slider/", "noise.layer/99999"])
@@ -108,8 +108,8 @@ _HALF_WAY = ((Recipe(), 0.5), (Recipe(Latent(), Truncation(0.5)), 0.5))
         ("classes", ((1, 1.0),), ((2, 1.0),), ((1, 0.5), (2, 0.5))),
         ("mix/0/strengths", (0.0, 1.0), (1.0, 1.0), (0.5, 1.0)),
         ("truncation.cutoff", None, 4, None),
-        ("held", ((Recipe(), 1.0),), ((Recipe(Latent(), Truncation(0.5)), 1.0),), _HALF_WAY),
-        ("held", (), ((Recipe(), 1.0),), ()),
+        ("pinned_blend", ((Recipe(), 1.0),), ((Recipe(Latent(), Truncation(0.5)), 1.0),), _HALF_WAY),
+        ("pinned_blend", (), ((Recipe(), 1.0),), ()),
     ],
 )
 def test_half_way_between_two_values(path: str, first: Any, second: Any, middle: Any):

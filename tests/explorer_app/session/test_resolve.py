@@ -56,9 +56,9 @@ def test_values_are_kept_within_their_range():
 
 
 def test_a_walk_lets_go_of_a_held_latent():
-    held = Session(held=((Recipe(), 1.0),), position=Position(1.0, 1.0))
+    held = Session(pinned_blend=((Recipe(), 1.0),), position=Position(1.0, 1.0))
     walked = moved(held, Modulator("position", Fixed(Position(0.5, 0.0)), "add"))
-    assert (walked.position, walked.held) == (Position(1.5, 1.0), ())
+    assert (walked.position, walked.pinned_blend) == (Position(1.5, 1.0), ())
 
 
 def test_later_modulators_see_what_earlier_ones_made():

@@ -44,7 +44,7 @@ NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount(
 FULL = Session(
     model=ModelReference("/models/cats.pkl", "cats", "ab" * 32),
     position=Position(1207.38, -0.04),
-    held=((Recipe(Latent(Point(((3, 0.5), (4, 0.5)), "z")), Truncation(0.5, 3)), 0.75), (Recipe(), 0.25)),
+    pinned_blend=((Recipe(Latent(Point(((3, 0.5), (4, 0.5)), "z")), Truncation(0.5, 3)), 0.75), (Recipe(), 0.25)),
     classes=((2, 0.5), (3, 0.5)),
     truncation=Truncation(-0.3, 7),
     noise=Noise("random", 9, 0.5, (1.0, 0.0)),
@@ -78,7 +78,7 @@ def stored_session() -> Session:
     other = stored_latent(np.ones(6, dtype=np.float32))
     return replace(
         FULL,
-        held=((Recipe(Latent(face)), 1.0),),
+        pinned_blend=((Recipe(Latent(face)), 1.0),),
         mix=(
             Source(Latent(face), (0.5,), "face"),
             Source(Latent(mix=(MixSource(Latent(other), (1.0,)),)), (1.0,), "b"),

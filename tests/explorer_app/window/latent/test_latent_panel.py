@@ -241,7 +241,7 @@ def test_without_a_model_everything_stands_still(panel):
 
 
 def test_a_held_picture_is_told(panel):
-    panel.edits.show(Session(held=((Recipe(), 1.0),)))
+    panel.edits.show(Session(pinned_blend=((Recipe(), 1.0),)))
     assert panel.hint.full_text == "holding a picture"
 
 
@@ -346,7 +346,7 @@ def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
 @pytest.mark.usefixtures("each_font")
 def test_the_hint_is_told_whole_or_not_at_all(panel):
     panel.resize(panel.minimumSizeHint().width(), 520)
-    for session in (Session(), Session(held=((Recipe(), 1.0),))):
+    for session in (Session(), Session(pinned_blend=((Recipe(), 1.0),))):
         panel.edits.show(session)
         for words in ("Class ▾", "a very long name of a class, and more of it"):
             panel.class_button.setText(words)

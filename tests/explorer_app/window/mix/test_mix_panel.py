@@ -153,8 +153,8 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel, qtbot):
     panel.thumbnail_wanted.connect(lambda key, session: wanted.append((key, session)))
     qtbot.waitUntil(lambda: len(wanted) == 3)
     assert [session.mix for _, session in wanted] == [(), (), ()]
-    assert [session.held[0][0].latent for _, session in wanted[:2]] == [TWO.mix[1].latent, TWO.mix[0].latent]
-    assert wanted[2][1].held == (), "the base is asked for last, to be made first"
+    assert [session.pinned_blend[0][0].latent for _, session in wanted[:2]] == [TWO.mix[1].latent, TWO.mix[0].latent]
+    assert wanted[2][1].pinned_blend == (), "the base is asked for last, to be made first"
     for key, _ in wanted:
         panel.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
     wanted.clear()
