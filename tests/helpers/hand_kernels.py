@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -15,6 +16,11 @@ class _HandKernel(KernelRecipe):
     def source(self) -> str:
         """The text as the test wrote it."""
         return "".join(f"#define {name} {value}\n" for name, value in self.defines) + self.text
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """None."""
+        return {}
 
 
 def hand_kernel(stem: str, text: str, defines: tuple[tuple[str, str], ...] = ()) -> KernelRecipe:

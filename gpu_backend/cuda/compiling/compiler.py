@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import io
 import re
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
-FLAGS = ("-std=c++17", "-Xptxas=-v", "-no-cache")
+FLAGS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
 """What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""
 
-_importing = threading.Lock()
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -92,31 +91,42 @@ def first_error(log: str) -> str:
 
 
 def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str]:
-    """Return machine code, what the assembler said, and what went wrong.
+    """Return machine code, what compiler and assembler said, and what went wrong."""
+    # Imported here: a cached kernel needs no compiler.
+    import cuda.bindings.nvrtc as nvrtc
 
-    No exception gets out: its traceback would hold the Program, and one that only the cyclic collector finds complains
-    on standard error (cuda-core 1.2).
-    """
-    # Imported here: compiling is the only thing that needs it, and a cached kernel needs no compiling. One thread at a
-    # time: another one would find the package half imported (cuda-core 1.2).
-    with _importing:
-        from cuda.core import Program, ProgramOptions  # type: ignore[attr-defined] # its names are made at run time
-
-    # Without a name of our own the object code would hold a random path, and differ at each compilation.
-    # The driver's own cache would give machine code without a word on registers; there is one of ours.
-    options = ProgramOptions(
-        arch=architecture, std="c++17", name=f"{recipe.stem}.cu", ptxas_options=["-v"], no_cache=True
+    names = [name.encode() for name in recipe.headers]
+    texts = [text.encode() for text in recipe.headers.values()]
+    # Named, since the machine code would otherwise hold a name that differs from run to run.
+    outcome, program = nvrtc.nvrtcCreateProgram(
+        recipe.source.encode(), f"{recipe.stem}.cu".encode(), len(names), texts, names
     )
-    log = io.StringIO()
-    cubin, failure = b"", ""
-    program = Program(recipe.source, "c++", options)
+    if int(outcome):
+        return b"", "", _named(outcome)
     try:
-        cubin = bytes(program.compile("cubin", logs=log).code)
-    except Exception as error:
-        failure = _clean(str(error)) or type(error).__name__
+        flags = [f"-arch={architecture}".encode(), *(flag.encode() for flag in FLAGS)]
+        (outcome,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+        failure = _named(outcome)
+        log = _filled(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode("utf-8", "replace")
+        cubin = b"" if failure else _filled(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+        return cubin, _clean(log), failure
     finally:
-        program.close()
-    return cubin, _clean(log.getvalue()), failure
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _filled(program: Any, size_of: Callable[[Any], tuple[Any, int]], fill: Callable[[Any, bytes], tuple[Any]]) -> bytes:
+    """Return the bytes of one of a program's outputs; empty if there is none."""
+    outcome, size = size_of(program)
+    if int(outcome) or not size:
+        return b""
+    buffer = bytes(size)  # written to by the call, as cuda.bindings wants it
+    fill(program, buffer)
+    return buffer
+
+
+def _named(outcome: Any) -> str:
+    """Return an outcome's number and name; empty for success."""
+    return f"{int(outcome)}: {outcome.name}" if int(outcome) else ""
 
 
 def _with_report(cubin: bytes, report: str) -> CompiledKernel:

@@ -40,7 +40,7 @@ def cache_folder() -> Path:
 
 def kernel_key(recipe: KernelRecipe, architecture: str) -> str:
     """SHA-256 of what a compiled kernel depends on, in hexadecimal."""
-    depends_on = [recipe.stem, recipe.source, list(FLAGS), architecture, compiler_version()]
+    depends_on = [recipe.stem, recipe.source, dict(recipe.headers), list(FLAGS), architecture, compiler_version()]
     return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
 
 

@@ -168,7 +168,7 @@ def family_of(architecture: str) -> str:
 @functools.cache
 def kernels_digest() -> str:
     """Return a digest of the kernels that tables are about: a tuned table is good for these alone."""
-    text = "\0".join(kernel_source(stem) for stem in KERNELS)
+    text = "\0".join(kernel_source(stem).whole for stem in KERNELS)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

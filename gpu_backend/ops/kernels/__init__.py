@@ -1,38 +1,60 @@
-"""CUDA C++ sources of the kernels, one stem an operation. They include nothing, so that no toolkit is needed.
+"""CUDA C++ sources of the kernels, one stem an operation.
 
-A line ``// part: NAME`` in a kernel stands for the text of ``parts/NAME.cuh``; each part is taken once.
+Kernels and parts include ``"parts/NAME.cuh"``, which the compiler gets under that name, and nothing else: no toolkit is
+needed. Other compilers and editors find the parts with this folder as include path.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 
-_PART = re.compile(r"^// part: (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "(parts/\w+\.cuh)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """Text of a kernel.
+
+    Attributes
+    ----------
+    headers
+        Name as in ``#include`` -> text, of all parts that the kernel includes, in the order of the first inclusion.
+    """
+
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def whole(self) -> str:
+        """All that the machine code depends on besides macros."""
+        return "\0".join((self.text, *(f"{name}\0{text}" for name, text in self.headers.items())))
 
 
 @functools.cache
-def kernel_source(stem: str, package: str = __name__) -> str:
-    """Return the text of a kernel of a package with its parts put in.
+def kernel_source(stem: str, package: str = __name__) -> KernelSource:
+    """Return the text of a kernel of a package, and the parts that it includes.
 
     Raises
     ------
     ValueError
         If there is no such kernel or part.
     """
-    return _with_parts(_text(f"{stem}.cu", package), package, set())
+    text = _text(f"{stem}.cu", package)
+    headers: dict[str, str] = {}
+    _collect(text, package, headers)
+    return KernelSource(text, headers)
 
 
-def _with_parts(text: str, package: str, taken: set[str]) -> str:
-    def part(match: re.Match[str]) -> str:
+def _collect(text: str, package: str, headers: dict[str, str]) -> None:
+    for match in _INCLUDE.finditer(text):
         name = match[1]
-        if name in taken:
-            return ""
-        taken.add(name)
-        return _with_parts(_text(f"parts/{name}.cuh", package), package, taken)
-
-    return _PART.sub(part, text)
+        if name not in headers:
+            headers[name] = _text(name, package)
+            _collect(headers[name], package, headers)
 
 
 def _text(path: str, package: str) -> str:

@@ -10,7 +10,7 @@
 // x: (batch, side, side, cout). moments: (batch, parts, cout), mean and sum of squares. Part p is of the pixels of a
 // rectangle of part_rows x part_columns, or what of it is in the picture; they are counted row by row.
 // Grid: chunks, channel blocks, pictures.
-// part: adain
+#include "parts/adain.cuh"
 
 #define LANES (THREADS / GROUPS)
 #define CHANNELS (8 * GROUPS)

@@ -4,9 +4,9 @@
 //
 // Macros: HALF, ACTIVATION. x: (side, side, cout). bias, strength: (cout,), strength null for a layer without noise.
 // Grid: fours of quads of channels, pictures.
-// part: adain
-// part: activation
-// part: noise
+#include "parts/adain.cuh"
+#include "parts/activation.cuh"
+#include "parts/noise.cuh"
 
 __device__ __forceinline__ void total(float (&sums)[4]) {
 #pragma unroll

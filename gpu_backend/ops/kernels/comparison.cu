@@ -6,7 +6,7 @@
 // The order of all sums is fixed. is_half: numbers are fp16, otherwise fp32.
 // Grid: any number of blocks; they stride over the array.
 #define HALF 0
-// part: types
+#include "parts/types.cuh"
 
 #define THREADS 256
 

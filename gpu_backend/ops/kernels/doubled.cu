@@ -1,7 +1,7 @@
 // What a skip (gpu_backend/ops/skip_conv.py) gives, where it is shown instead of being added: y = U(x), the gain in `taps`.
 // `x`: (batch, side / 2, side / 2, channels), `y`: (batch, side, side, channels). Macros: HALF, TAPS.
 // Grid: groups of four channels of the pixels of a sample, 256 a block; samples.
-// part: doubling
+#include "parts/doubling.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) doubled(
     const T* __restrict__ x, const float* __restrict__ taps, T* __restrict__ y, int side, int channels) {

@@ -34,12 +34,12 @@
 // Grid: pairs of eights of channels, of all column tiles; segments; pictures.
 #define HALF 1
 #define ACTIVATION 2
-// part: types
-// part: activation
-// part: copies
-// part: half_products
+#include "parts/types.cuh"
+#include "parts/activation.cuh"
+#include "parts/copies.cuh"
+#include "parts/half_products.cuh"
 #define DEPTH 16
-// part: tensor_core
+#include "parts/tensor_core.cuh"
 
 #define TAPS 6
 #define CHANNELS 16

@@ -4,7 +4,7 @@
 // (4, w_dim), 1 / sqrt(w_dim) in it, then four numbers that are added.
 // A block makes PIXELS pixels of all channels: its warps bring one number of the affine each, then a thread takes four
 // channels. Grid: pixels of a picture, PIXELS a block; pictures.
-// part: types
+#include "parts/types.cuh"
 
 #define THREADS 128
 #define PIXELS 8

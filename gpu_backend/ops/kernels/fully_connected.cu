@@ -7,9 +7,9 @@
 #define HALF 0
 #define ROWS 1
 #define THREADS 128
-// part: types
-// part: activation
-// part: rows
+#include "parts/types.cuh"
+#include "parts/activation.cuh"
+#include "parts/rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fully_connected(
     const float* x, const uint4* __restrict__ table, const float* __restrict__ bias, float* y, int batch,

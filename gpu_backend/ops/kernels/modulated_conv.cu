@@ -11,11 +11,11 @@
 // right and lower border), USE_TMA (parts/tile_loop.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // MOMENTS: of StyleGAN1, whose noise has a strength a channel and whose y no style; of every block it leaves `moments`
 // (batch, blocks, cout).
-// part: types
-// part: tensor_core
-// part: activation
-// part: philox
-// part: epilogue
+#include "parts/types.cuh"
+#include "parts/tensor_core.cuh"
+#include "parts/activation.cuh"
+#include "parts/philox.cuh"
+#include "parts/epilogue.cuh"
 
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define KERNEL_TAPS (KERNEL * KERNEL)
@@ -34,9 +34,9 @@
 #define STORES (POSITIONS * (CHANNELS / 8))  // of 16 bytes
 #define NOISES ((POSITIONS + THREADS - 1) / THREADS)
 #define TILES_ALONG(count, size) (HAS_PARTIAL_TILES ? ((count) + (size) - 1) / (size) : (count) / (size))
-// part: tile_loop
+#include "parts/tile_loop.cuh"
 #if MOMENTS
-// part: moments
+#include "parts/moments.cuh"
 #endif
 
 // Positions and pixels are unsigned: they are divided by powers of two, which is one instruction then.

@@ -16,11 +16,11 @@
 // Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored;
 // BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
-// part: types
-// part: tensor_core
-// part: activation
-// part: philox
-// part: epilogue
+#include "parts/types.cuh"
+#include "parts/tensor_core.cuh"
+#include "parts/activation.cuh"
+#include "parts/philox.cuh"
+#include "parts/epilogue.cuh"
 
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define KERNEL_TAPS 9
@@ -60,9 +60,9 @@
 #define NOISE_COUNT (4 * ROWS * COLUMNS)
 #define NOISE_BUFFERS (ROW_TILES == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
-// part: tile_loop
+#include "parts/tile_loop.cuh"
 #if MOMENTS
-// part: moments
+#include "parts/moments.cuh"
 #endif
 
 // The nine products: which of the four neighbours, which tap, which phase. Neighbour: 2 * (row before) + (column before).

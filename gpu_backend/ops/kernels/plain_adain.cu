@@ -2,7 +2,7 @@
 // adain.cu has the formula. It is the fp32 mode, what stands in for the fused kernel, and what that is compared with.
 //
 // Macro HALF. affine: as plain_adain_moments.cu leaves it. Grid: 256 quads of channels a block; pictures.
-// part: types
+#include "parts/types.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) plain_adain(
     const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ affine, int side, int cout) {

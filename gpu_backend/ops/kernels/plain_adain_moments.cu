@@ -3,7 +3,7 @@
 // in for the fused kernels, and what those are compared with.
 //
 // Macro HALF. x: (batch, side, side, cout), past the activation. affine: (batch, 3, cout). Grid: quads of channels, pictures.
-// part: adain
+#include "parts/adain.cuh"
 
 #define THREADS 512
 #define WARPS (THREADS / 32)

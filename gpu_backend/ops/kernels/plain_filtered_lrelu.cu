@@ -6,8 +6,8 @@
 // (down_count, down_count). low: zeros before the first sample. patch: samples on an axis that a tile needs.
 // Shared memory, in quads of channels: max(patch^2, middle^2) + max(patch middle, middle TILE).
 // Grid: tiles, quads of channels, pictures.
-// part: types
-// part: activation
+#include "parts/types.cuh"
+#include "parts/activation.cuh"
 
 #define THREADS 256
 

@@ -3,7 +3,7 @@
 // zeros around the input.
 // Grid: tiles of pixels (of all samples in a row), tiles of channels.
 #define AXIS_TAPS KERNEL
-// part: plain_layer
+#include "parts/plain_layer.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modulated_conv(
     const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,

@@ -8,7 +8,7 @@
 //     sum_s G[r + n - 1 - left - 2 s] * x[i + s],   G = FIR convolved with W, n + k - 1 long
 #define AXIS_TAPS ((TAPS + KERNEL) / 2 + ODD_BORDER)
 #define LEFT (1 + (TAPS + 1) / 2 - (KERNEL - 1))
-// part: plain_layer
+#include "parts/plain_layer.cuh"
 
 // The smallest s: ceil((r - left - k + 1) / 2).
 __device__ __forceinline__ int first_shift(int parity) {

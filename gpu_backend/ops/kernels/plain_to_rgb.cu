@@ -2,7 +2,7 @@
 //     rgb_parts[b][pixel][i] = sum_o rgb_weight[i][o] * rgb_style[b][o] * y_raw[b][pixel][o]
 // Macros: HALF, IMG_CHANNELS, LANES: neighbouring threads that share a pixel, a power of two up to 32.
 // Grid: pixels of a sample, 256 / LANES a block; samples.
-// part: types
+#include "parts/types.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) plain_to_rgb(
     const T* __restrict__ y_raw, const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style,

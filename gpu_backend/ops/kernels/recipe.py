@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu_backend.ops.kernels import kernel_source
+from gpu_backend.ops.kernels import KernelSource, kernel_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,25 @@ class KernelRecipe:
     defines: tuple[tuple[str, str], ...] = ()
 
     @property
+    def package(self) -> str:
+        """Package that holds the source."""
+        return "gpu_backend.ops.kernels"
+
+    @property
     def source(self) -> str:
-        """The whole text that the compiler gets: the macros, then the kernel with its parts. Includes nothing."""
+        """The text that the compiler gets: the macros, then the kernel, whose lines count from 1."""
         macros = "".join(f"#define {name} {value}\n" for name, value in self.defines)
-        return macros + kernel_source(self.stem)
+        return f'{macros}#line 1 "{self.stem}.cu"\n{kernel_source(self.stem, self.package).text}'
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Texts that the source includes, by name."""
+        return kernel_source(self.stem, self.package).headers
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the source, in hexadecimal."""
-        return hashlib.sha256(self.source.encode()).hexdigest()
+        """SHA-256 of the source and what it includes, in hexadecimal."""
+        return hashlib.sha256(KernelSource(self.source, self.headers).whole.encode()).hexdigest()
 
     @property
     def title(self) -> str:

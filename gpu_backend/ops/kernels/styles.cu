@@ -26,8 +26,8 @@
 #define ROWS (HALF ? 4 : 2)
 #define WARPS 8
 #define THREADS (32 * WARPS)
-// part: types
-// part: rows
+#include "parts/types.cuh"
+#include "parts/rows.cuh"
 
 #define EPSILON 1e-8f
 #define PIXELS 16

@@ -4,9 +4,9 @@
 // `tap`: channels for R, G and B, gain, whether each channel is divided by its largest magnitude.
 // What a channel is divided by is held within `least` .. `most`.
 // Macro HALF. Grid: as many blocks as are wanted; samples.
-// part: types
-// part: statistics
-// part: bytes
+#include "parts/types.cuh"
+#include "parts/statistics.cuh"
+#include "parts/bytes.cuh"
 
 #define SHOWN 3
 

@@ -5,8 +5,8 @@
 // The order of all sums is fixed. Macros: HALF, WIDE (channels of a thread, 1|8). `lanes` neighbouring threads share a
 // pixel, a power of two up to 32. `x`: (batch, area, stride), of which `channels` are the layer's.
 // Grid: stretches of `stretch` pixels; slabs of lanes * WIDE channels; samples.
-// part: types
-// part: statistics
+#include "parts/types.cuh"
+#include "parts/statistics.cuh"
 
 #define THREADS 256
 

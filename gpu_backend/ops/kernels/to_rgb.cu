@@ -6,8 +6,8 @@
 // `parts`: (part_count, batch, side, side, IMG_CHANNELS).
 // A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
 // Grid: groups of PIXELS of a sample, 256 a block; samples.
-// part: doubling
-// part: bytes
+#include "parts/doubling.cuh"
+#include "parts/bytes.cuh"
 
 #define COUNT (PIXELS * IMG_CHANNELS)  // numbers of a thread
 

@@ -1,7 +1,7 @@
 // The filter [1, 3, 3, 1] / 8 along both axes, zeros outside, times a gain. A thread has V channels of a column, and walks
 // down; a row is filtered along x as it is loaded, and kept for the rows below. ROWS: rows of the result to a thread
 // (of the input, for KIND 2). KIND: 0, the same size, from PAD pixels outside; 1, half the side; 2, twice the side.
-// part: elements
+#include "parts/elements.cuh"
 
 #define OUTER 0.125f
 #define INNER 0.375f

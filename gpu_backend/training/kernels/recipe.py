@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import torch
 
-from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 THREADS = 256
@@ -22,10 +21,9 @@ class TrainingKernel(KernelRecipe):
     """A kernel of this folder."""
 
     @property
-    def source(self) -> str:
-        """The whole text that the compiler gets."""
-        macros = "".join(f"#define {name} {value}\n" for name, value in self.defines)
-        return macros + kernel_source(self.stem, __package__)
+    def package(self) -> str:
+        """The package of the trainer's kernels."""
+        return __package__ or ""
 
 
 def training_kernel(stem: str, dtype: torch.dtype, vector: int, **macros: int) -> TrainingKernel:

@@ -1,6 +1,6 @@
 // y = clamp(leaky ReLU(x s + r n + b) gain). A block takes pixels of a picture, a thread V channels of each.
 // SCALE, NOISE, BIAS, SLOPED: 1 where there is a scale, noise, a bias, a leaky ReLU or clamp.
-// part: elements
+#include "parts/elements.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) scaled_act(
     const T* __restrict__ x, const float* __restrict__ scale, const T* __restrict__ noise,

@@ -1,7 +1,7 @@
 // With m = dy slope(y): dx = m s, and for every picture and channel, of the pixels of a block, sums of m x, m n and m.
 // SCALE: there is a scale. SLOPED: y is given. SUM_X, SUM_NOISE, SUM_ONE: which sums are wanted, in this order.
-// part: elements
-// part: slope
+#include "parts/elements.cuh"
+#include "parts/slope.cuh"
 
 #define SUMS (SUM_X + SUM_NOISE + SUM_ONE)
 

@@ -1,8 +1,8 @@
 // The gradients of dx = m s and of ds, the sum of m x, where m = dy slope(y), from ddx and dds: for dy that is
 // slope(y) (ddx s + x dds), for x it is m dds, and for s, over the pixels of a block, the sum of m ddx.
 // SCALE: there is a scale. SLOPED: y is given. FROM_DX, FROM_DS: which of ddx and dds is given.
-// part: elements
-// part: slope
+#include "parts/elements.cuh"
+#include "parts/slope.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) scaled_act_second(
     const T* __restrict__ dy, const T* __restrict__ x, const T* __restrict__ y, const float* __restrict__ scale,

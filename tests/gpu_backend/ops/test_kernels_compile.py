@@ -220,9 +220,25 @@ def test_no_architecture_and_no_kernel_is_left_out() -> None:
     assert shown == set().union(*claims().values())
 
 
-def test_kernels_include_nothing() -> None:
+def test_kernels_include_parts_alone_each_of_them_once() -> None:
+    used = set()
     for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")):
-        assert "#include" not in path.read_text("utf-8"), path.name
+        lines = path.read_text("utf-8").splitlines()
+        included = [line for line in lines if line.lstrip().startswith("#") and "include" in line.split()[0]]
+        names = [line.removeprefix('#include "').removesuffix('"') for line in included]
+        assert all((KERNELS / name).is_file() for name in names), path.name
+        assert ("#pragma once" in lines) == (path.suffix == ".cuh"), path.name
+        used |= set(names)
+    assert used == {f"parts/{path.name}" for path in KERNELS.glob("parts/*.cuh")}
+
+
+def test_a_kernel_is_known_by_the_parts_that_it_includes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = KernelRecipe("to_rgb")
+    assert list(recipe.headers) == ["parts/doubling.cuh", "parts/types.cuh", "parts/bytes.cuh"]
+    before = recipe.digest
+    changed = {**recipe.headers, "parts/types.cuh": "// another"}
+    monkeypatch.setattr(KernelRecipe, "headers", changed)
+    assert recipe.digest != before
 
 
 def test_architectures_share_a_code_path_only_where_no_source_tells_them_apart() -> None:

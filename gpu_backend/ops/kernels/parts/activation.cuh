@@ -1,5 +1,6 @@
 // Macro ACTIVATION: 0 linear, 1 relu, 2 lrelu, 3 tanh, 4 sigmoid, 5 elu, 6 selu, 7 softplus, 8 swish
 // (the order of gpu_backend.model.spec.Activation). Comparisons are written so that NaN stays NaN.
+#pragma once
 
 __device__ __forceinline__ float activate(float v) {
 #if ACTIVATION == 0

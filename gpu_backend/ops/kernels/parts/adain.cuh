@@ -1,5 +1,6 @@
 // What kernels of gpu_backend/ops/adain.py share.
-// part: types
+#pragma once
+#include "parts/types.cuh"
 
 // N neighbouring channels of a table, zeros where there is none.
 template <int N>

@@ -1,4 +1,5 @@
 // The rule of gpu_backend/ops/to_display.py. Macro: MIDDLE_TWICE, twice the byte of 0; 256 where nothing is said.
+#pragma once
 #ifndef MIDDLE_TWICE
 #define MIDDLE_TWICE 256
 #endif

@@ -1,4 +1,5 @@
 // Copies from global to shared memory that go on beside what threads compute.
+#pragma once
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));

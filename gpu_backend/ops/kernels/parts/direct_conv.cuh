@@ -11,7 +11,8 @@
 //     ODD_BORDER                               1: the last tap of an axis is of the pixel itself, at one border only
 // Two buffers of shared memory: while one is multiplied the next is on its way through registers. Afterwards the same
 // memory holds the sums. Their order is fixed.
-// part: types
+#pragma once
+#include "parts/types.cuh"
 
 #define GROUP_THREADS (TILE_PIXELS / PIXELS * (TILE_CHANNELS / CHANNELS))
 #define THREADS (GROUP_THREADS * GROUPS)

@@ -1,7 +1,8 @@
 // U: a picture doubled by zero insertion and an FIR filter of TAPS taps, as in gpu_backend/ops/upfirdn.py:
 //     y[u] = sum_a f[u + n - 1 - left - 2 a] * x[a],  n = TAPS, left = (n + 1) / 2
 // on both axes. The gain of an axis is in `taps`.
-// part: types
+#pragma once
+#include "parts/types.cuh"
 
 // Adds N neighbouring channels of U(low) at (row, column). `low`: (side / 2, side / 2, stride), at the first channel.
 template <int N, typename S>

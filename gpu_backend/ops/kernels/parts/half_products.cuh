@@ -1,6 +1,7 @@
 // Small products on tensor cores whose sums are 16-bit numbers too, two a word: what they give is at once what the next
 // product takes.
-// part: halves
+#pragma once
+#include "parts/halves.cuh"
 
 // Four 8 x 8 matrices, each turned; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void ldmatrix_trans(unsigned (&value)[4], unsigned address) {

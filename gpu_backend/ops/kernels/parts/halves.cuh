@@ -1,4 +1,5 @@
 // Arithmetic on two numbers of 16 bits in a word. Macro ACTIVATION: as in activation.
+#pragma once
 
 // a * b + c for both numbers of a word
 __device__ __forceinline__ unsigned multiply_add2(unsigned a, unsigned b, unsigned c) {

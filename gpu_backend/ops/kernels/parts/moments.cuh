@@ -4,8 +4,9 @@
 // the difference of any two of its numbers. Partials of warps are merged as in Chan et al. 1983.
 //
 // Macros: CHANNELS (8 times a power of two), THREADS.
-// part: types
-// part: halves
+#pragma once
+#include "parts/types.cuh"
+#include "parts/halves.cuh"
 
 #define MOMENT_GROUPS (CHANNELS / 8)
 #define MOMENT_WARPS (THREADS / 32)

@@ -1,4 +1,5 @@
-// part: philox
+#pragma once
+#include "parts/philox.cuh"
 
 // What a layer adds for noise at `pixel` = row * side + column; the same in every sample.
 //     noise     the stored picture, or null: the layer has no noise

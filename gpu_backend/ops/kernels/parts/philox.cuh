@@ -1,4 +1,5 @@
 // The noise picture of gpu_backend/ops/noise.py, any pixel by itself: Philox4x32-10, then Box and Muller.
+#pragma once
 
 __device__ __forceinline__ uint4 philox4x32(uint4 c, unsigned k0, unsigned k1) {
 #pragma unroll

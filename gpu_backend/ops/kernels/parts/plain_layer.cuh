@@ -1,6 +1,7 @@
 // What the plain convolutions do with their sums: the epilogue, then the stores.
-// part: epilogue
-// part: direct_conv
+#pragma once
+#include "parts/epilogue.cuh"
+#include "parts/direct_conv.cuh"
 
 __shared__ float tile_noise[TILE_PIXELS];
 

@@ -3,7 +3,8 @@
 //     HALF     1: the table is fp16, a group is 8 columns; 0: fp32, 4 columns
 //     ROWS     1, 2 or 4        BATCH   1, 2, 4 or 8        ROWS * BATCH <= 32        THREADS   of a block
 // A row takes whole groups; its padding holds zeros.
-// part: types
+#pragma once
+#include "parts/types.cuh"
 
 #define GROUP (HALF ? 8 : 4)
 #define SUMS (ROWS * BATCH)

@@ -1,8 +1,9 @@
 // Tensor cores, and what feeds them: asynchronous copies, matrix loads, products of 16-bit numbers summed in 32 bits.
 // Macros: DEPTH (input channels a step), WGMMA.
+#pragma once
 
-// part: copies
-// part: halves
+#include "parts/copies.cuh"
+#include "parts/halves.cuh"
 
 // Four 8 x 8 matrices of 16-bit numbers; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&value)[4], unsigned address) {

@@ -6,9 +6,13 @@
 // BEFORE rows and columns before the row tile's first. USE_TMA: one thread issues copies by the tensor memory accelerator;
 // otherwise every thread copies its part. DECOUPLED, with USE_TMA: warps need not keep step, so that some multiply while others wait. It pays
 // in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
-// part: tensor_core
+#pragma once
+#if WGMMA && !USE_TMA
+#error "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence"
+#endif
+#include "parts/tensor_core.cuh"
 #if USE_TMA
-// part: tma
+#include "parts/tma.cuh"
 #endif
 
 #define CHUNKS (DEPTH / 8)

@@ -1,6 +1,7 @@
 // Hopper's TMA: one thread asks for a box of activations or a run of bytes, and a barrier in shared memory tells
 // when they are there. A barrier goes through phases, 0 and 1 in turn; one ends when the bytes that it expects have come.
-// part: copies
+#pragma once
+#include "parts/copies.cuh"
 
 struct __align__(64) TensorMap {  // the driver makes it: cuTensorMapEncodeTiled
     unsigned long long words[16];

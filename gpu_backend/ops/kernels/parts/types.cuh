@@ -1,5 +1,6 @@
 // Storage types and the way to and from float. Macro HALF: 1, activations are kept in fp16; 0, in fp32.
 // All arithmetic is fp32. NVRTC knows __half only from headers, so fp16 is its 16 bits and PTX converts.
+#pragma once
 
 // What the GPU is known to have, 100 a step of compute capability. Given as a macro, it pretends to be an older one: so
 // tests run on one GPU what is meant for another.

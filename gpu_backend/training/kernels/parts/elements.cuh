@@ -1,5 +1,6 @@
 // Elements of tensors with channels last, eight, four or one at a time. TYPE: 0 float32, 1 float16, 2 bfloat16. V: how
 // many neighbouring channels a thread has; a picture has a multiple of that. All arithmetic is float32.
+#pragma once
 #define THREADS 256
 
 #if TYPE == 0

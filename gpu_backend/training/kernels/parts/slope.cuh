@@ -1,4 +1,5 @@
 // The slope of clamp(leaky ReLU(.) gain), told from its result y.
+#pragma once
 __device__ __forceinline__ float slope_at(float y, float gain, float below, float bound) {
     const float slope = y > 0.0f ? gain : gain * below;
     return fabsf(y) < bound ? slope : 0.0f;

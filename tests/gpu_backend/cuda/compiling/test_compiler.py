@@ -11,6 +11,8 @@ import pytest
 
 from gpu_backend.cuda.compiling.compiler import compile_kernel, compiler_version, first_error
 from gpu_backend.cuda.errors import KernelError
+from gpu_backend.ops.kernels import kernel_source
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.hand_kernels import hand_kernel
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
@@ -65,6 +67,25 @@ def test_a_kernel_that_does_not_compile_is_named_and_its_log_is_kept() -> None:
     assert "unheard_of" in caught.value.details
     why = 'it does not compile for sm_90a: broken.cu(1): error: identifier "unheard_of" is undefined'
     assert caught.value.phrase == why
+
+
+def test_an_error_in_a_part_names_the_part_and_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = KernelRecipe("to_rgb", (("IMG_CHANNELS", "3"), ("TAPS", "4"), ("PIXELS", "1")))
+    lines = recipe.headers["parts/bytes.cuh"].splitlines()
+    broken = {**recipe.headers, "parts/bytes.cuh": "\n".join([*lines, "unheard_of();"])}
+    monkeypatch.setattr(KernelRecipe, "headers", broken)
+    with pytest.raises(KernelError) as caught:
+        compile_kernel(recipe, "sm_80")
+    assert f"parts/bytes.cuh({len(lines) + 1}): error" in caught.value.phrase
+
+
+def test_an_error_in_a_kernel_names_its_own_line() -> None:
+    recipe = KernelRecipe("to_rgb", (("PIXELS", "1"), ("TAPS", "4")))
+    with pytest.raises(KernelError) as caught:
+        compile_kernel(recipe, "sm_80")
+    found = re.search(r"to_rgb\.cu\((\d+)\): error", caught.value.phrase)
+    assert found is not None
+    assert "IMG_CHANNELS" in kernel_source("to_rgb").text.splitlines()[int(found[1]) - 1]
 
 
 def test_what_the_assembler_refuses_is_told_too() -> None:
