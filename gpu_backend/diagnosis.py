@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpu_backend.plan.plan import Plan
 
 PACKAGES = (
-    "cuda-core",
     "cuda-bindings",
     "nvidia-cuda-nvrtc",
     "nvidia-ml-py",

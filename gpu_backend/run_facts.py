@@ -10,7 +10,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-_PACKAGES = ("latentloom", "torch", "numpy", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "triton", "matplotlib")
+_PACKAGES = ("latentloom", "torch", "numpy", "cuda-bindings", "nvidia-cuda-nvrtc", "triton", "matplotlib")
 _GIT_S = 5.0
 
 

@@ -1,7 +1,6 @@
 """A GPU's driver, called through cuda.bindings: one context, one stream, and one beside it for copies.
 
-cuda.core compiles the kernels (`gpu_backend.cuda.compiling.compiler`). Running them goes to the driver itself:
-arguments are laid out once at binding instead of at every launch, and events may be recorded inside a captured graph.
+Arguments are laid out once at binding instead of at every launch, and events may be recorded inside a captured graph.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _ask(system: System) -> Probe:
     try:
         outcome = system.initialise()
     except ImportError as error:
-        return none(f"The GPU needs the packages cuda-core and cuda-bindings, but {error.name or error} is missing.")
+        return none(f"The GPU needs the package cuda-bindings, but {error.name or error} is missing.")
     except Exception:
         return none("No NVIDIA driver was found; install driver 580 or newer to use an NVIDIA GPU.")
     driver = _quietly(system.driver_version, "")
