@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
@@ -127,6 +128,16 @@ def scale(text: str) -> float:
     if not MIN_SCALE <= number <= MAX_SCALE:
         raise argparse.ArgumentTypeError(f"a scale is {MIN_SCALE:g} to {MAX_SCALE:g}, but {text[:40]!r} came")
     return number
+
+
+def frame_rate(text: str) -> Fraction:
+    """Return a number of frames a second like ``30``, ``23.976`` or ``30000/1001``."""
+    match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,6}))?", text, re.ASCII)
+    if match is None or (match[2] is not None and int(match[2]) == 0):
+        raise argparse.ArgumentTypeError(f"frames a second like 30 or 30000/1001 are wanted, but {text[:40]!r} came")
+    rate = Fraction(text)
+    broadcast = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
+    return broadcast if match[3] is not None and abs(rate - broadcast) < Fraction(1, 1000) else rate
 
 
 def size(text: str) -> tuple[int, int]:

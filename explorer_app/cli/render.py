@@ -8,6 +8,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from explorer_app.cli.arguments import (
     add_device,
     count,
     finite_number,
+    frame_rate,
     positive_count,
     scale,
     seed,
@@ -38,6 +40,7 @@ from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
+from explorer_app.exporting.video.video_format import CODECS, VideoFormat, require_encoder, video_format_of_path
 from explorer_app.exporting.writers import WriterPool, usual_threads
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
@@ -57,12 +60,14 @@ PATHS: dict[str, PathKind] = {
 _EXAMPLES = """examples:
   latentloom render --network ffhq.pkl --seeds 0,1,4-6 --trunc 0.7 --outdir out
   latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
+  latentloom render --seeds 3-6 --path cubic --frames 60 --loop --video loop.webm --fps 30
   latentloom render --from picture.png --outdir again
   latentloom render --resume out/path.manifest.json"""
 
 _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
-_FILES = ("form", "quality", "compression", "size")
+_VIDEO = ("fps", "codec")
+_FILES = ("form", "quality", "compression", "size", "video", *_VIDEO)
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SHEET_SIDE_PX = 128
 _SHEET_PICTURES = 4096
@@ -106,10 +111,20 @@ def parser() -> Parser:
         "--quality",
         type=positive_count,
         metavar="Q",
-        help="1 to 100, of jpeg (default: 95) and webp (90; 100 is exact)",
+        help="1 to 100, of jpeg (default: 95), webp (90; 100 is exact) and videos (80)",
     )
     files.add_argument(
         "--compression", choices=("fast", "small"), help="of png: fast, or 15 %% smaller and slow (default: fast)"
+    )
+    files.add_argument(
+        "--video",
+        type=Path,
+        metavar="FILE",
+        help="with --path: one video (.webm, .mp4, .mov; needs the extra `video`) or animation (.gif, .apng, .webp)",
+    )
+    files.add_argument("--fps", type=frame_rate, metavar="N", help="frames a second of --video (default: 30)")
+    files.add_argument(
+        "--codec", choices=tuple(CODECS), help="of --video, where the ending leaves a choice: .mp4, .webm"
     )
     files.add_argument(
         "--size",
@@ -216,7 +231,8 @@ def _check(options: argparse.Namespace) -> None:
     """Refuse what does not go together before anything is opened."""
     if (options.seeds is None) == (options.sources is None):
         raise UsageError("Either --seeds or --from must say what to render; see latentloom render --help.")
-    if options.outdir is None:
+    _check_video(options)
+    if options.outdir is None and options.video is None:
         raise UsageError("--outdir must say where to save the output images.")
     if options.sources is not None:
         for name in _SEED_ONLY:
@@ -241,11 +257,33 @@ def _check(options: argparse.Namespace) -> None:
     _check_places(options)
 
 
+def _name(options: argparse.Namespace) -> str:
+    """Return what the files of a sequence are called."""
+    if options.video is not None:
+        return str(options.video.stem)
+    return "path" if options.name is None else str(options.name)
+
+
+def _check_video(options: argparse.Namespace) -> None:
+    """Refuse what does not go together with a video."""
+    if options.video is None:
+        for name in _VIDEO:
+            if getattr(options, name) is not None:
+                raise UsageError(f"{_flag(name)} belongs to a video; say with --video where it goes.")
+        return
+    if options.path is None:
+        raise UsageError("--video needs --path, which says how to go from one picture to the next.")
+    for name in ("form", "compression", "outdir", "name"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--video says where the frames go and how, so {_flag(name)} cannot be given with it.")
+    _video(options)
+
+
 def _check_places(options: argparse.Namespace) -> None:
     """Refuse names and folders that cannot be written."""
-    name = "path" if options.name is None else options.name
-    check_name(name)
-    check_output_path(options.outdir / f"{name}{MANIFEST_SUFFIX}" if options.path else options.outdir / "seed0000.webp")
+    check_name(_name(options))
+    folder = options.outdir if options.video is None else options.video.parent
+    check_output_path(folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path else "seed0000.webp"))
     if options.sheet is not None:
         check_output_path(options.sheet)
 
@@ -339,6 +377,8 @@ def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]
 
 def _form(options: argparse.Namespace) -> PictureFormat:
     """Return the format that is asked for. Raises UsageError if the options do not go together."""
+    if options.video is not None:
+        return PictureFormat()
     name: FormatName = options.form or "png"
     if options.compression is not None and not name.startswith("png"):
         raise UsageError(f"--compression belongs to png and png16, but --format is {name}.")
@@ -348,14 +388,28 @@ def _form(options: argparse.Namespace) -> PictureFormat:
         raise UsageError(error.sentence) from error
 
 
+def _video(options: argparse.Namespace) -> VideoFormat | None:
+    """Return the video that is asked for; None for pictures. Raises UsageError as `_form` does."""
+    if options.video is None:
+        return None
+    try:
+        form = video_format_of_path(
+            options.video, codec=options.codec, fps=options.fps or Fraction(30), quality=options.quality
+        )
+        require_encoder(form)
+    except ExportError as error:
+        raise UsageError(error.sentence) from error
+    return form
+
+
 def _settings(
     sources: Sequence[Source], options: argparse.Namespace, form: PictureFormat, facts: ModelFacts
 ) -> SequenceSettings:
     model: ModelReference = reference_to(facts)
     return SequenceSettings(
         keys=tuple(Keyframe.of(source.request) for source in sources),
-        folder=options.outdir,
-        name="path" if options.name is None else options.name,
+        folder=options.outdir if options.video is None else options.video.parent,
+        name=_name(options),
         model=model,
         kind=PATHS[options.path],
         frames_per_step=options.frames or 24,
@@ -363,6 +417,7 @@ def _settings(
         z_dim=facts.z_dim,
         form=form,
         size=options.size,
+        video=_video(options),
         overwrite=bool(options.overwrite),
     )
 

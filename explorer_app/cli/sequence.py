@@ -61,4 +61,7 @@ def render_sequence(
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
             ) from error
         raise
-    console.conclude(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")
+    if settings.video_path is not None:
+        console.conclude(f"{settings.video_path} has {job.total} frames, described by {settings.name}.manifest.json.")
+    else:
+        console.conclude(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")

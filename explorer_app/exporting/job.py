@@ -19,11 +19,15 @@ from collections import deque
 from collections.abc import Callable
 
 from explorer_app.exporting.errors import ExportError, TakenError
-from explorer_app.exporting.manifest import State, frames_total, manifest_bytes, manifest_of
+from explorer_app.exporting.manifest import State, frames_total, identity_of, manifest_bytes, manifest_of
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
+from explorer_app.exporting.sinks.video_file import VideoFile
+from explorer_app.exporting.video.animation import AnimationCodec
+from explorer_app.exporting.video.libav import VideoCodec
+from explorer_app.exporting.video.video_format import require_encoder
 from explorer_app.exporting.writers import usual_threads
 from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
 
@@ -41,7 +45,7 @@ class SequenceJob:
     settings
         What to write. Nothing is planned and no folder is looked at before `start`.
     sink
-        Where the frames go; None for picture files in the folder of the settings.
+        Where the frames go; None for what the settings say.
     disk
         The file operations; a test lets them fail.
     threads
@@ -61,14 +65,7 @@ class SequenceJob:
     ) -> None:
         self.settings = settings
         self._disk = disk or Disk()
-        self._sink = sink or PictureFolder(
-            settings.folder,
-            settings.name,
-            settings.form,
-            settings.size,
-            disk=self._disk,
-            threads=threads or usual_threads(),
-        )
+        self._sink = sink or _sink_of(settings, self._disk, threads or usual_threads())
         self._after = after
         self._changed: Callable[[], None] = lambda: None
         self._condition = threading.Condition()
@@ -191,6 +188,8 @@ class SequenceJob:
             if self._after is not None:
                 self._after.join()
                 self._after = None
+            if self.settings.video is not None:
+                require_encoder(self.settings.video)
             plan = plan_sequence(self.settings)
             self._plan = plan
             self._sink.open(plan, self._claim(), self._note)
@@ -294,3 +293,14 @@ class SequenceJob:
         if data != self._manifest:
             write_output(self.settings.manifest_path, data, self._disk)
             self._manifest = data
+
+
+def _sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> FrameSink:
+    """Return where the settings want the frames to go. No file is looked at, and no encoder is loaded."""
+    video, path = settings.video, settings.video_path
+    if video is None or path is None:
+        return PictureFolder(settings.folder, settings.name, settings.form, settings.size, disk=disk, threads=threads)
+    make = VideoCodec if video.facts.needs_extra else AnimationCodec
+    return VideoFile(
+        path, make(video, settings.size), identity_of(settings), video.segment_frames, disk=disk, threads=threads
+    )

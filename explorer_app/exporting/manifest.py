@@ -6,9 +6,11 @@ bytes as one that was not, on another machine too.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -22,6 +24,7 @@ from explorer_app.exporting.formats.picture_format import (
 )
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
+from explorer_app.exporting.video.video_format import CODECS, VideoFormat
 from explorer_app.session.session import ModelReference
 from explorer_app.version import __version__
 from gpu_backend import (
@@ -108,6 +111,13 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
     return data
 
 
+def identity_of(settings: SequenceSettings) -> str:
+    """Return 16 hexadecimal digits that tell a sequence from others; the version of the program does not count."""
+    lines = manifest_bytes(settings, "unfinished", None).splitlines()
+    told = b"\n".join(line for line in lines if not line.startswith(b'"made_by"'))
+    return hashlib.sha256(told).hexdigest()[:16]
+
+
 def read_manifest(path: Path) -> Manifest:
     """Read the manifest of a sequence, of this version or an earlier one.
 
@@ -177,7 +187,12 @@ def _key_to_json(key: Keyframe) -> dict[str, Any]:
 
 def _files_to_json(settings: SequenceSettings) -> dict[str, Any]:
     form = settings.form
-    data: dict[str, Any] = {"format": form.name}
+    if settings.video is not None:
+        data = _video_to_json(settings.video)
+        if settings.size is not None:
+            data["size"] = list(settings.size)
+        return data
+    data = {"format": form.name}
     if form.chosen_quality:
         data["quality"] = form.chosen_quality
     if form.name.startswith("png"):
@@ -185,6 +200,28 @@ def _files_to_json(settings: SequenceSettings) -> dict[str, Any]:
     if settings.size is not None:
         data["size"] = list(settings.size)
     return data
+
+
+def _video_to_json(video: VideoFormat) -> dict[str, Any]:
+    data: dict[str, Any] = {"video": video.codec, "ending": video.file_ending}
+    data["fps"] = [video.fps.numerator, video.fps.denominator]
+    if video.chosen_quality:
+        data["quality"] = video.chosen_quality
+    return data
+
+
+def _video(files: Mapping[str, Any]) -> VideoFormat | None:
+    codec, ending, fps = files.get("video"), files.get("ending"), files.get("fps")
+    if codec is None:
+        return None
+    if not isinstance(codec, str) or codec not in CODECS or not isinstance(ending, str):
+        raise ExportError("its video should be of a codec that this version knows.")
+    if not isinstance(fps, list) or len(fps) != 2:
+        raise ExportError("its fps should be a fraction.")
+    terms = dict(zip(("numerator", "denominator"), fps, strict=True))
+    rate = Fraction(_whole(terms, "numerator", 1_000_000), _whole(terms, "denominator", 1_000_000))
+    quality = None if files.get("quality") is None else _whole(files, "quality", 100)
+    return VideoFormat(codec, ending, rate, quality)
 
 
 def _form(files: Mapping[str, Any]) -> PictureFormat:
@@ -246,8 +283,9 @@ def _made(
         loop=loop is True,
         z_dim=_whole(fields, "z_dim", 1 << 16),
         resolution=None if resolution is None else _whole(fields, "resolution", 1 << 16),
-        form=_form(files),
+        form=_form(files) if files.get("video") is None else PictureFormat(),
         size=_size(files),
+        video=_video(files),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
@@ -24,9 +26,16 @@ def write_output(path: Path, data: bytes, disk: Disk | None = None) -> None:
     ExportError
         If the disk is full or the system refuses; nothing of the new file is left, an older one is untouched.
     """
-    try:
+    with told_in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data, disk)
+
+
+@contextlib.contextmanager
+def told_in_a_sentence(path: Path) -> Iterator[None]:
+    """Raise an OSError of writing `path` as an ExportError that says what to do."""
+    try:
+        yield
     except OSError as error:
         raise ExportError(_sentence(error, path), details=str(error)) from error
 

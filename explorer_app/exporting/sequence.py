@@ -10,6 +10,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.session import ModelReference
 from gpu_backend import PathKind, RecipeBudget, RenderRequest, spend_latent
 
@@ -50,6 +51,8 @@ class SequenceSettings:
         How the files are written.
     size
         Width and height of the files in pixels; None for the network's own.
+    video
+        Write one video ``<folder>/<name>.mp4`` instead of pictures; `form` does not matter then.
     overwrite
         Take the place of a different sequence of that name.
     """
@@ -65,12 +68,18 @@ class SequenceSettings:
     resolution: int | None = None
     form: PictureFormat = PictureFormat()
     size: Size | None = None
+    video: VideoFormat | None = None
     overwrite: bool = False
 
     @property
     def frame_count(self) -> int:
         """Number of frames that these settings give."""
         return frame_count(len(self.keys), self.frames_per_step, self.loop)
+
+    @property
+    def video_path(self) -> Path | None:
+        """Where the video goes; None for pictures."""
+        return None if self.video is None else self.folder / f"{self.name}{self.video.file_ending}"
 
     @property
     def manifest_path(self) -> Path:
@@ -83,7 +92,14 @@ class SequenceSettings:
         How well PNG files are compressed does not count: a sequence may hold both kinds.
         """
         neutral = [
-            replace(item, folder=Path(), model=ModelReference(), form=item.form.without_compression, overwrite=False)
+            replace(
+                item,
+                folder=Path(),
+                model=ModelReference(),
+                form=item.form.without_compression,
+                video=None if item.video is None else item.video.normal,
+                overwrite=False,
+            )
             for item in (self, other)
         ]
         return self.model.model_id == other.model.model_id and neutral[0] == neutral[1]
@@ -114,7 +130,7 @@ class SequencePlan:
             noise=frame.noise,
             transform=frame.transform,
             resolution=self.settings.resolution,
-            wants_image=self.settings.form.facts.needs_values,
+            wants_image=self.settings.video is None and self.settings.form.facts.needs_values,
         )
 
     def document(self, index: int) -> PictureDocument:

@@ -1,10 +1,12 @@
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import platformdirs
 import pytest
 from PIL import Image
 
+from explorer_app.cli.arguments import frame_rate
 from explorer_app.exporting.picture import read_picture
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import ModelReference, Position, Session, Slider
@@ -73,6 +75,49 @@ def test_a_size_and_a_quality_reach_the_files(command: Command, networks: Path, 
         assert max(good.quantization[0]) < max(poor.quantization[0])
     goes_on = command("render", "--resume", tmp_path / "a" / "path.manifest.json", "--format", "png")
     assert "so --format cannot be given with it" in goes_on.err
+
+
+def test_a_path_becomes_an_animation_and_the_same_command_changes_nothing(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    words = (
+        "render",
+        "--network",
+        networks / "plain.safetensors",
+        "--seeds",
+        "3,4",
+        "--path",
+        "linear",
+        "--frames",
+        "4",
+    )
+    outcome = command(*words, "--loop", "--video", tmp_path / "dusk.gif", "--fps", "12.5", "--size", "24x20")
+    assert outcome.status == 0
+    assert outcome.err.endswith(f"{tmp_path / 'dusk.gif'} has 8 frames, described by dusk.manifest.json.\n")
+    assert names(tmp_path) == ["dusk.gif", "dusk.manifest.json"]
+    with Image.open(tmp_path / "dusk.gif") as animation:
+        assert (getattr(animation, "n_frames", 1), animation.size, animation.info["duration"]) == (8, (24, 20), 80)
+    before = (tmp_path / "dusk.gif").stat().st_mtime_ns
+    assert (
+        command(
+            "render", "--network", networks / "plain.safetensors", "--resume", tmp_path / "dusk.manifest.json"
+        ).status
+        == 0
+    )
+    assert (tmp_path / "dusk.gif").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("30", (30, 1)),
+        ("12.5", (25, 2)),
+        ("23.976", (24000, 1001)),
+        ("30000/1001", (30000, 1001)),
+    ],
+)
+def test_rates_of_broadcasting_are_exact(text: str, rate: tuple[int, int]) -> None:
+    assert frame_rate(text) == Fraction(*rate)
 
 
 def test_a_sheet_shows_all_of_them(command: Command, tmp_path: Path) -> None:
@@ -277,6 +322,14 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
         ("--outdir {0} --seeds 1 --size 512x0", "sides are 1 to 16384 pixels"),
         ("--outdir {0} --seeds 1 --jobs 0", "--jobs"),
         ("--outdir {0} --seeds 1 --format exr --sheet a.png", "--sheet cannot show EXR files"),
+        ("--seeds 1 --video {0}/a.gif", "--video needs --path"),
+        ("--seeds 1,2 --path cubic --video {0}/a.avi", "a.avi should end in one of .webm"),
+        ("--seeds 1,2 --path cubic --video {0}/a.gif --outdir {0}", "so --outdir cannot be given with it"),
+        ("--seeds 1,2 --path cubic --video {0}/a.gif --format png", "so --format cannot be given with it"),
+        ("--seeds 1,2 --path cubic --video {0}/a.gif --codec av1", "AV1 goes into .webm or .mp4 files"),
+        ("--seeds 1,2 --path cubic --video {0}/a.gif --fps 60", "GIF takes 1 to 50 frames a second"),
+        ("--seeds 1,2 --path cubic --video {0}/a.gif --fps 1/0", "frames a second like 30 or 30000/1001 are wanted"),
+        ("--outdir {0} --seeds 1,2 --path cubic --fps 25", "--fps belongs to a video"),
         ("--outdir {0} --seed 1", "unrecognized arguments: --seed 1"),
         ("--outdir {0} --seeds 1 --surprise", "--surprise"),
     ],

@@ -1,0 +1,202 @@
+"""Video by PyAV (FFmpeg): the extra `video`.
+
+Colours are BT.709 in limited range, which is what players assume of video, and tagged so. x264's output depends on the
+number of its threads, so that is fixed; the other encoders give equal bytes for any number.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import Size
+from explorer_app.exporting.formats.resize import over_white, resized
+from explorer_app.exporting.video.video_format import CodecName, VideoFormat
+from gpu_backend import Frame
+
+if TYPE_CHECKING:
+    import av
+
+_BT709 = 1
+"""Code of the primaries, the transfer curve and the matrix (ITU-T H.273)."""
+_LIMITED, _FULL = 1, 2
+"""FFmpeg's codes of ranges: 16 to 235 for luma, and 0 to 255."""
+
+_X264_THREADS = 8
+_BITEXACT = {"fflags": "+bitexact"}
+_CONTAINERS = {".mp4": "mp4", ".webm": "webm", ".mov": "mov"}
+_PRORES_PROFILES = ((90, 3), (60, 2), (30, 1), (0, 0))
+"""From this quality on: 3 is HQ, 2 standard, 1 LT, 0 proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    name: str
+    pixel_format: str
+    options: Mapping[str, str]
+
+
+def _encoder_of(codec: CodecName, quality: int) -> _Encoder:
+    """Return FFmpeg's encoder and options. Constant quality: the scale is 0 to 51, or 0 to 63 for AV1 and VP9."""
+    if codec == "h264":
+        options = {"crf": _scaled(quality, 44, 0.32), "preset": "veryfast", "threads": str(_X264_THREADS)}
+        return _Encoder("libx264", "yuv420p", options)
+    if codec == "h265":
+        options = {"crf": _scaled(quality, 46, 0.32), "preset": "veryfast", "x265-params": "log-level=error"}
+        return _Encoder("libx265", "yuv420p", options)
+    if codec == "av1":
+        return _Encoder("libsvtav1", "yuv420p", {"crf": _scaled(quality, 63, 0.45), "preset": "9"})
+    if codec == "vp9":
+        speed = {"deadline": "good", "cpu-used": "4", "row-mt": "1"}
+        return _Encoder("libvpx-vp9", "yuv420p", {"crf": _scaled(quality, 63, 0.45), "b": "0", **speed})
+    profile = next(profile for least, profile in _PRORES_PROFILES if quality >= least)
+    return _Encoder("prores_ks", "yuv422p10le", {"profile": str(profile)})
+
+
+def _scaled(quality: int, worst: float, slope: float) -> str:
+    return str(round(worst - slope * quality))
+
+
+def even_size(size: Size) -> Size:
+    """Return a size without odd sides, since chroma has half of the samples: the last row or column is left out."""
+    return max(2, size[0] - size[0] % 2), max(2, size[1] - size[1] % 2)
+
+
+class VideoCodec:
+    """Implements `SegmentCodec` for AV1, VP9, ProRes, H.264 and H.265.
+
+    Parameters
+    ----------
+    size
+        Width and height of the video, or None for the size of the frames; odd sides lose a row or a column.
+    """
+
+    def __init__(self, form: VideoFormat, size: Size | None) -> None:
+        os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints to stderr otherwise
+        self._form = form
+        self._size = size
+        self._encoder = _encoder_of(form.codec, form.chosen_quality)
+        self.segment_ending = form.file_ending
+
+    def converted(self, frame: Frame) -> av.VideoFrame:
+        """Return a frame in the encoder's pixel format."""
+        import av
+
+        pixels = over_white(frame.pixels) if frame.has_alpha else frame.pixels
+        pixels = resized(pixels, even_size(self._size or (frame.width, frame.height)))
+        converted = av.VideoFrame.from_ndarray(pixels, format="bgra").reformat(
+            format=self._encoder.pixel_format,
+            src_colorspace=_BT709,
+            dst_colorspace=_BT709,
+            src_color_range=_FULL,
+            dst_color_range=_LIMITED,
+            interpolation="BICUBIC",
+        )
+        converted.color_primaries = _BT709
+        converted.color_trc = _BT709
+        return converted
+
+    def encoder(self) -> VideoSegment:
+        """Return an encoder for the next segment."""
+        return VideoSegment(self._encoder, self._form)
+
+    def join(self, segments: Sequence[Path], total: int, target: Path, comment: str) -> None:
+        """Copy the packets of segments into one file; `target` may have any ending."""
+        import av
+
+        step = 1 / self._form.fps
+        options = {**_BITEXACT, "movflags": "+faststart"} if self._form.file_ending != ".webm" else _BITEXACT
+        container = _CONTAINERS[self._form.file_ending]
+        with av.open(str(target), "w", format=container, options=options) as output:
+            output.metadata["comment"] = comment
+            stream = None
+            for place, path in enumerate(segments):
+                start = place * self._form.segment_frames
+                with av.open(str(path)) as segment:
+                    source = segment.streams.video[0]
+                    if stream is None:
+                        stream = output.add_stream_from_template(source, opaque=True)  # no encoder is looked for
+                        stream.time_base = step
+                    for packet in segment.demux(source):
+                        if packet.dts is None or packet.pts is None:
+                            continue  # the end of the segment
+                        base = Fraction(packet.time_base)
+                        packet.pts = start + round(packet.pts * base / step)
+                        packet.dts = start + round(packet.dts * base / step)
+                        packet.duration = 1
+                        packet.time_base = step
+                        packet.stream = stream
+                        output.mux(packet)
+        found = _packet_count(target)
+        if found != total:
+            raise ExportError(f"The video should have {total:,} frames, but came out with {found:,}; export it again.")
+
+    def comment_of(self, path: Path) -> str | None:
+        """Return the comment of a video file."""
+        import av
+
+        try:
+            with av.open(str(path)) as container:
+                metadata = {key.lower(): value for key, value in container.metadata.items()}
+        except (OSError, ValueError, av.FFmpegError):
+            return None
+        return metadata.get("comment")
+
+
+class VideoSegment:
+    """Implements `SegmentEncoder`: a file of its own, whose first frame is a key frame at time 0."""
+
+    def __init__(self, encoder: _Encoder, form: VideoFormat) -> None:
+        self._encoder = encoder
+        self._form = form
+        self._target = io.BytesIO()
+        self._count = 0
+        self._container: Any = None
+        self._stream: Any = None
+
+    def add(self, picture: av.VideoFrame) -> None:
+        """Encode the next frame."""
+        if self._container is None:
+            self._open(picture)
+        picture.pts = self._count
+        picture.time_base = 1 / self._form.fps
+        self._count += 1
+        for packet in self._stream.encode(picture):
+            self._container.mux(packet)
+
+    def finish(self) -> bytes:
+        """Return the segment as a file."""
+        for packet in self._stream.encode(None):
+            if self._count <= 2:
+                packet.dts = packet.pts  # x265 leaves it unset if there is nothing to reorder
+            self._container.mux(packet)
+        self._container.close()
+        return self._target.getvalue()
+
+    def _open(self, picture: av.VideoFrame) -> None:
+        import av
+
+        container = _CONTAINERS[self._form.file_ending]
+        self._container = av.open(self._target, "w", format=container, options=dict(_BITEXACT))
+        stream: Any = self._container.add_stream(self._encoder.name, rate=self._form.fps)
+        stream.width, stream.height, stream.pix_fmt = picture.width, picture.height, self._encoder.pixel_format
+        stream.options = dict(self._encoder.options)
+        context = stream.codec_context
+        context.time_base = 1 / self._form.fps
+        context.color_range, context.colorspace = _LIMITED, _BT709
+        context.color_primaries, context.color_trc = _BT709, _BT709
+        context.flags |= av.codec.context.Flags.bitexact
+        self._stream = stream
+
+
+def _packet_count(path: Path) -> int:
+    import av
+
+    with av.open(str(path)) as container:
+        return sum(packet.dts is not None for packet in container.demux(container.streams.video[0]))

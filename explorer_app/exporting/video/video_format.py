@@ -1,0 +1,152 @@
+"""The formats that a sequence can be written in as one file, and the choices that each of them has."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from explorer_app.exporting.errors import ExportError
+
+CodecName = Literal["av1", "vp9", "prores", "h264", "h265", "gif", "apng", "webp"]
+
+INSTALL_COMMAND = "pip install av"
+"""Adds PyAV, as the extra `video` does. Its wheels bundle x264 and x265, which are GPL."""
+
+MIN_FPS, MAX_FPS = Fraction(1), Fraction(240)
+
+
+@dataclass(frozen=True, slots=True)
+class CodecFacts:
+    """What is fixed for a codec.
+
+    Attributes
+    ----------
+    label, about
+        For people: the name, and when to choose it.
+    endings
+        What its files may end in; the first is the usual one.
+    default_quality
+        1 to 100; None if there is no choice.
+    needs_extra
+        PyAV encodes it; Pillow encodes the others.
+    max_fps
+        Of GIF: players slow down frames that are shorter than 20 ms.
+    kbits_a_megapixel
+        What a megapixel of a typical frame takes at the default quality, for estimates.
+    """
+
+    label: str
+    about: str
+    endings: tuple[str, ...]
+    default_quality: int | None
+    needs_extra: bool
+    kbits_a_megapixel: float
+    max_fps: Fraction = MAX_FPS
+
+
+CODECS: dict[CodecName, CodecFacts] = {
+    "av1": CodecFacts("AV1", "The smallest files, for browsers of today.", (".webm", ".mp4"), 80, True, 250),
+    "vp9": CodecFacts("VP9", "Small files, for every browser.", (".webm",), 80, True, 400),
+    "prores": CodecFacts("ProRes", "10 bits, for editing programs; large files.", (".mov",), 80, True, 8000),
+    "h264": CodecFacts("H.264", "Plays everywhere, on televisions too.", (".mp4",), 80, True, 450),
+    "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True, 350),
+    "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, 6000, Fraction(50)),
+    "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False, 11000),
+    "webp": CodecFacts("Animated WebP", "A small animation for web pages.", (".webp",), 80, False, 700),
+}
+"""In the order in which they are offered; the first with an ending is what that ending means, but for ``.mp4``."""
+
+VIDEO_ENDINGS = tuple(dict.fromkeys(ending for facts in CODECS.values() for ending in facts.endings))
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFormat:
+    """How a sequence is written as one file.
+
+    Attributes
+    ----------
+    ending
+        One of the codec's; empty for its usual one.
+    fps
+        Frames a second.
+    quality
+        1 to 100; None for the codec's usual one.
+    """
+
+    codec: CodecName
+    ending: str = ""
+    fps: Fraction = Fraction(30)
+    quality: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.codec not in CODECS:
+            raise ExportError(f"A video's codec is one of {', '.join(CODECS)}, but is {str(self.codec)[:20]!r}.")
+        facts = self.facts
+        if self.ending and self.ending not in facts.endings:
+            raise ExportError(f"{facts.label} goes into {' or '.join(facts.endings)} files, not {self.ending[:20]}.")
+        if not MIN_FPS <= self.fps <= facts.max_fps:
+            raise ExportError(f"{facts.label} takes {MIN_FPS} to {facts.max_fps} frames a second, not {self.fps}.")
+        if self.quality is not None and facts.default_quality is None:
+            raise ExportError(f"{facts.label} has no quality to choose; leave the quality out.")
+        if self.quality is not None and not 1 <= self.quality <= 100:
+            raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+
+    @property
+    def facts(self) -> CodecFacts:
+        """What is fixed for the codec."""
+        return CODECS[self.codec]
+
+    @property
+    def file_ending(self) -> str:
+        """What the file name ends in, with the dot."""
+        return self.ending or self.facts.endings[0]
+
+    @property
+    def chosen_quality(self) -> int:
+        """The quality, or the codec's usual one; 0 for a codec without."""
+        return self.facts.default_quality or 0 if self.quality is None else self.quality
+
+    @property
+    def normal(self) -> VideoFormat:
+        """The same with everything said: formats that agree here give equal files."""
+        return VideoFormat(self.codec, self.file_ending, self.fps, self.chosen_quality or None)
+
+    @property
+    def segment_frames(self) -> int:
+        """Frames of a segment: about two seconds, which is what a kill costs at most."""
+        return max(1, math.ceil(2 * self.fps)) if self.facts.needs_extra else 1
+
+
+def video_format_of_path(
+    path: Path, *, codec: CodecName | None = None, fps: Fraction = Fraction(30), quality: int | None = None
+) -> VideoFormat:
+    """Return the format that a file name asks for by its ending; ``.mp4`` means H.264 unless a codec is named.
+
+    Raises
+    ------
+    ExportError
+        If nothing has that ending, or the codec does not go into such a file.
+    """
+    ending = path.suffix.lower()
+    if codec is None:
+        codec = "h264" if ending == ".mp4" else next((name for name, f in CODECS.items() if ending in f.endings), None)
+    if codec is None:
+        raise ExportError(
+            f"{path.name} should end in one of {', '.join(VIDEO_ENDINGS)}, which says the format; choose another name."
+        )
+    return VideoFormat(codec, ending, fps, quality)
+
+
+def has_video_extra() -> bool:
+    """Return whether PyAV is installed."""
+    return importlib.util.find_spec("av") is not None
+
+
+def require_encoder(form: VideoFormat) -> None:
+    """Raise ExportError with the command that helps if PyAV is needed and not installed."""
+    if form.facts.needs_extra and not has_video_extra():
+        raise ExportError(f"{form.facts.label} needs PyAV, which is not installed; add it with: {INSTALL_COMMAND}")

@@ -1,0 +1,307 @@
+"""Sequences that become one file: what is in it, and what a stop, a kill or a full disk leaves."""
+
+import contextlib
+import importlib.util
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.manifest import manifest_bytes, read_manifest
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.video.video_format import CODECS, VideoFormat, video_format_of_path
+from explorer_app.session.session import ModelReference
+from gpu_backend import Disk, Frame, Latent, Point, Recipe
+from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError
+from tests.helpers.fake_engine import fake_frame
+
+SIDE = 64
+VIDEOS = ("av1", "vp9", "prores", "h264", "h265")
+ANIMATIONS = ("gif", "apng", "webp")
+needs_av = pytest.mark.skipif(importlib.util.find_spec("av") is None, reason="PyAV is not installed; pip install av")
+Folder = dict[str, bytes]
+
+
+def key(seed: int) -> Keyframe:
+    return Keyframe(((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),))
+
+
+def settings_for(folder: Path, codec: str, *, fps: int = 2, **others: Any) -> SequenceSettings:
+    """Nine frames; at two a second three segments of four, four and one."""
+    return SequenceSettings(
+        keys=(key(1), key(2)),
+        folder=folder,
+        name="walk",
+        model=ModelReference("", "m", "ab" * 32),
+        kind="w-linear",
+        frames_per_step=8,
+        video=VideoFormat(codec, fps=Fraction(fps)),  # type: ignore[arg-type]
+        **others,
+    )
+
+
+def picture_of(index: int) -> np.ndarray:
+    """Flat colour blocks that differ in every frame, as R, G, B."""
+    colours = np.array([[[200, 40, 30], [20, 180, 60]], [[30, 60, 210], [128, 128, 128]]], np.uint8)
+    blocks = np.kron(colours, np.ones((SIDE // 2, SIDE // 2, 1), np.uint8)).astype(np.uint8)
+    return np.ascontiguousarray(np.roll(blocks, index % 4 * 16, axis=1))
+
+
+class Driver:
+    """Renders coloured blocks for a job, and knows which frames it was asked for."""
+
+    def __init__(self, settings: SequenceSettings) -> None:
+        plan = plan_sequence(settings)
+        self.places = {plan.request(index): index for index in range(len(plan))}
+        self.settings = settings
+        self.asked: list[int] = []
+
+    def run(self, *, disk: Disk | None = None, stop_after: int = -1) -> None:
+        job = SequenceJob(self.settings, disk=disk, threads=2)
+        job.start()
+        try:
+            while len(self.asked) != stop_after and job.wait():
+                request = job.next_request()
+                assert request is not None
+                self.asked.append(self.places[request])
+                rgb = picture_of(self.asked[-1])
+                pixels = np.concatenate([rgb[..., ::-1], np.full((SIDE, SIDE, 1), 255, np.uint8)], axis=-1)
+                job.deliver(replace(fake_frame(request), pixels=np.ascontiguousarray(pixels)))
+        finally:
+            job.stop(cancelled=stop_after >= 0)
+            assert job.join(60)
+        if job.error is not None:
+            raise job.error
+
+
+def export(settings: SequenceSettings, **options: Any) -> list[int]:
+    driver = Driver(settings)
+    driver.run(**options)
+    return driver.asked
+
+
+def content(folder: Path) -> Folder:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def decoded(path: Path) -> list[np.ndarray]:
+    import av
+
+    with av.open(str(path)) as container:
+        return [
+            frame.reformat(
+                format="rgb24", src_colorspace=1, dst_colorspace=1, src_color_range=1, dst_color_range=2
+            ).to_ndarray()
+            for frame in container.decode(container.streams.video[0])
+        ]
+
+
+def interiors(picture: np.ndarray) -> np.ndarray:
+    """Means of 8 x 8 pixels in the middle of 16 x 32 blocks, away from the edges that chroma blurs."""
+    return np.stack([picture[4:12, x + 4 : x + 12].mean(axis=(0, 1)) for x in range(0, SIDE, 16)])
+
+
+@needs_av
+@pytest.mark.parametrize("codec", VIDEOS)
+def test_a_video_has_every_frame_in_its_colours(tmp_path: Path, codec: str) -> None:
+    settings = settings_for(tmp_path, codec)
+    export(settings)
+    assert settings.video_path is not None
+    assert sorted(content(tmp_path)) == sorted(["walk.manifest.json", settings.video_path.name])
+    frames = decoded(settings.video_path)
+    assert len(frames) == 9
+    for index, frame in enumerate(frames):
+        assert np.abs(interiors(frame) - interiors(picture_of(index))).max() < 6, "colours and order are right"
+    state = json.loads((tmp_path / "walk.manifest.json").read_text())["state"]
+    assert state == "complete"
+
+
+@needs_av
+@pytest.mark.parametrize("codec", VIDEOS)
+def test_a_video_is_tagged_as_bt709_in_limited_range_at_its_rate(tmp_path: Path, codec: str) -> None:
+    import av
+
+    settings = replace(settings_for(tmp_path, codec), video=VideoFormat(codec, fps=Fraction(30000, 1001)))  # type: ignore[arg-type]
+    export(settings)
+    with av.open(str(settings.video_path)) as container:
+        stream = container.streams.video[0]
+        context = stream.codec_context
+        assert (context.color_range, context.colorspace) == (1, 1)
+        assert next(container.decode(stream)).colorspace == 1
+        assert context.pix_fmt == ("yuv422p10le" if codec == "prores" else "yuv420p")
+        assert float(stream.average_rate or 0) == pytest.approx(29.97, abs=0.2)
+
+
+@needs_av
+@pytest.mark.parametrize("codec", ["h264", "prores"])
+def test_odd_sizes_become_even(tmp_path: Path, codec: str) -> None:
+    settings = settings_for(tmp_path, codec, size=(51, 33))
+    export(settings)
+    assert settings.video_path is not None
+    assert decoded(settings.video_path)[0].shape == (32, 50, 3)
+
+
+@pytest.mark.parametrize("codec", ANIMATIONS)
+def test_an_animation_has_every_frame_for_its_time_and_loops(tmp_path: Path, codec: str) -> None:
+    settings = settings_for(tmp_path, codec, fps=15)
+    export(settings)
+    assert settings.video_path is not None
+    with Image.open(settings.video_path) as animation:
+        assert animation.info["loop"] == 0
+        frames, times = [], []
+        for frame in ImageSequence.Iterator(animation):
+            frames.append(np.asarray(frame.convert("RGB")))
+            times.append(frame.info["duration"])
+    assert len(frames) == 9
+    assert sum(times) == pytest.approx(600, abs=9)
+    for index, shown in enumerate(frames):
+        assert np.abs(interiors(shown) - interiors(picture_of(index))).max() < 8
+
+
+@pytest.mark.parametrize("codec", [pytest.param("h264", marks=needs_av), pytest.param("vp9", marks=needs_av), "webp"])
+def test_a_stopped_video_goes_on_by_its_segments_and_ends_with_the_same_bytes(tmp_path: Path, codec: str) -> None:
+    export(settings_for(tmp_path / "whole", codec))
+    settings = settings_for(tmp_path / "out", codec)
+    export(settings, stop_after=6)
+    assert settings.video_path is not None
+    assert not settings.video_path.exists()
+    asked = export(read_manifest(settings.manifest_path).settings)
+    assert asked == list(range(6 if codec == "webp" else 4, 9)), "a whole segment is not rendered again"
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert export(settings) == []
+
+
+@pytest.mark.parametrize("operation", range(12))
+def test_a_video_killed_at_any_operation_is_finished_by_the_next_run(tmp_path: Path, operation: int) -> None:
+    whole = settings_for(tmp_path / "whole", "gif")
+    export(whole)
+    settings = settings_for(tmp_path / "out", "gif")
+    with contextlib.suppress(PowerCutError):
+        export(settings, disk=MortalDisk(operation * 2))
+    if (tmp_path / "out" / "walk.gif").exists():
+        assert content(tmp_path / "out")["walk.gif"] == content(tmp_path / "whole")["walk.gif"]
+    export(settings)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize("writes", [1, 4, 10])
+def test_a_full_disk_is_told_in_a_sentence_and_costs_nothing(tmp_path: Path, writes: int) -> None:
+    settings = settings_for(tmp_path, "gif")
+    with pytest.raises(ExportError, match=r"^The disk is full"):
+        export(settings, disk=FullDisk(writes))
+    export(settings)
+    assert sorted(content(tmp_path)) == ["walk.gif", "walk.manifest.json"]
+
+
+def test_a_file_that_is_not_this_video_is_refused_and_replaced_only_if_asked(tmp_path: Path) -> None:
+    (tmp_path / "walk.gif").write_bytes(b"a photograph")
+    settings = settings_for(tmp_path, "gif")
+    with pytest.raises(ExportError, match=r"holds a walk\.gif that is not this sequence"):
+        export(settings)
+    assert (tmp_path / "walk.gif").read_bytes() == b"a photograph"
+    export(replace(settings, overwrite=True))
+    assert (tmp_path / "walk.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_another_sequence_does_not_take_segments_over(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, "gif")
+    export(settings, stop_after=5)
+    other = replace(settings, keys=(key(1), key(3)), overwrite=True)
+    assert export(other) == list(range(9))
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_a_manifest_brings_the_video_back(tmp_path: Path) -> None:
+    settings = replace(
+        settings_for(tmp_path, "av1", size=(640, 360)), video=VideoFormat("av1", ".mp4", Fraction(24000, 1001), 55)
+    )
+    settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
+    found = read_manifest(settings.manifest_path).settings
+    assert found.makes_the_same_as(settings)
+    assert found.video == settings.video
+    assert not found.makes_the_same_as(replace(settings, video=VideoFormat("av1", ".mp4", Fraction(24), 55)))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"video": "divx", "ending": ".avi", "fps": [30, 1]},
+        {"video": ["av1"], "ending": ".webm", "fps": [30, 1]},
+        {"video": "av1", "ending": ".gif", "fps": [30, 1]},
+        {"video": "av1", "ending": 3, "fps": [30, 1]},
+        {"video": "av1", "ending": ".webm", "fps": [30]},
+        {"video": "av1", "ending": ".webm", "fps": [30, 0]},
+        {"video": "av1", "ending": ".webm", "fps": [100_000, 1]},
+        {"video": "gif", "ending": ".gif", "fps": [30, 1], "quality": 50},
+    ],
+)
+def test_a_manifest_with_a_wrong_video_gets_a_sentence(tmp_path: Path, files: Any) -> None:
+    settings = settings_for(tmp_path, "gif")
+    data = json.loads(manifest_bytes(settings, "unfinished", None))
+    settings.manifest_path.write_text(json.dumps({**data, "files": files}))
+    with pytest.raises(ExportError, match=r"^The manifest walk\.manifest\.json is damaged: .*\.$"):
+        read_manifest(settings.manifest_path)
+
+
+def test_without_the_extra_a_video_names_the_command_that_adds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: False)
+    with pytest.raises(ExportError, match=r"AV1 needs PyAV, .* pip install av$"):
+        export(settings_for(tmp_path / "a", "av1"))
+    assert not (tmp_path / "a").exists()
+    export(settings_for(tmp_path / "b", "gif"))
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("a.webm", "av1"),
+        ("a.MP4", "h264"),
+        ("a.mov", "prores"),
+        ("a.gif", "gif"),
+        ("a.apng", "apng"),
+        ("a.webp", "webp"),
+    ],
+)
+def test_the_ending_says_the_codec(name: str, codec: str) -> None:
+    assert video_format_of_path(Path(name)).codec == codec
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("a.avi", {}, "should end in one of .webm"),
+        ("a.gif", {"codec": "av1"}, "AV1 goes into .webm or .mp4 files"),
+        ("a.gif", {"fps": Fraction(60)}, "GIF takes 1 to 50 frames a second"),
+        ("a.gif", {"quality": 5}, "GIF has no quality"),
+        ("a.webm", {"quality": 101}, "A quality is 1 to 100"),
+    ],
+)
+def test_what_does_not_go_together_gets_a_sentence(name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ExportError) as refusal:
+        video_format_of_path(Path(name), **options)
+    assert words in refusal.value.sentence
+
+
+def test_every_codec_says_what_it_is_for() -> None:
+    assert all(facts.about.endswith(".") and facts.endings for facts in CODECS.values())
+
+
+def test_frames_with_alpha_are_shown_on_white(tmp_path: Path) -> None:
+    from explorer_app.exporting.video.animation import AnimationCodec
+
+    clear = np.zeros((4, 4, 4), np.uint8)
+    frame: Frame = replace(
+        fake_frame(plan_sequence(settings_for(tmp_path, "gif")).request(0)), pixels=clear, has_alpha=True
+    )
+    assert AnimationCodec(VideoFormat("gif"), None).converted(frame).min() == 255
