@@ -66,8 +66,10 @@ def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
     }
 
 
-def test_panels_behind_a_tab_and_dialogs_are_not_made_before_they_are_shown(home: Path):
+def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(home: Path):
     modules = modules_when_shown("explorer_app.window.")
+    panels = ("latent.latent_panel", "sliders.sliders_panel", "mix.mix_panel", "history.history_strip")
+    panels += ("performance.performance_panel", "layers.layers_panel", "model.model_panel")
     hidden = ("layers.layer_table", "layers.spectrum_view", "layers.tap_controls", "performance.roofline_plot")
     dialogs = (
         "dialogs.about",
@@ -76,7 +78,7 @@ def test_panels_behind_a_tab_and_dialogs_are_not_made_before_they_are_shown(home
         "export.export_dialog",
         "model.model_details",
     )
-    late = {f"explorer_app.window.{name}" for name in hidden + dialogs}
+    late = {f"explorer_app.window.{name}" for name in panels + hidden + dialogs}
     assert all(importlib.util.find_spec(name) for name in late)
     assert not modules & late
 

@@ -1,8 +1,11 @@
 """Whether there is a driver is known without importing what speaks to it."""
 
+import sys
+
 import pytest
 
 from gpu_backend import driver_library
+from gpu_backend.cuda.driver import installed_system
 from gpu_backend.cuda.driver.installed_system import InstalledSystem
 from tests.helpers.own_process import run_python
 
@@ -38,10 +41,16 @@ def test_without_a_driver_nothing_of_cuda_is_imported_to_find_devices() -> None:
     assert "no NVIDIA driver was found" in done.stdout, done.stderr
 
 
-def test_a_missing_package_is_told_rather_than_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(name: str) -> None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name="cuda")
-
-    monkeypatch.setattr("importlib.util.find_spec", find)
+def test_a_missing_package_is_told_where_there_is_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed_system, "driver_is_installed", lambda: True)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    monkeypatch.delitem(sys.modules, "cuda.bindings.driver", raising=False)
     with pytest.raises(ModuleNotFoundError):
+        InstalledSystem().initialise()
+
+
+def test_without_a_driver_packages_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed_system, "driver_is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)  # as while torch is imported
+    with pytest.raises(RuntimeError, match="not installed"):
         InstalledSystem().initialise()

@@ -1,12 +1,12 @@
 """A dock: a rounded panel under a header whose tabs turn the panel's pages.
 
-A panel with several pages says so by itself (see `PagedPanel`); what it has to say beside its tabs it hands over with
-`header_widgets()`. The dock looks for both and asks for neither.
+The panel is made when it is first asked for; until then the dock has its frame, its header and its size. What a panel
+has to say beside its tabs it hands over with `header_widgets()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -82,16 +82,28 @@ class DockHeader(QWidget):
             self.tabs.append(tab)
             layout.addWidget(tab)
         layout.addStretch(1)
-        right = QHBoxLayout()
-        right.setSpacing(theme.GRID * 2)
+        self._right = QHBoxLayout()
+        self._right.setSpacing(theme.GRID * 2)
         for extra in extras:
-            right.addWidget(extra)
-        layout.addLayout(right)
+            self._right.addWidget(extra)
+        layout.addLayout(self._right)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    @property
+    def page(self) -> int:
+        """The page whose tab is chosen; 0 where there are none."""
+        return next((index for index, tab in enumerate(self.tabs) if tab.isChecked()), 0)
 
     def _toggled(self, index: int, on: bool) -> None:
         if on:
             self.page_requested.emit(index)
+
+    def add_extras(self, extras: Sequence[QWidget]) -> None:
+        """Add widgets to the right end, to the left of those that are there."""
+        for place, extra in enumerate(extras):
+            self._right.insertWidget(place, extra)
+        self._extras = (*extras, *self._extras)
+        self._compact()
 
     def show_title(self, shown: bool) -> bool:
         """Show the title, or leave it to the tab that the dock has beside others; return whether anything is left."""
@@ -140,6 +152,29 @@ class DockHeader(QWidget):
         painter.drawLine(1, self.height() - 1, self.width() - 2, self.height() - 1)
 
 
+class Placeholder(QWidget):
+    """Stands where a panel will be, and asks for as much room.
+
+    Parameters
+    ----------
+    least, wanted
+        The panel's minimum size and size hint.
+    """
+
+    def __init__(self, least: QSize, wanted: QSize) -> None:
+        super().__init__()
+        self._least = least
+        self._wanted = wanted
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return that of the panel."""
+        return self._least
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return that of the panel."""
+        return self._wanted
+
+
 class DockBody(QFrame):
     """The lower part of the rounded panel, around the panel itself."""
 
@@ -157,24 +192,35 @@ class DockBody(QFrame):
         layout.setContentsMargins(1, 0, 1, 1)
         layout.setSpacing(0)
         layout.addWidget(self._notice)
-        self._inside: QWidget = panel
+        self._layout = layout
+        self._panel = panel
+        self._inside = panel
+        self._area: QScrollArea | None = None
         if scrolls:
-            area = QScrollArea(self)
+            self._inside = self._area = area = QScrollArea(self)
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setWidget(panel)
-            self._inside = area
-            layout.addWidget(area)
-        else:
-            layout.addWidget(panel)
+        layout.addWidget(self._inside)
+
+    def replace_panel(self, panel: QWidget) -> None:
+        """Show another panel; the one before is deleted."""
+        former, self._panel = self._panel, panel
+        if self._area is not None:
+            self._area.setWidget(panel)  # deletes the former one
+            return
+        panel.setParent(self)  # before it is shown: it would be a window of its own
+        self._layout.replaceWidget(former, panel)
+        self._inside = panel
+        panel.setVisible(not self._notice.text())
+        former.hide()
+        former.deleteLater()
 
     def show_above(self, widget: QWidget) -> None:
         """Show a widget between the header and the panel."""
-        layout = self.layout()
-        assert isinstance(layout, QVBoxLayout)
-        layout.insertWidget(0, widget)
+        self._layout.insertWidget(0, widget)
         self._above = widget
         widget.destroyed.connect(self._forget_above)
         widget.show()
@@ -202,7 +248,7 @@ class DockBody(QFrame):
 
 
 class Dock(QDockWidget):
-    """A panel in its dock; `toggled_by_person()` says that a person showed or hid it.
+    """A panel in its dock.
 
     Parameters
     ----------
@@ -210,24 +256,39 @@ class Dock(QDockWidget):
         Object name: under it the dock's place is remembered.
     title
         What the header, the View menu and a screen reader call it.
-    panel
-        The panel; its pages and header widgets are found out.
+    make
+        Makes the panel.
+    pages
+        Titles of the panel's pages; none where it has only one.
+    least, wanted
+        Minimum size and size hint of the panel, which count until it is made.
     scrolls
         Whether a panel that is too tall for its dock scrolls as a whole.
     extras
         More widgets for the right end of the header.
     first_height
         Height in px that the first layout gives it at least, for a panel that is empty at first.
+
+    Signals
+    -------
+    toggled_by_person()
+        A person showed or hid it.
+    made()
+        Its panel is there.
     """
 
     toggled_by_person = Signal()
+    made = Signal()
 
     def __init__(
         self,
         name: str,
         title: str,
-        panel: QWidget,
+        make: Callable[[], QWidget],
         *,
+        pages: Sequence[str] = (),
+        least: QSize,
+        wanted: QSize,
         scrolls: bool = True,
         extras: Sequence[QWidget] = (),
         first_height: int = 0,
@@ -235,23 +296,60 @@ class Dock(QDockWidget):
         super().__init__(title)
         self.setObjectName(name)
         self.setAccessibleName(title)
-        self.panel = panel
+        self._make = make
+        self._panel: QWidget | None = None
+        self._placeholder = Placeholder(least, wanted)
         self._first_height = first_height
-        pages = panel.page_titles if isinstance(panel, PagedPanel) else ()
-        offered = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
-        self.header = DockHeader(title, pages, [*offered, *extras], self)
+        self.header = DockHeader(title, pages, extras, self)
         self.header.setAccessibleName(f"{title} header")
-        if isinstance(panel, PagedPanel):
-            self.header.page_requested.connect(panel.show_page)
         self.setTitleBarWidget(self.header)
         self._no_header = QWidget(self)
         """In place of a header that has nothing to say; Qt would draw one of its own."""
         self._no_header.hide()
-        self._body = DockBody(panel, scrolls, self)
+        self._body = DockBody(self._placeholder, scrolls, self)
         self.setWidget(self._body)
         toggle = self.toggleViewAction()
         toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which nobody can have meant
         toggle.triggered.connect(self._toggle)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the panel is there."""
+        return self._panel is not None
+
+    @property
+    def panel(self) -> QWidget:
+        """The panel; it is made now if it was not before."""
+        return self.make_panel()
+
+    def make_panel(self) -> QWidget:
+        """Make the panel, if it was not made before, and return it."""
+        if self._panel is None:
+            panel = self._panel = self._make()
+            if isinstance(panel, HeadedPanel):
+                self.header.add_extras(panel.header_widgets())
+            if isinstance(panel, PagedPanel):
+                self.header.page_requested.connect(panel.show_page)
+                if self.header.page:
+                    panel.show_page(self.header.page)
+            self._body.replace_panel(panel)
+            self.made.emit()
+        return self._panel
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the dock is open, and not behind another one's tab."""
+        return self.isVisible() and not self.visibleRegion().isEmpty()
+
+    def make_panel_when_seen(self) -> None:
+        """Make the panel as soon as the dock is opened or its tab is chosen, unless it is there by then."""
+        self.visibilityChanged.connect(self._seen)
+
+    @Slot(bool)
+    def _seen(self, on: bool) -> None:
+        if on:
+            self.visibilityChanged.disconnect(self._seen)
+            self.make_panel()
 
     def show_notice(self, text: str) -> None:
         """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
@@ -301,12 +399,12 @@ class Dock(QDockWidget):
 
     def least_width(self) -> int:
         """Return the width below which the panel would be cut."""
-        return self.panel.minimumSizeHint().width() + 2
+        return (self._panel or self._placeholder).minimumSizeHint().width() + 2
 
     def wanted_height(self, width: int) -> int:
         """Return the height at which the panel shows all of itself at a width, header included."""
-        has_lines = self.panel.hasHeightForWidth()
-        height = self.panel.heightForWidth(width - 2) if has_lines else self.panel.sizeHint().height()
+        panel = self._panel or self._placeholder
+        height = panel.heightForWidth(width - 2) if panel.hasHeightForWidth() else panel.sizeHint().height()
         height += self._body.height_above(width - 2)
         return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
 

@@ -36,7 +36,7 @@ _LOW = 770
 _BETWEEN = 24
 """What margins and gaps take of the width."""
 
-_HISTORY = 112
+_HISTORY = 113
 
 _LEFT = 304
 """The least width of the left column."""

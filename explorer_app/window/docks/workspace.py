@@ -84,6 +84,11 @@ class Workspace(QMainWindow):
         self._fit_timer.timeout.connect(self._fit)
         self._tell_timer = QTimer(self, singleShot=True, interval=0)
         self._tell_timer.timeout.connect(self._docks_moved)
+        self._has_begun_panels = False
+        self._panel_timer = QTimer(self, interval=0)
+        self._panel_timer.timeout.connect(self._make_next_panel)
+        self._share_timer = QTimer(self, singleShot=True, interval=0)
+        self._share_timer.timeout.connect(self.share_height)
 
     def set_docks(self, docks: Mapping[str, Dock]) -> None:
         """Take the docks in; `restore` lays them out once the window has its size."""
@@ -96,6 +101,7 @@ class Workspace(QMainWindow):
             toggle = dock.toggleViewAction()
             toggle.setShortcut(QKeySequence(f"Alt+{number}"))
             toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Alt+{number}).")
+            dock.made.connect(self._panel_made)
             dock.toggled_by_person.connect(self._person_arranged)
             dock.topLevelChanged.connect(self._person_arranged)
             dock.dockLocationChanged.connect(self._person_arranged)
@@ -114,6 +120,38 @@ class Workspace(QMainWindow):
     def name(self) -> WorkspaceName:
         """The workspace that is shown."""
         return self._name
+
+    # -- the panels in the docks ------------------------------------------------------------------------------------
+
+    @Slot()
+    def make_panels(self) -> None:
+        """Make the panels that are on the screen, one in each turn of the event loop, and others when they are seen."""
+        if not self._has_begun_panels:
+            self._has_begun_panels = True
+            self._panel_timer.start()
+
+    def stop_making_panels(self) -> None:
+        """Leave those that are not made yet; the window closes."""
+        self._has_begun_panels = True
+        self._panel_timer.stop()
+
+    @Slot()
+    def _make_next_panel(self) -> None:
+        waiting = [dock for dock in self.docks if not dock.is_made]
+        seen = next((dock for dock in waiting if dock.is_seen), None)
+        if seen is not None:
+            seen.make_panel()
+            return
+        self._panel_timer.stop()
+        self._share_timer.start()
+        for dock in waiting:
+            dock.make_panel_when_seen()
+
+    @Slot()
+    def _panel_made(self) -> None:
+        """Give the panel the height that it asks for; the first ones together."""
+        if not self._panel_timer.isActive():
+            self._share_timer.start()
 
     # -- which layout -----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject, Slot
 from explorer_app.controller import Engine
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.settings import Settings
-from explorer_app.window.performance.input_age import InputAge
 from explorer_app.window.performance.performance_panel import PerformancePanel
 
 COLUMNS_CHOICE = "performance_columns"
@@ -22,8 +21,6 @@ class PerformanceLink(QObject):
         self._panel = panel
         self._engine = engine
         self._settings = settings
-        self.input_age = InputAge(self)
-        self.input_age.input_came.connect(engine.preview.input_came)
         engine.model_changed.connect(self._show_device)
         engine.devices.changed.connect(self._show_device)
         engine.options_changed.connect(self._show_options)

@@ -22,15 +22,15 @@ from explorer_app.settings import Settings
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.workspace import Workspace
-from explorer_app.window.history.history_strip import HistoryStrip
-from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.look import appearance, theme
-from explorer_app.window.performance.performance_panel import PerformancePanel
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.top_bar import TopBar
 
 if TYPE_CHECKING:
     from explorer_app.controller import DirectionFinding
+    from explorer_app.window.history.history_strip import HistoryStrip
+    from explorer_app.window.layers.layers_panel import LayersPanel
+    from explorer_app.window.performance.performance_panel import PerformancePanel
     from explorer_app.window.sliders.find_directions import FindDirections
 
 _ZOOM_STEP = 1.25
@@ -54,11 +54,23 @@ class WindowParts(Protocol):
     canvas: Canvas
     comparing: Comparing
     hints: Hints
-    history: HistoryStrip
-    layers: LayersPanel
-    performance: PerformancePanel
     top_bar: TopBar
     workspace: Workspace
+
+    @property
+    def history(self) -> HistoryStrip:
+        """The panel of steps and of what was kept; made now if it was not before, like the others."""
+        ...
+
+    @property
+    def layers(self) -> LayersPanel:
+        """The panel of the network's layers."""
+        ...
+
+    @property
+    def performance(self) -> PerformancePanel:
+        """The panel of times."""
+        ...
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""

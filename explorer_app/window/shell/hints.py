@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
@@ -120,6 +120,14 @@ class Hints(QObject):
             self._workspace.share_height()
             seen = {*self._settings.choice(_CHOICE).split(), key}
             self._settings.choose(_CHOICE, " ".join(sorted(seen)))
+
+    def watch(self, key: str, edited: SignalInstance) -> None:
+        """Put a hint away once a gesture ends: `edited` emits an Edit, and True with the last one of a gesture."""
+        edited.connect(partial(self._edited, key))
+
+    def _edited(self, key: str, _edit: object, is_final: bool) -> None:
+        if is_final:
+            self.used(key)
 
     def _show(self, key: str) -> None:
         if key not in self.lines:

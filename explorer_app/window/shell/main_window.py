@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QActionGroup,
     QCloseEvent,
@@ -20,7 +20,6 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.messages import Level, Message, MessageLog
-from explorer_app.session.edits import Edit
 from explorer_app.settings import Settings
 from explorer_app.window.actions import actions
 from explorer_app.window.actions.action_table import ACTIONS
@@ -35,19 +34,13 @@ from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.docks.workspace import Workspace
-from explorer_app.window.history.history_strip import HistoryStrip
-from explorer_app.window.latent.latent_panel import LatentPanel
-from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.look import theme
 from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
-from explorer_app.window.mix.mix_panel import MixPanel
 from explorer_app.window.model.device_menu import DeviceMenu
-from explorer_app.window.model.model_panel import ModelPanel
 from explorer_app.window.model.model_text import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
-from explorer_app.window.performance.performance_link import PerformanceLink
-from explorer_app.window.performance.performance_panel import PerformancePanel
+from explorer_app.window.performance.input_age import InputAge
 from explorer_app.window.shell.commands import Commands
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.file_drop import drop_text, dropped
@@ -55,18 +48,26 @@ from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.status_bar import StatusBar
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.shell.top_bar import TopBar
-from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import printable
 
 if TYPE_CHECKING:
+    from explorer_app.window.history.history_strip import HistoryStrip
+    from explorer_app.window.latent.latent_panel import LatentPanel
+    from explorer_app.window.layers.layers_panel import LayersPanel
+    from explorer_app.window.mix.mix_panel import MixPanel
+    from explorer_app.window.model.model_panel import ModelPanel
+    from explorer_app.window.performance.performance_link import PerformanceLink
+    from explorer_app.window.performance.performance_panel import PerformancePanel
+    from explorer_app.window.sliders.sliders_panel import SlidersPanel
     from gpu_backend import Directions
-
-_Panel = TypeVar("_Panel", bound=QWidget)
 
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
 _FRAME = (16, 48)
 """Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
+_LATEST_PANELS_MS = 400
+"""A window that is not painted, since it is minimised or covered, makes its panels at this time."""
+
 _SPEED_MS = 250
 """The figures above change at most this often, so that they can be read."""
 
@@ -92,6 +93,7 @@ class MainWindow(QMainWindow):
         self._has_frame = False
         self._is_picture_alone = False
         self._had_panels = True
+        self.performance_link: PerformanceLink | None = None
         self.setWindowTitle("Latent Loom")
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
@@ -119,18 +121,9 @@ class MainWindow(QMainWindow):
         self.actions_by_key[f"theme-{self._settings.values.theme}"].setChecked(True)
         self.actions_by_key["glide"].setChecked(self._settings.values.flick_glide)
 
-        self._panels = {spec.key: spec.make() for spec in DOCKS}
-        self.latent = self._panel("latent", LatentPanel)
-        self.sliders = self._panel("sliders", SlidersPanel)
-        self.mix = self._panel("mix", MixPanel)
-        self.history = self._panel("history", HistoryStrip)
-        self.performance = self._panel("performance", PerformancePanel)
-        self.layers = self._panel("layers", LayersPanel)
-        self.model = self._panel("model", ModelPanel)
-        self._session_panels = [panel for panel in self._panels.values() if isinstance(panel, SessionPanel)]
         self.canvas = Canvas()
-        self._editors: list[Canvas | SessionPanel] = [self.canvas, *self._session_panels]
-        self._session_views = SessionViews(self._editors)
+        self._session_views = SessionViews([self.canvas])
+        self._session_panels: list[SessionPanel] = []
         self.canvas.glides = self._settings.values.flick_glide
         self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
@@ -166,24 +159,20 @@ class MainWindow(QMainWindow):
         return Dock(
             f"{spec.key}-dock",
             spec.title,
-            self._panels[spec.key],
+            spec.make,
+            pages=spec.pages,
+            least=QSize(*map(theme.px, spec.least)),
+            wanted=QSize(*map(theme.px, spec.wanted)),
             scrolls=spec.scrolls,
             extras=[ActionButton(self.actions_by_key[key], role=role) for key, role in spec.buttons.items()],
             first_height=theme.px(spec.first_height),
         )
-
-    def _panel(self, key: str, kind: type[_Panel]) -> _Panel:
-        panel = self._panels[key]
-        assert isinstance(panel, kind)
-        return panel
 
     def _make_menus(self) -> None:
         self.recent_menu = self._recent_menu(())
         self.device_menu = DeviceMenu(lambda: self._engine.devices.state, self)
         inspect = [self.actions_by_key["open-model"], self.actions_by_key["bundled"], self.actions_by_key["inspect"]]
         self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
-        self.model.set_recent_menu(self._recent_menu(()))
-        self.model.set_device_menu(self.device_menu)
         toggles = self.workspace.toggles
         bar = self.top_bar.menu_bar
         self.menus = fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
@@ -209,27 +198,10 @@ class MainWindow(QMainWindow):
         engine.model.loading_changed.connect(self._show_loading)
         controller.export.changed.connect(self._show_export)
         editing.drifting_changed.connect(self._show_drift)
-        for panel in self._editors:
-            source = type(panel).__name__
-            panel.edited.connect(partial(editing.edit, source=source))
-            panel.gesture_cancelled.connect(partial(editing.cancel_gesture, source))
-        self.latent.random_requested.connect(editing.random_seed)
-        self.latent.drift_changed.connect(self._drift_requested)
-        self.mix.mix_in_requested.connect(editing.mix_in_current)
-        self.history.go_to_requested.connect(editing.go_to)
-        self.history.kept_requested.connect(editing.go_to_kept)
-        self.history.star_requested.connect(editing.set_starred)
-        self.history.rename_requested.connect(editing.rename_kept)
-        self.history.move_requested.connect(editing.move_kept)
+        self._connect_editor(self.canvas)
         self.comparing = Comparing(
             self.canvas, engine, editing, controller.whole_pictures, self.actions_by_key["before"], self
         )
-        self.history.compare_requested.connect(self.comparing.compare)
-        self.serve_thumbnails(self.latent, "latent")
-        self.serve_thumbnails(self.mix, "mix")
-        self.serve_thumbnails(self.history, "history")
-        self.model.open_requested.connect(self.commands.open_model)
-        self.model.inspect_requested.connect(self.commands.inspect)
         self.state.open_requested.connect(self.commands.open_model)
         self.state.cancel_requested.connect(controller.files.cancel_loading)
         self.state.bundled_requested.connect(self.commands.open_bundled)
@@ -240,24 +212,125 @@ class MainWindow(QMainWindow):
         self.message_strip.filled.connect(self._show_caption)
         self.message_strip.progress.cancel_requested.connect(controller.files.cancel_loading)
         self.message_strip.message_shown.connect(self._message_shown)
-        self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
-        self.performance_link = PerformanceLink(self.performance, engine, self._settings, self)
-        for dock in self.docks.values():
-            if isinstance(dock.panel, SessionPanel):
-                dock.visibilityChanged.connect(partial(self._session_views.set_on_show, dock.panel))
-        self.sliders.find_requested.connect(self.commands.find_directions)
+        self.input_age = InputAge(self)
+        self.input_age.input_came.connect(self._preview.input_came)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
-        for key, panel in (("latent", self.latent), ("sliders", self.sliders), ("mix", self.mix)):
-            panel.edited.connect(partial(_use_hint, self.hints, key))
-        self.canvas.edited.connect(partial(_use_hint, self.hints, "latent"))
-        self.docks["performance"].visibilityChanged.connect(self.performance_link.set_on_show)
-        self.docks["layers"].visibilityChanged.connect(self.layers.set_on_show)
+        self.hints.watch("latent", self.canvas.edited)
         self.docks["layers"].visibilityChanged.connect(self._preview.set_reading_values)
+        for key, dock in self.docks.items():
+            dock.made.connect(partial(self._panel_made, key))
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
         """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
         widget.thumbnail_wanted.connect(lambda key, what: self._thumbnails.request(name, widget, key, what))
         widget.destroyed.connect(lambda: self._thumbnails.forget(name))
+
+    # -- panels -----------------------------------------------------------------------------------------------------
+
+    @property
+    def latent(self) -> LatentPanel:
+        """The panel of the latent; made now if it was not before, like the other panels."""
+        return cast("LatentPanel", self.docks["latent"].panel)
+
+    @property
+    def sliders(self) -> SlidersPanel:
+        """The panel of directions and of w."""
+        return cast("SlidersPanel", self.docks["sliders"].panel)
+
+    @property
+    def mix(self) -> MixPanel:
+        """The panel of mix sources."""
+        return cast("MixPanel", self.docks["mix"].panel)
+
+    @property
+    def history(self) -> HistoryStrip:
+        """The panel of steps and of what was kept."""
+        return cast("HistoryStrip", self.docks["history"].panel)
+
+    @property
+    def performance(self) -> PerformancePanel:
+        """The panel of times."""
+        return cast("PerformancePanel", self.docks["performance"].panel)
+
+    @property
+    def layers(self) -> LayersPanel:
+        """The panel of the network's layers."""
+        return cast("LayersPanel", self.docks["layers"].panel)
+
+    @property
+    def model(self) -> ModelPanel:
+        """The panel of the model and the device."""
+        return cast("ModelPanel", self.docks["model"].panel)
+
+    def _panel_made(self, key: str) -> None:
+        """Connect a panel, and show it what the others were shown before."""
+        connect = getattr(self, f"_connect_{key}", None)
+        if connect is not None:
+            connect()
+        dock = self.docks[key]
+        panel = dock.panel
+        if isinstance(panel, SessionPanel):
+            self._connect_editor(panel)
+            self.hints.watch(key, panel.edited)
+            model = self._engine.model
+            panel.show_model(model.facts, cast("Directions | None", model.directions))
+            self._session_panels.append(panel)
+            self._session_views.add(panel)
+            dock.visibilityChanged.connect(partial(self._session_views.set_on_show, panel))
+
+    def _connect_editor(self, panel: Canvas | SessionPanel) -> None:
+        source = type(panel).__name__
+        panel.edited.connect(partial(self._editing.edit, source=source))
+        panel.gesture_cancelled.connect(partial(self._editing.cancel_gesture, source))
+
+    def _connect_latent(self) -> None:
+        self.latent.random_requested.connect(self._editing.random_seed)
+        self.latent.drift_changed.connect(self._drift_requested)
+        self.serve_thumbnails(self.latent, "latent")
+        self._show_drift()
+
+    def _connect_sliders(self) -> None:
+        self.sliders.find_requested.connect(self.commands.find_directions)
+
+    def _connect_mix(self) -> None:
+        self.mix.mix_in_requested.connect(self._editing.mix_in_current)
+        self.serve_thumbnails(self.mix, "mix")
+
+    def _connect_history(self) -> None:
+        history, editing = self.history, self._editing
+        history.go_to_requested.connect(editing.go_to)
+        history.kept_requested.connect(editing.go_to_kept)
+        history.star_requested.connect(editing.set_starred)
+        history.rename_requested.connect(editing.rename_kept)
+        history.move_requested.connect(editing.move_kept)
+        history.compare_requested.connect(self.comparing.compare)
+        self.serve_thumbnails(history, "history")
+        history.show_history(editing.history)
+
+    def _connect_performance(self) -> None:
+        from explorer_app.window.performance.performance_link import PerformanceLink
+
+        dock = self.docks["performance"]
+        self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
+        self.performance.set_compact(self.workspace.name != "measure")
+        self.performance_link = PerformanceLink(self.performance, self._engine, self._settings, self)
+        dock.visibilityChanged.connect(self.performance_link.set_on_show)
+        if dock.is_seen:
+            self.performance_link.set_on_show(True)
+
+    def _connect_layers(self) -> None:
+        dock = self.docks["layers"]
+        dock.visibilityChanged.connect(self.layers.set_on_show)
+        self.layers.set_on_show(dock.is_seen)
+        self.layers.show_frame(self._preview.frame)
+
+    def _connect_model(self) -> None:
+        self.model.set_recent_menu(self._recent_menu(()))
+        self.model.set_device_menu(self.device_menu)
+        self.model.open_requested.connect(self.commands.open_model)
+        self.model.inspect_requested.connect(self.commands.inspect)
+        self.model.show_model(self._engine.model.facts, is_bundled=self._engine.model.is_bundled)
+        self.model.show_devices(self._engine.devices.state)
 
     # -- what the controller says -----------------------------------------------------------------------------------
 
@@ -276,7 +349,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_frame(self) -> None:
-        self.layers.show_frame(self._preview.frame)
+        if self.docks["layers"].is_made:
+            self.layers.show_frame(self._preview.frame)
         if self._has_frame != (self._preview.frame is not None):
             self._show_state()
             self._enable()
@@ -291,10 +365,12 @@ class MainWindow(QMainWindow):
         self.canvas.show_model(facts)
         self.canvas.show_frame(self._preview.frame)
         self.canvas.show_stored(self._engine.stored_picture)
-        self.layers.show_frame(self._preview.frame)
+        if self.docks["layers"].is_made:
+            self.layers.show_frame(self._preview.frame)
         for panel in self._session_panels:
             panel.show_model(facts, directions)
-        self.model.show_model(facts, is_bundled=model.is_bundled)
+        if self.docks["model"].is_made:
+            self.model.show_model(facts, is_bundled=model.is_bundled)
         self.top_bar.show_model(facts.name if facts else "", facts.path if facts else "")
         self.setWindowTitle(f"{printable(facts.name)} – Latent Loom" if facts else "Latent Loom")
         self._show_device()
@@ -303,7 +379,8 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_device(self) -> None:
         devices = self._engine.devices.state
-        self.model.show_devices(devices)
+        if self.docks["model"].is_made:
+            self.model.show_devices(devices)
         self.top_bar.show_devices(devices)
         self.message_strip.close_needless()
         self._show_loading()
@@ -311,7 +388,8 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_history(self) -> None:
         history = self._editing.history
-        self.history.show_history(history)
+        if self.docks["history"].is_made:
+            self.history.show_history(history)
         for key, label in (("undo", history.undo_label), ("redo", history.redo_label)):
             action = self.actions_by_key[key]
             word = key.capitalize()
@@ -321,7 +399,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _statistics_changed(self) -> None:
-        self.performance.show_statistics(self._preview.statistics)
+        if self.docks["performance"].is_made:
+            self.performance.show_statistics(self._preview.statistics)
         if not self._speed_timer.isActive():
             self._speed_timer.start()
 
@@ -335,10 +414,10 @@ class MainWindow(QMainWindow):
         loading = self._engine.model.loading
         self.status_bar.show_loading(loading, self._engine.devices.state)
         is_empty = loading is not None and self._engine.model.facts is None
-        for key, panel in self._panels.items():
-            if isinstance(panel, SessionPanel):
-                name = printable(Path(loading.path).name) if loading is not None else ""
-                self.docks[key].show_notice(f"{name} is being read." if is_empty else "")
+        name = printable(Path(loading.path).name) if loading is not None else ""
+        for spec in DOCKS:
+            if spec.needs_model:
+                self.docks[spec.key].show_notice(f"{name} is being read." if is_empty else "")
         self._show_state()
 
     def _show_state(self) -> None:
@@ -377,7 +456,8 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_drift(self) -> None:
         on = self._editing.drifting
-        self.latent.show_drift(self._editing.drift_speed if on else 0.0)
+        if self.docks["latent"].is_made:
+            self.latent.show_drift(self._editing.drift_speed if on else 0.0)
         self.actions_by_key["drift"].setChecked(on)
 
     @Slot(object)
@@ -433,7 +513,8 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def _show_workspace(self, name: str) -> None:
         self.actions_by_key[f"workspace-{name}"].setChecked(True)
-        self.performance.set_compact(name != "measure")
+        if self.docks["performance"].is_made:
+            self.performance.set_compact(name != "measure")
 
     @Slot(bool)
     def _show_caption(self, is_strip_filled: bool) -> None:
@@ -479,9 +560,11 @@ class MainWindow(QMainWindow):
             width, height = (theme.px(size) for size in _FIRST_SIZE)
             self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
         self.show()
-        self.performance_link.input_age.watch(self.windowHandle())
-        self.workspace.restore(values.layouts, values.workspace)
+        self.input_age.watch(self.windowHandle())
+        self.canvas.painted_first.connect(self.workspace.make_panels)
+        QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
         self.hints.begin()
+        self.workspace.restore(values.layouts, values.workspace)
         self.canvas.setFocus()
 
     def close_now(self) -> None:
@@ -501,17 +584,13 @@ class MainWindow(QMainWindow):
             workspace=self.workspace.name,
             layouts=self.workspace.texts(),
         )
-        with contextlib.suppress(RuntimeError):
-            self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)
+        if self.performance_link is not None:
+            with contextlib.suppress(RuntimeError):
+                self.docks["performance"].visibilityChanged.disconnect(self.performance_link.set_on_show)
         self._speed_timer.stop()
+        self.workspace.stop_making_panels()
         self.message_strip.stop()
         self.hide()  # the renderer may have a step to end, and nobody wants to watch that
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)
-
-
-def _use_hint(hints: Hints, key: str, edit: Edit, final: bool) -> None:
-    """Put the hint of a panel away once its person has made a gesture."""
-    if final:
-        hints.used(key)

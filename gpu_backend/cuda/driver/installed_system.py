@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -37,12 +36,12 @@ class InstalledSystem:
 
         Raises
         ------
+        RuntimeError
+            If there is no driver; nothing of cuda-bindings is imported then.
         ImportError
             If cuda-bindings is missing.
-        RuntimeError
-            If there is no driver; raised without importing cuda-bindings.
         """
-        if importlib.util.find_spec("cuda.bindings") is not None and not driver_is_installed():
+        if not driver_is_installed():
             raise RuntimeError("the driver's library is not installed")
         import cuda.bindings.driver as driver
 

@@ -87,6 +87,8 @@ def make(qtbot: QtBot, settings: Settings, messages: MessageLog) -> Iterator[Mak
         window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
         made.append(window)
         qtbot.addWidget(window)
+        for dock in window.docks.values():
+            dock.make_panel()
         window.resize(width, height)
         with qtbot.waitExposed(window):
             window.show_restored()
