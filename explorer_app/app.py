@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from explorer_app.rendering.backend import BackendLike
     from explorer_app.rendering.model_loader import ReadModel
     from explorer_app.session.direction_files import DirectionFiles
+    from explorer_app.session.model_hashes import ModelHashes
     from gpu_backend import Frame, Model
 
 _LATEST_BEGIN_MS = 400
@@ -222,6 +223,7 @@ class App:
         from explorer_app.rendering.processor_preparation import ProcessorPreparation
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.session.direction_files import DirectionFiles
+        from explorer_app.session.model_hashes import ModelHashes
         from explorer_app.window.look import appearance, fonts
         from explorer_app.window.shell.main_window import MainWindow
 
@@ -247,9 +249,12 @@ class App:
             bundled_seed = 0 if bundled else BUNDLED_SEED
             bundled = bundled or _bundled(messages)
             own = None if places.state is None else places.state / "directions"
+            hashes = ModelHashes(None if places.state is None else places.state / "model-hashes.json")
             self.controller = Controller(
                 self._renders,
-                ModelLoader(partial(_read_with_own, DirectionFiles(own, bundled), read or _read_model)),
+                ModelLoader(
+                    partial(_read_with_own, DirectionFiles(own, bundled), read or partial(_read_model, hashes))
+                ),
                 self.settings,
                 messages,
                 state_folder=places.state,
@@ -415,8 +420,22 @@ class Interrupt:
             self._call(number)
 
 
-def _read_model(path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]) -> Model:
-    return gpu_backend.read_model(path, progress=progress, cancelled=cancelled)
+def _read_model(
+    hashes: ModelHashes, path: Path, *, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
+) -> Model:
+    """Read a model, without hashing a file whose SHA-256 was noted and that has not changed."""
+    opened: list[os.stat_result] = []
+
+    def known_digest(status: os.stat_result) -> str:
+        opened.append(status)
+        return hashes.find(path, status)
+
+    model = gpu_backend.read_model(path, progress=progress, cancelled=cancelled, known_digest=known_digest)
+    try:
+        hashes.remember(path, opened[0], model.facts.model_id)
+    except OSError as error:
+        _log.info("The SHA-256 of a model was not noted: %s", error)
+    return model
 
 
 def _bundled(messages: MessageLog) -> Path | None:

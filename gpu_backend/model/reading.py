@@ -32,6 +32,7 @@ def read_model(
     *,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    known_digest: Callable[[os.stat_result], str] | None = None,
 ) -> Model:
     """Read a model file on the host. No code in the file is executed.
 
@@ -41,6 +42,9 @@ def read_model(
         Called with the bytes read and the total.
     cancelled
         Called often; return True to cancel.
+    known_digest
+        Called with the status of the opened file; returns its SHA-256 if that is known, so that it is not computed, or
+        an empty text.
 
     Raises
     ------
@@ -59,8 +63,12 @@ def read_model(
         with open_source(path) as source:
             known.nbytes, known.head = source.size, source.read(0, HEAD_BYTES)
             known.kind = kind_of_file(known.head, source.size)
+            if known_digest is not None:
+                source.known_digest = known_digest(source.opened)
             found = find_model(source, watch, known.asked)
             loaded = found.load(watch)
+            if source.known_digest:
+                source.check_unchanged()
             file = FileFacts(path, source.size, loaded.digest)
     except Refusal as refusal:
         known.facts = refusal.facts

@@ -28,6 +28,9 @@ MODEL_FILE = "a model file (.pkl, .pt or .safetensors)"
 class Source(Protocol):
     """A source of bytes with random access."""
 
+    known_digest: str
+    """SHA-256 in hexadecimal where it is known without reading; otherwise empty."""
+
     @property
     def size(self) -> int:
         """Bytes in all."""
@@ -42,6 +45,7 @@ class BytesSource:
     """A source over bytes at hand."""
 
     def __init__(self, content: bytes) -> None:
+        self.known_digest = ""
         self._content = content
 
     @property
@@ -58,10 +62,13 @@ class FileSource:
     """A source over an open, unbuffered file."""
 
     def __init__(self, file: BinaryIO, path: Path, status: os.stat_result) -> None:
+        self.known_digest = ""
+        self.opened = os.fstat(file.fileno())
+        """Status of the file that is open, whatever lies at its path by now."""
         self._file = file
         self._path = path
         self._status = status
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = self.opened.st_size
 
     @property
     def path(self) -> Path:
@@ -147,15 +154,16 @@ def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
     Returns
     -------
     str
-        SHA-256 of the source in hexadecimal.
+        SHA-256 of the source in hexadecimal; the known one if there is one.
     """
-    digest = hashlib.sha256()
+    digest = None if source.known_digest else hashlib.sha256()
     waiting = sorted(wanted, key=lambda piece: piece.start, reverse=True)
     active: list[Wanted] = []
     watch.advance(0, source.size)
     for start in range(0, source.size, _CHUNK):
         chunk = source.read(start, _CHUNK)
-        digest.update(chunk)
+        if digest is not None:
+            digest.update(chunk)
         stop = start + len(chunk)
         while waiting and waiting[-1].start < stop:
             active.append(waiting.pop())
@@ -165,4 +173,4 @@ def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
             piece.target[first - piece.start : last - piece.start] = chunk[first - start : last - start]
         active = [piece for piece in active if piece.start + len(piece.target) > stop]
         watch.advance(stop, source.size)
-    return digest.hexdigest()
+    return source.known_digest if digest is None else digest.hexdigest()

@@ -405,3 +405,30 @@ def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_ma
         print(counts[0], counts[1] > 50_000)
     """)
     assert done.stdout.split() == ["0", "True"], done.stderr
+
+
+def test_a_model_that_was_read_before_is_not_hashed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gpu_backend
+    from explorer_app.app import _read_model
+    from explorer_app.session.model_hashes import ModelHashes
+
+    path = tmp_path / "cats.pkl"
+    path.write_bytes(b"cats")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    known: list[str] = []
+
+    class Read:
+        class facts:  # noqa: N801 - as the model's attribute
+            model_id = "a" * 64
+
+    def read(path: Path, *, progress: object, cancelled: object, known_digest: object) -> Read:
+        known.append(known_digest(path.stat()))
+        return Read()
+
+    monkeypatch.setattr(gpu_backend, "read_model", read)
+    for _ in range(2):
+        hashes = ModelHashes(tmp_path / "model-hashes.json")
+        _read_model(hashes, path, progress=lambda done, total: None, cancelled=lambda: False)
+    os.utime(path, (1_700_000_001, 1_700_000_001))
+    _read_model(hashes, path, progress=lambda done, total: None, cancelled=lambda: False)
+    assert known == ["", "a" * 64, ""]

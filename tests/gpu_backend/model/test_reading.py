@@ -304,6 +304,44 @@ def test_reading_takes_little_more_memory_than_the_weights(tmp_path: Path) -> No
     assert peak < nbytes + 2 * largest + (6 << 20)
 
 
+@pytest.mark.parametrize("ending", ["pkl", "safetensors"])
+def test_a_file_whose_hash_is_known_is_read_and_not_hashed(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"n.{ending}"
+    write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2())
+    if ending == "safetensors":
+        write_safetensors(read_model(tmp_path / "n.pkl"), path)
+    plain = read_model(path, known_digest=lambda status: "")
+    assert plain.facts.model_id == hashlib.sha256(path.read_bytes()).hexdigest()
+    asked: list[int] = []
+
+    def known(status: os.stat_result) -> str:
+        asked.append(status.st_ino)
+        return plain.facts.model_id
+
+    monkeypatch.setattr("gpu_backend.model.source.hashlib.sha256", lambda: pytest.fail("hashed"))
+    again = read_model(path, known_digest=known)
+    assert asked == [path.stat().st_ino]
+    assert again.facts == plain.facts
+    assert all(np.array_equal(plain.weights[name], values) for name, values in again.weights.items())
+
+
+@pytest.mark.parametrize("ending", ["pkl", "safetensors"])
+def test_a_file_whose_hash_is_known_and_that_changes_while_it_is_read_is_refused(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"n.{ending}"
+    write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2())
+    if ending == "safetensors":
+        write_safetensors(read_model(tmp_path / "n.pkl"), path)
+
+    def touch(done: int, total: int) -> None:
+        os.utime(path, ns=(1, 1))
+
+    with pytest.raises(ModelFileError) as caught:
+        read_model(path, progress=touch, known_digest=lambda status: "a" * 64)
+    assert_one_sentence(caught.value, "it was changed")
+
+
 def test_inspecting_gives_the_facts_that_reading_gives() -> None:
     path = GOLDEN / f"{S2}.pkl"
     assert inspect_model(path) == read_model(path).facts
