@@ -119,7 +119,7 @@ class Controller(QObject):
         )
         self.files = Files(engine, editing, self.export, pending, worker, messages, parent=self)
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
-        self.directions = DirectionFinding(renders, model, self.export, own, worker, messages, parent=self)
+        self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.adapting import adapt
+from explorer_app.controller.editing import Editing
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
@@ -41,10 +42,20 @@ class DirectionsState:
     added: AddedDirections | None = None
 
 
+@dataclass(slots=True)
+class _Step:
+    """The step of the history that a search became, and whether its directions are in their file."""
+
+    number: int
+    added: AddedDirections
+    is_applied: bool = True
+
+
 class DirectionFinding(QObject):
     """Searches in the open model, stores the directions beside it or in the user's folder, and removes them again.
 
-    After either, the model is read again, so that its sliders show what its files hold.
+    After either, the model is read again, so that its sliders show what its files hold. A search is one step of the
+    history: undo removes its directions, redo brings them back.
     """
 
     changed = Signal()
@@ -53,6 +64,7 @@ class DirectionFinding(QObject):
         self,
         renders: RenderThread,
         model: ModelOpener,
+        editing: Editing,
         export: ExportQueueController,
         files: DirectionFiles,
         worker: FileWorker,
@@ -65,10 +77,15 @@ class DirectionFinding(QObject):
         self._worker = worker
         self._messages = messages
         self._model = model
+        self._editing = editing
         self._export = export
+        self._steps: list[_Step] = []
+        """Searches in the open model that undo can reach, oldest first."""
         self._finder: DirectionFinder | None = None
         self._facts: ModelFacts | None = None
         self.state = DirectionsState()
+        editing.history_changed.connect(self._follow_history)
+        export.changed.connect(self._follow_history)
 
     def find(self, search: DirectionSearch, having: Sequence[Session] = (), lacking: Sequence[Session] = ()) -> None:
         """Search directions in the open model; `changed` reports progress.
@@ -112,19 +129,58 @@ class DirectionFinding(QObject):
     def forget(self) -> None:
         """Another model is open: a search in the former one ends, and nothing can be taken back."""
         self.cancel()
+        self._steps.clear()
         self._show(DirectionsState())
 
     def take_back(self) -> None:
-        """Remove the directions that were found last; nothing happens during an export."""
-        added, facts = self.state.added, self._facts
-        if self._export.progress is None and added is not None and facts is not None:
-            self._show(replace(self.state, added=None))
-            path = Path(facts.path)
-            self._worker.fetch(
-                lambda: self._files.take_back(added),
-                lambda _: self._model.open(path),
-                failed=f"{added.path.name} could not be changed",
-            )
+        """Remove the directions that were found last; nothing happens during an export.
+
+        While the search is the newest step, this is undo; after later edits, which stay, its step means nothing more.
+        """
+        added, current = self.state.added, self._editing.history.current
+        if self._export.progress is not None or added is None:
+            return
+        number = next((step.number for step in self._steps if step.added is added), None)
+        if current is not None and current.number == number:
+            self._editing.undo()
+        else:
+            self._steps = [step for step in self._steps if step.added is not added]
+            self._exchange([(self._files.take_back, added)])
+
+    @Slot()
+    def _follow_history(self) -> None:
+        """Let the files hold what was found up to the step that one stands on. During an export the model stays."""
+        if not self._steps or self._export.progress is not None:
+            return
+        history = self._editing.history
+        numbers = [entry.number for entry in history.entries]
+        done, undone = set(numbers[: history.position + 1]), set(numbers[history.position + 1 :])
+        changes: list[tuple[Callable[[AddedDirections], None], AddedDirections]] = []
+        for step in reversed(self._steps):
+            if step.is_applied and step.number in undone:
+                step.is_applied = False
+                changes.append((self._files.take_back, step.added))
+        for step in self._steps:
+            if not step.is_applied and step.number in done:
+                step.is_applied = True
+                changes.append((self._files.put_back, step.added))
+        self._steps = [step for step in self._steps if step.number in done | undone]  # the others are out of reach
+        if changes:
+            self._exchange(changes)
+
+    def _exchange(self, changes: Sequence[tuple[Callable[[AddedDirections], None], AddedDirections]]) -> None:
+        """Change files in this order, then read the model again."""
+        applied = [step.added for step in self._steps if step.is_applied]
+        self._show(replace(self.state, added=applied[-1] if applied else None))
+        if self._facts is None:
+            return
+        path = Path(self._facts.path)
+
+        def change() -> None:
+            for exchange, added in changes:
+                exchange(added)
+
+        self._worker.fetch(change, lambda _: self._model.open(path), failed="Directions could not be changed")
 
     def take_advanced(self, event: DirectionsAdvanced) -> None:
         """A search got on."""
@@ -155,6 +211,7 @@ class DirectionFinding(QObject):
         what = f"{count} directions are" if count != 1 else "A direction is"
         details = f"{', '.join(added.names)}\n{added.path}"
         self._messages.info(f"{what} found; the sliders show what is new.", details)
+        self._steps.append(_Step(self._editing.add_step("Find directions"), added))
         self._show(replace(self.state, added=added))
         self._model.open(Path(self._facts.path))
 

@@ -303,11 +303,19 @@ class Editing(QObject):
         self._editor.commit(label)
         self._show()
 
+    def add_step(self, label: str) -> int:
+        """Make a step of something that is not in the session, and that its owner undoes; return the step's number."""
+        number = self._editor.add_step(label)
+        self.announce()
+        self._autosave.remember(self.session, self._editor.history)
+        return number
+
     def model_opened(self, facts: ModelFacts, before: ModelFacts | None) -> None:
         """Show the session with the model that is open now; `before` was open until then."""
         self._editor.finish()
         step = self._editor.history.current
-        if step is not None and step.session.model.model_id == facts.model_id != self.session.model.model_id:
+        is_of_step = step is not None and step.session.model.model_id == facts.model_id
+        if step is not None and is_of_step and self._lacks_some_of(step.session, before):
             self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
             self._show()
         else:
@@ -356,6 +364,12 @@ class Editing(QObject):
             self._editor.set_transient(self._adapted(self.session))
             self.stepped.emit()
         self._show()
+
+    def _lacks_some_of(self, step: Session, before: ModelFacts | None) -> bool:
+        """Return whether the session is a step as the model that was open until now could show it."""
+        if before is None or self.session.model.model_id != step.model.model_id:
+            return self.session.model.model_id != step.model.model_id
+        return self.session != step and self.session == adapt(step, before).session
 
     def _stop_drifting(self) -> None:
         if self._drift.is_on:

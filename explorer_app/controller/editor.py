@@ -117,6 +117,13 @@ class Editor:
         self._history = self._history.added(self._committed, label)
         return True
 
+    def add_step(self, label: str) -> int:
+        """Make a step that changes something else than the session; return its number."""
+        self.finish()
+        self._last_nudge = None
+        self._history = self._history.added(self._committed, label)
+        return self._history.next_number - 1
+
     def set_transient(self, session: Session) -> None:
         """Replace the session without a step; gestures under way are void."""
         self._gestures.clear()

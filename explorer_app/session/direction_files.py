@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AddedDirections:
-    """What was added to a file, and what the file held before: None where there was none."""
+    """What was added to a file, and what the file held before and after: None where there was none."""
 
     path: Path
     names: tuple[str, ...]
     before: bytes | None
+    after: bytes | None = None
 
 
 class DirectionFiles:
@@ -64,15 +65,16 @@ class DirectionFiles:
                 if number == len(places) - 1:
                     raise
             else:
-                return AddedDirections(path, found.names, before)
+                return AddedDirections(path, found.names, before, path.read_bytes())
         raise LoomError(f"There is no place to keep directions of {facts.name}; keep the model in a folder of yours.")
 
     def take_back(self, added: AddedDirections) -> None:
-        """Bring a file back to what it held before. Raises OSError."""
-        if added.before is None:
-            added.path.unlink(missing_ok=True)
-        else:
-            gpu_backend.write_whole(added.path, added.before)
+        """Bring a file back to what it held before. Raises OSError, and LoomError if it was changed since."""
+        _exchange(added.path, added.after, added.before)
+
+    def put_back(self, added: AddedDirections) -> None:
+        """Undo `take_back`. Raises OSError, and LoomError if the file was changed since."""
+        _exchange(added.path, added.before, added.after)
 
     def with_own(self, model: Model) -> Model:
         """Return a model with the directions of the user's folder added to those beside it."""
@@ -100,3 +102,13 @@ class DirectionFiles:
 
     def _own_path(self, facts: ModelFacts) -> Path | None:
         return None if self._folder is None else self._folder / f"{facts.model_id}.directions.safetensors"
+
+
+def _exchange(path: Path, held: bytes | None, wanted: bytes | None) -> None:
+    """Let a file hold other bytes, None for no file, unless it holds something else than was thought."""
+    if (path.read_bytes() if path.exists() else None) != held:
+        raise LoomError(f"{path.name} was changed by another program since, so its directions stay as they are.")
+    if wanted is None:
+        path.unlink()
+    else:
+        gpu_backend.write_whole(path, wanted)

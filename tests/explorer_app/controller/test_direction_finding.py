@@ -2,22 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
-from explorer_app.session.session import Session
-from gpu_backend import DirectionSearch, ModelFileError, RowRange, read_directions
+from explorer_app.session.edits import SetParameter, SetSlider
+from explorer_app.session.session import Session, Slider
+from gpu_backend import DirectionSearch, Model, ModelFileError, RowRange, read_directions
 from tests.helpers.controller_harness import Harness
-from tests.helpers.fake_renderer import fake_model
+from tests.helpers.fake_renderer import Library, fake_model
 
 SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)
 
 
 def found(harness: Harness) -> bool:
     return harness.controller.directions.state.added is not None
+
+
+class DirectedLibrary(Library):
+    """Reads the directions beside a model with it."""
+
+    def __call__(self, path: Path, **arguments: Any) -> Model:
+        model = super().__call__(path, **arguments)
+        beside = path.with_name(f"{path.stem}.directions.safetensors")
+        if not beside.exists():
+            return model
+        facts = model.facts
+        kept = read_directions(beside, facts.model_id, facts.w_dim, facts.num_ws)
+        return replace(model, directions=kept, facts=replace(facts, named_directions=kept.names))
+
+
+@pytest.fixture
+def dogs(harness: Harness) -> Harness:
+    """A harness with a model open whose named directions are read with it."""
+    harness.library = DirectedLibrary()
+    harness.start()
+    harness.open("dogs")
+    return harness
+
+
+def names(harness: Harness) -> tuple[str, ...] | None:
+    """Named directions of the model that is open; None while one is read."""
+    model = harness.controller.engine.model
+    return None if model.loading is not None or model.facts is None else model.facts.named_directions
+
+
+def find(harness: Harness) -> None:
+    """Find directions, and wait until the model was read with them."""
+    harness.controller.directions.find(SEFA)
+    harness.until(lambda: names(harness) == ("mine/0", "mine/1", "mine/2"))
+
+
+def undo(harness: Harness, times: int) -> None:
+    """Undo, and wait until the model was read without what was found."""
+    for _ in range(times):
+        harness.controller.editing.undo()
+    harness.until(lambda: names(harness) == ())
 
 
 def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness):
@@ -38,6 +82,68 @@ def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Har
     open_harness.until(lambda: not path.exists())
     open_harness.until(lambda: len(open_harness.library.read) == reads + 2)
     assert not found(open_harness)
+
+
+def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harness):
+    controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
+    editing = controller.editing
+    before = editing.session
+    find(dogs)
+    written = path.read_bytes()
+    assert (editing.history.undo_label, editing.session) == ("Find directions", before)
+    editing.edit(SetSlider(Slider("mine/1", 1.5)))
+    moved = editing.session
+    undo(dogs, 2)
+    assert not path.exists()
+    assert not found(dogs)
+    assert editing.session == before
+    editing.redo()
+    editing.redo()
+    dogs.until(path.exists)
+    dogs.until(lambda: names(dogs))
+    assert path.read_bytes() == written
+    assert found(dogs)
+    dogs.until(lambda: editing.session == moved)
+
+
+def test_taking_back_is_undo_while_the_search_is_the_newest_step_and_keeps_later_edits(dogs: Harness):
+    controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
+    editing = controller.editing
+    find(dogs)
+    controller.directions.take_back()
+    assert editing.history.redo_label == "Find directions"
+    dogs.until(lambda: not path.exists())
+    dogs.until(lambda: names(dogs) == ())
+    find(dogs)
+    editing.edit(SetParameter("truncation.psi", 0.4))
+    controller.directions.take_back()
+    dogs.until(lambda: not path.exists())
+    assert (editing.session.truncation.psi, editing.history.can_redo) == (0.4, False)
+    dogs.until(lambda: names(dogs) == ())
+    editing.undo()
+    editing.undo()
+    editing.redo()
+    assert not path.exists(), "what was taken back by hand stays away"
+
+
+def test_a_new_edit_after_undo_leaves_what_was_found_away_for_good(dogs: Harness):
+    controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
+    find(dogs)
+    undo(dogs, 1)
+    controller.editing.edit(SetParameter("truncation.psi", 0.4))
+    controller.editing.edit(SetParameter("truncation.psi", 0.5))
+    controller.editing.undo()
+    assert not path.exists()
+
+
+def test_a_file_that_another_program_changed_is_left_alone(dogs: Harness):
+    path = dogs.folder / "dogs.directions.safetensors"
+    find(dogs)
+    path.write_bytes(b"another program's")
+    dogs.controller.editing.undo()
+    dogs.until(lambda: dogs.said(Level.ERROR))
+    assert "was changed by another program" in dogs.said(Level.ERROR)[-1]
+    assert path.read_bytes() == b"another program's"
 
 
 def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harness: Harness):
