@@ -1,15 +1,21 @@
-"""What lies over the canvas while there is no picture: no model yet, loading with a cancel, or why it did not work."""
+"""What lies over the canvas while there is no picture: how to open a model, or how far one is read, with a cancel.
+
+Why a file did not open stands in the strip of messages below the canvas, with details, and not here a second time.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
 
 from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
+
+_EDGE_PX = 24
+"""Margin inside the card, in px."""
 
 
 class CanvasOverlay(QFrame):
@@ -61,14 +67,14 @@ class CanvasOverlay(QFrame):
         self.bundled_button.setToolTip("Open the model that came with the program (Ctrl+B).")
         self.bundled_button.clicked.connect(self.bundled_requested)
 
-        buttons = QHBoxLayout()
+        buttons = self._buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
         buttons.addStretch(1)
         for button in (self.open_button, self.bundled_button, self.cancel_button):
             buttons.addWidget(button)
         buttons.addStretch(1)
         layout = QVBoxLayout(self)
-        edge = theme.px(24)
+        edge = theme.px(_EDGE_PX)
         layout.setContentsMargins(edge, edge, edge, edge)
         layout.setSpacing(theme.px(8))
         layout.addWidget(self.mark)
@@ -106,10 +112,6 @@ class CanvasOverlay(QFrame):
         self._compose(("model", "accent"), name, sentence, bar=True)
         self.bar.setRange(0, 0)
 
-    def show_error(self, title: str, sentence: str) -> None:
-        """Say why a file could not be opened, and offer others."""
-        self._compose(("error", "bad"), title, sentence, open_buttons=True)
-
     def _compose(
         self,
         mark: tuple[str, str],
@@ -144,9 +146,21 @@ class CanvasOverlay(QFrame):
             return
         width = min(theme.px(400), self._stage.width() - theme.px(24))
         self.setFixedWidth(max(theme.px(200), width))
+        self._stack_buttons()
         self.resize(self.width(), self.heightForWidth(self.width()))
         self.move((self._stage.width() - self.width()) // 2, (self._stage.height() - self.height()) // 2)
         self.raise_()
+
+    def _stack_buttons(self) -> None:
+        """Put the buttons below each other where the card is too narrow for a row of them."""
+        shown = [
+            button for button in (self.open_button, self.bundled_button, self.cancel_button) if button.isVisibleTo(self)
+        ]
+        across = sum(button.sizeHint().width() for button in shown) + self._buttons.spacing() * (len(shown) - 1)
+        is_narrow = across > self.width() - 2 * theme.px(_EDGE_PX)
+        direction = QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight
+        if direction != self._buttons.direction():
+            self._buttons.setDirection(direction)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the mark in the new theme."""

@@ -24,13 +24,10 @@ class MessageStrip(QWidget):
 
     Signals
     -------
-    message_shown(object)
-        A Message arrived.
     filled(bool)
         There is something to read, or nothing any more.
     """
 
-    message_shown = Signal(object)
     filled = Signal(bool)
 
     _arrived = Signal()
@@ -92,7 +89,6 @@ class MessageStrip(QWidget):
     def _take(self) -> None:
         while self._incoming:
             message = self._incoming.popleft()
-            self.message_shown.emit(message)
             same = next((line for line in self._lines if line.says(message)), None)
             if same is not None:
                 same.repeat()

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
-from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.actions import actions
 from explorer_app.window.actions.action_table import ACTIONS
@@ -89,7 +89,6 @@ class MainWindow(QMainWindow):
         self._engine, self._preview, self._editing = controller.engine, controller.engine.preview, controller.editing
         self._settings = settings
         self._messages = messages
-        self._error: Message | None = None
         self._has_frame = False
         self._is_picture_alone = False
         self._had_panels = True
@@ -211,7 +210,6 @@ class MainWindow(QMainWindow):
         self.status_bar.export_cancel_requested.connect(controller.export.cancel)
         self.message_strip.filled.connect(self._show_caption)
         self.message_strip.progress.cancel_requested.connect(controller.files.cancel_loading)
-        self.message_strip.message_shown.connect(self._message_shown)
         self.input_age = InputAge(self)
         self.input_age.input_came.connect(self._preview.input_came)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
@@ -360,7 +358,6 @@ class MainWindow(QMainWindow):
         model = self._engine.model
         facts = model.facts
         directions = cast("Directions | None", model.directions)
-        self._error = None
         self._thumbnails.retry()
         self.canvas.show_model(facts)
         self.canvas.show_frame(self._preview.frame)
@@ -431,15 +428,12 @@ class MainWindow(QMainWindow):
         if is_stored:
             self.state.show_nothing()  # the status bar says how far the model is
         elif loading is not None:
-            self._error = None
             news = printable(Path(loading.path).name), loading_text(loading.stage, loading.share), loading.share
             if frame is not None:
                 self.message_strip.show_progress(*news)
                 self.state.show_nothing()
             else:
                 self.state.show_loading(*news)
-        elif self._error is not None and facts is None:
-            self.state.show_error("The model could not be opened", self._error.sentence)
         elif facts is None:
             self.state.show_no_model()
         elif frame is None:
@@ -459,12 +453,6 @@ class MainWindow(QMainWindow):
         if self.docks["latent"].is_made:
             self.latent.show_drift(self._editing.drift_speed if on else 0.0)
         self.actions_by_key["drift"].setChecked(on)
-
-    @Slot(object)
-    def _message_shown(self, message: Message) -> None:
-        if message.level == Level.ERROR and self._engine.model.facts is None:
-            self._error = message
-            self._show_state()
 
     @Slot(float)
     def _drift_requested(self, speed: float) -> None:

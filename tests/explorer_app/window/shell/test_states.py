@@ -86,17 +86,33 @@ def test_while_there_is_a_picture_loading_is_told_below_it(
     assert window.message_strip.isHidden()
 
 
-def test_a_model_that_cannot_be_opened_says_why_over_the_canvas(make: Make, messages: MessageLog, qtbot: QtBot) -> None:
+def test_why_a_model_cannot_be_opened_is_said_once_and_how_to_open_another_beside_it(
+    make: Make, messages: MessageLog, qtbot: QtBot
+) -> None:
     controller = FakeController(with_model=False)
     window = make(controller)
     controller.load(Loading("/models/page.pkl", 0, 0, "Reading"))
     messages.error("This file is not a model: it begins with a web page.")
     controller.load(None)
-    qtbot.waitUntil(lambda: window.state.title.text() == "The model could not be opened")
-    assert window.state.sentence.text() == "This file is not a model: it begins with a web page."
+    qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
+    assert window.message_strip.lines[0].sentence.text() == "This file is not a model: it begins with a web page."
+    assert window.state.title.text() == "No model is open"
     assert window.state.open_button.isVisible()
     controller.show_model(facts())
     assert window.state.isHidden()
+
+
+def test_buttons_over_a_narrow_canvas_are_not_cut(make: Make) -> None:
+    window = make(FakeController(with_model=False), 1280, 720)
+    window.workspace.switch_to("measure")
+    QApplication.processEvents()
+    for width in (600, 420, 300, 260):
+        window.canvas.resize(width, 500)
+        window.state.place()
+        QApplication.processEvents()
+        for button in (window.state.open_button, window.state.bundled_button):
+            assert button.width() >= button.sizeHint().width()
+            assert window.state.rect().contains(button.geometry())
 
 
 def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
