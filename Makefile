@@ -5,6 +5,8 @@
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
+# The tests' workers, and the programs that tests start, share what is compiled, also where the shell says otherwise.
+KEEPING_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
 run:  ## open the window on the bundled model (without a display: render the demo sequence)
 	@packaging/environment.sh run
@@ -13,16 +15,16 @@ run:  ## open the window on the bundled model (without a display: render the dem
 test:  ## all tests, without a display
 	@packaging/environment.sh test
 	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
-	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto $(ARGS)
+	@$(KEEPING_BYTECODE) QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto $(ARGS)
 
 test-backend:  ## the half of them that needs neither Qt nor its libraries
 	@packaging/environment.sh test
-	@$(PYTHON_IN_VENV) -m pytest -q -n auto -p no:pytest-qt tests/gpu_backend $(ARGS)
+	@$(KEEPING_BYTECODE) $(PYTHON_IN_VENV) -m pytest -q -n auto -p no:pytest-qt tests/gpu_backend $(ARGS)
 
 test-app:  ## the other half: the window, the commands, whole sessions, packaging
 	@packaging/environment.sh test
 	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)
-	@QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto --ignore tests/gpu_backend tests $(ARGS)
+	@$(KEEPING_BYTECODE) QT_QPA_PLATFORM=offscreen $(PYTHON_IN_VENV) -m pytest -q -n auto --ignore tests/gpu_backend tests $(ARGS)
 
 gpu-test:  ## the backend's tests on a GPU, none of which may be skipped for want of one; needs no window
 	@packaging/environment.sh test

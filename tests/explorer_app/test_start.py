@@ -14,7 +14,7 @@ SHOWN = """
 
     class Watched(explorer_app.app.App):
         def _begin(self, file):
-            print(*sorted(name for name in sys.modules if name.startswith({prefixes!r})))
+            print(*sys.modules)
             self.window.close()
 
     explorer_app.app.App = Watched
@@ -22,33 +22,47 @@ SHOWN = """
 """
 
 
+_HOME = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "HOME")
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "HOME"):
+    for variable in _HOME:
         monkeypatch.setenv(variable, str(tmp_path))
     return tmp_path
 
 
-def modules_when_shown(*prefixes: str) -> set[str]:
-    done = run_python(SHOWN.format(prefixes=prefixes))
+@pytest.fixture(scope="module")
+def when_shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Names of all modules that are imported when the window is shown; one start answers all questions about them."""
+    home = str(tmp_path_factory.mktemp("home"))
+    done = run_python(SHOWN, **dict.fromkeys(_HOME, home))
     assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
+    return tuple(done.stdout.split())
 
 
-def test_the_window_is_shown_before_torch_and_drivers_and_libraries_that_it_may_not_need_are_imported(home: Path):
+def those_of(modules: tuple[str, ...], *prefixes: str) -> set[str]:
+    return {name for name in modules if name.startswith(prefixes)}
+
+
+def test_the_window_is_shown_before_torch_and_drivers_and_libraries_that_it_may_not_need_are_imported(
+    when_shown: tuple[str, ...],
+) -> None:
     libraries = ("torch", "numpy", "safetensors", "pyqtgraph", "qtawesome", "qtpy", "superqt", "matplotlib", "PIL")
-    assert modules_when_shown("cuda", "pynvml", *libraries) == set()
+    assert those_of(when_shown, "cuda", "pynvml", *libraries) == set()
 
 
-def test_the_window_is_shown_without_any_other_command_being_imported(home: Path):
-    commands = {name.removeprefix("explorer_app.cli.") for name in modules_when_shown("explorer_app.cli.")}
+def test_the_window_is_shown_without_any_other_command_being_imported(when_shown: tuple[str, ...]) -> None:
+    commands = {name.removeprefix("explorer_app.cli.") for name in those_of(when_shown, "explorer_app.cli.")}
     assert "window" in commands
     assert not commands & {"bench", "convert", "demo", "directions", "doctor", "render", "train", "train_bench", "tune"}
 
 
-def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks_is_imported(home: Path):
+def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks_is_imported(
+    when_shown: tuple[str, ...],
+) -> None:
     packages = ("gpu_backend.plan.", "gpu_backend.ops.", "gpu_backend.model_runner", "gpu_backend.model.reading")
-    assert modules_when_shown(*packages) == set()
+    assert those_of(when_shown, *packages) == set()
 
 
 def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
@@ -66,8 +80,8 @@ def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
     }
 
 
-def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(home: Path):
-    modules = modules_when_shown("explorer_app.window.")
+def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(when_shown: tuple[str, ...]) -> None:
+    modules = those_of(when_shown, "explorer_app.window.")
     panels = ("latent.latent_panel", "sliders.sliders_panel", "mix.mix_panel", "history.history_strip")
     panels += ("performance.performance_panel", "layers.layers_panel", "model.model_panel")
     hidden = ("layers.layer_table", "layers.spectrum_view", "layers.tap_controls", "performance.roofline_plot")

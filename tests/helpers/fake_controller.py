@@ -97,7 +97,7 @@ def facts(**changes: Any) -> ModelFacts:
     return replace(known, **changes)
 
 
-def directions(count: int = 24, w_dim: int = 512) -> FakeDirections:
+def directions(count: int = 8, w_dim: int = 512) -> FakeDirections:
     return FakeDirections(
         tuple(f"sefa/{i}" for i in range(count)),
         tuple(6.0 - 0.15 * i for i in range(count)),

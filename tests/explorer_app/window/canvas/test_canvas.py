@@ -276,7 +276,7 @@ def test_only_the_newest_of_many_frames_is_painted(canvas: Canvas, ears: Ears, q
 
 
 def test_the_frame_lives_as_long_as_its_picture_and_no_longer(canvas: Canvas) -> None:
-    pixels = landscape(5, 5, 64)
+    pixels = landscape(5, 5, 64).copy()
     alive = weakref.ref(pixels)
     canvas.show_frame(Frame(RenderRequest("m"), pixels, FrameTimings(1, 0, 1)))
     del pixels
