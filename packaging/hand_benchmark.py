@@ -2,7 +2,8 @@
 
 Opens the window with nothing remembered, drags on the picture from another thread at a fixed rate, and prints events
 and frames a second, and the processor time of the window's thread. Two runs tell events and frames apart: in the first
-one the renderer stands still, so only events cost; in the second one frames come too.
+one the renderer stands still, so only events cost; in the second one frames come too. The window asks for a picture
+with each refresh of the screen at most, so no more frames are shown than the screen can show.
 
 ``--renderer instant`` answers every request at once with a stored picture of ``--side`` pixels, so the figures are
 those of the window alone. ``--renderer real`` renders the bundled model on ``--device``. Without a display, run it with
@@ -248,11 +249,11 @@ def _pause(qt: QApplication, seconds: float) -> None:
     _until(qt, lambda: time.monotonic() > end)
 
 
-def report(events: Cost | None, whole: Cost) -> str:
+def report(events: Cost | None, whole: Cost, screen_hz: float) -> str:
     """Return the figures as text."""
     lines = [
         f"events           {whole.events / whole.seconds:7.0f} /s",
-        f"frames           {whole.frames / whole.seconds:7.1f} /s",
+        f"frames painted   {whole.frames / whole.seconds:7.1f} /s, on a screen of {screen_hz:g} Hz",
         f"window's thread  {100.0 * whole.share:7.1f} % of a core",
         f"all threads      {100.0 * whole.process_s / whole.seconds:7.1f} % of a core",
     ]
@@ -279,7 +280,8 @@ def main(words: Sequence[str] | None = None) -> str:
     parser.add_argument("--save", default="", help="write a picture of the window at the end to this file")
     arguments = parser.parse_args(words)
     qt = QApplication.instance()
-    text = report(*measure(qt if isinstance(qt, QApplication) else QApplication(sys.argv[:1]), arguments))
+    app = qt if isinstance(qt, QApplication) else QApplication(sys.argv[:1])
+    text = report(*measure(app, arguments), app.primaryScreen().refreshRate())
     sys.stdout.write(f"{text}\n")
     return text
 

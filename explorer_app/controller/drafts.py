@@ -56,6 +56,8 @@ class DraftPolicy:
         self._draft_budget_ms = draft_budget_ms
         self._chosen: int | None = None
         self._count = 0
+        self._decided: tuple[ModelFacts, int | None] | None = None
+        """What `resolution` returned for a model, until there is another time to go by."""
         self._times: dict[int, deque[float]] = {}
         self._empty_px = 0
         """The largest drafts in which nothing was to be seen."""
@@ -65,13 +67,14 @@ class DraftPolicy:
     def clear(self, *, expects_quick: bool = False) -> None:
         """Forget the times: another model or device has others."""
         self._times.clear()
-        self._chosen = None
+        self._chosen = self._decided = None
         self._empty_px = 0
         self.expects_quick = expects_quick
 
     def frame_arrived(self, frame: Frame, facts: ModelFacts) -> None:
         """Take note of what a frame cost; measured steps slow a frame down, so those do not count."""
         side = frame.request.resolution or facts.resolution
+        self._decided = None
         if not shows_something(frame):
             self._empty_px = max(self._empty_px, side)
         self._count += 1
@@ -88,6 +91,11 @@ class DraftPolicy:
         take seconds.
         If nothing meets the budget it is the smallest draft worth looking at.
         """
+        if self._decided is None or self._decided[0] is not facts:
+            self._decided = facts, self._decide(facts)
+        return self._decided[1]
+
+    def _decide(self, facts: ModelFacts) -> int | None:
         least = max(MIN_DRAFT_PX, self._empty_px + 1)
         drafts = sorted(side for side in facts.draft_resolutions if least <= side < facts.resolution)
         if not drafts:

@@ -398,6 +398,10 @@ class Editing(QObject):
             self.announce()
         self._autosave.remember(self.session, self._editor.history)
 
+    def follow_screen(self, hz: float) -> None:
+        """Follow live gestures as often as a screen of this refresh rate shows something new."""
+        self._live.follow_screen(hz)
+
     def _ask_live(self) -> None:
         self._preview.ask(self.effective, live=True)
 

@@ -286,6 +286,10 @@ class FakeEditing(QObject):
         self.history = History()
         self.drifting = False
         self.drift_speed = 0.25
+        self.screen_hz = 0.0
+
+    def follow_screen(self, hz: float) -> None:
+        self.screen_hz = hz
 
     def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
         self._asked.append(("edit", edit, final))

@@ -26,5 +26,5 @@ def test_the_cost_of_events_and_frames_is_told(
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     figures = dict(re.findall(r"^(.*?) +(-?[\d.]+) ", text, re.M))
     assert float(figures["events"]) > 0
-    assert float(figures["frames"]) > 0
+    assert float(figures["frames painted"]) > 0
     assert "both" in figures

@@ -37,8 +37,9 @@ class HintLabel(QLabel):
 
     def show_words(self, *wordings: str) -> None:
         """Show the first of these that fits, the longest first; nothing where none does."""
-        self._wordings, self._may_cut = wordings, False
-        self._fit()
+        if wordings != self._wordings or self._may_cut:  # measuring text is slow
+            self._wordings, self._may_cut = wordings, False
+            self._fit()
 
     def show_name(self, name: str) -> None:
         """Show a name of any length, which may be cut."""

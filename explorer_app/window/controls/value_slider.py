@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QSlider, QWidget
 
 from explorer_app.window.controls.slider_painting import HANDLE, paint_slider
+from explorer_app.window.gestures.pointer_way import SHIFT, PointerWay
 
 FINE = 0.1
 """Share of the pointer's way that counts while Shift is held."""
@@ -71,7 +72,7 @@ class ValueSlider(QSlider):
         self._before: float | None = None
         self._share = 0.0
         """Where the hand is on the track; beyond 0..1 when it left the track."""
-        self._last_x = 0.0
+        self._way = PointerWay(self._follow_way, self)
         self._dragging = False
         self._has_moved = False
         self._key_held = False
@@ -167,7 +168,7 @@ class ValueSlider(QSlider):
         self._begin()
         self._dragging = True
         self._has_moved = False
-        self._last_x = x
+        self._way.begin(event.position())
         self._share = self._share_of(self._clamp(self._amount))
         if abs(x - self._x_of(self._amount)) > _GRIP:
             self._share = (x - HANDLE - 2.0) / max(self._span(), 1.0)
@@ -176,20 +177,20 @@ class ValueSlider(QSlider):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Follow the pointer."""
-        if not self._dragging:
-            return
-        x = event.position().x()
-        fine = FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0
-        self._share += (x - self._last_x) * fine / max(self._span(), 1.0)
-        if x != self._last_x:
-            self._last_x = x
+        if self._dragging:
+            self._way.move(event)
+
+    def _follow_way(self, dx: float, _dy: float, keys: int) -> None:
+        if self._dragging and dx:
+            self._share += dx * (FINE if keys & SHIFT else 1.0) / max(self._span(), 1.0)
             self._has_moved = True
-            self._follow(event.modifiers())
+            self._follow(Qt.KeyboardModifier(keys))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """End a drag at once; a click waits for the second click of a double-click, so that both are one step."""
         if event.button() != Qt.MouseButton.LeftButton or not self._dragging:
             return
+        self._way.flush()
         self._dragging = False
         if self._before == self._amount:
             self._before = None

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.controller.live_updates import PATIENCE_MS, TELL_MS, LiveUpdates
+from explorer_app.controller.live_updates import PATIENCE_MS, REFRESHES_PER_TELLING, LiveUpdates, refresh_ms
+
+TELL_MS = REFRESHES_PER_TELLING * refresh_ms()
 
 
 class Heard:
@@ -60,11 +62,17 @@ def test_the_newest_change_is_asked_for_by_the_timer(heard: Heard, qtbot: QtBot)
 
 
 def test_panels_hear_no_more_often_than_they_can_be_read_while_frames_come_quicker(heard: Heard) -> None:
-    for _ in range(16):
+    for _ in range(TELL_MS):
         heard.live.changed()
         heard.tick(1.0)
         heard.live.frame_shown()
     assert heard.told == 2
+
+
+@pytest.mark.parametrize(("hz", "ms"), [(60.0, 16), (59.94, 16), (144.0, 6), (1000.0, 4), (0.0, 16)])
+def test_requests_follow_the_refresh_rate_of_the_screen(heard: Heard, hz: float, ms: int) -> None:
+    heard.live.follow_screen(hz)
+    assert heard.live._tick.interval() == refresh_ms(hz) == ms
 
 
 def test_a_change_that_was_answered_too_soon_to_be_told_is_told_later(heard: Heard) -> None:

@@ -35,6 +35,19 @@ def test_a_drag_is_one_gesture_that_ends_where_the_hand_lets_go(slider):
     assert slider.seen[-1][1]
 
 
+def test_moves_between_two_refreshes_of_the_screen_are_one(slider):
+    press(slider, at(slider, 0.0))
+    slider._way._tick.setInterval(60_000)
+    for tenth in range(1, 51):
+        move(slider, at(slider, tenth / 10.0))
+    assert len(slider.seen) == 1
+    release(slider, at(slider, 5.0))
+    (first, _), *rest = slider.seen
+    assert first == pytest.approx(0.1, abs=0.1)
+    assert [final for _, final in rest] == [False, True]
+    assert rest[-1][0] == pytest.approx(5.0, abs=0.1)
+
+
 def test_a_press_beside_the_handle_brings_it_there(slider):
     press(slider, at(slider, 6.0))
     assert slider.amount == pytest.approx(6.0, abs=0.1)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPointF, Qt
+from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
@@ -18,12 +21,25 @@ def moved(x: float, keys: Qt.KeyboardModifier = NONE) -> QMouseEvent:
     return QMouseEvent(QEvent.Type.MouseMove, at, at, Qt.MouseButton.NoButton, left, keys)
 
 
-class Follower(QObject):
-    def __init__(self) -> None:
-        super().__init__()
+class Follower(QWidget):
+    """A widget that hands its moves on and counts them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.ways: list[tuple[float, int]] = []
         self.way = PointerWay(lambda dx, dy, keys: self.ways.append((dx, keys)), self)
         self.way.begin(QPointF())
+        self.moves = 0
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        self.way.begin(event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        self.moves += 1
+        self.way.move(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        self.way.flush()
 
 
 @pytest.fixture
@@ -61,3 +77,63 @@ def test_a_pointer_that_stands_still_follows_nothing(follower: Follower) -> None
     follower.way.flush()
     assert follower.ways == []
     assert not follower.way._tick.isActive()
+
+
+def send(window: QWidget, kind: QEvent.Type, x: float, *, held: bool = True) -> None:
+    """Send an event the way that the system's take: to the native window."""
+    at = QPointF(x, 20.0)
+    left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    event = QMouseEvent(
+        kind,
+        at,
+        at,
+        QPointF(window.mapToGlobal(at.toPoint())),
+        none if kind == QEvent.Type.MouseMove else left,
+        left if held else none,
+        NONE,
+    )
+    QApplication.sendEvent(window.windowHandle(), event)
+
+
+@pytest.fixture
+def inside(qtbot: QtBot) -> Iterator[Follower]:
+    """A follower that does not lie in the corner of its window."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(1200, 100)
+    follower = Follower(window)
+    follower.setGeometry(10, 10, 1180, 80)
+    window.show()
+    qtbot.waitExposed(window)
+    yield follower
+    window.close()
+
+
+def test_of_a_thousand_events_of_the_system_one_reaches_the_widget_until_the_next_tick(inside: Follower) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    inside.way._tick.setInterval(60_000)
+    for x in range(21, 1021):
+        send(window, QEvent.Type.MouseMove, float(x))
+    assert (inside.moves, inside.ways) == (1, [(1.0, 0)])
+    inside.way.flush()  # as the tick does
+    assert inside.ways == [(1.0, 0), (999.0, 0)]
+    send(window, QEvent.Type.MouseMove, 1030.0)
+    assert inside.moves == 2, "the first after a tick is seen by all that watch input"
+    send(window, QEvent.Type.MouseMove, 1040.0)
+    assert inside.moves == 2
+
+
+def test_a_release_follows_the_way_up_to_it_and_later_moves_reach_the_widget(inside: Follower) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    inside.way._tick.setInterval(60_000)
+    for x in (21.0, 25.0, 30.0):
+        send(window, QEvent.Type.MouseMove, x)
+    send(window, QEvent.Type.MouseButtonRelease, 30.0, held=False)
+    assert inside.ways == [(1.0, 0), (9.0, 0)]
+    inside.setMouseTracking(True)
+    moves = inside.moves
+    for x in (40.0, 50.0, 60.0):
+        send(window, QEvent.Type.MouseMove, x, held=False)
+    assert inside.moves == moves + 3
