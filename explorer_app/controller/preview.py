@@ -56,7 +56,7 @@ class Preview(QObject):
         """When the newest input event was made, and when it was told of."""
         self._dropped_before = 0
         self.statistics = FrameStatistics()
-        self._rest = self._timer(REST_MS, self._settle, single=True)
+        self._rest = self._timer(REST_MS, self._request_full, single=True)
         self._measure = self._timer(MEASURE_MS, self._measure_soon)
         self._tell = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
         renders.finish_drafts_with(self._finished)
@@ -232,8 +232,8 @@ class Preview(QObject):
         if resolution is not None and request is not None:
             self._renders.ask_thumbnail(DraftKey(resolution), lambda: request)
 
-    def _settle(self) -> None:
-        """Nothing changed for a while: the full picture, but for the first draft, whose place it would take."""
+    def _request_full(self) -> None:
+        """Request the full picture after a rest; not before the first draft has arrived, which it would replace."""
         if self._first is not None and self._first == self._asked:
             self._rest.start()
         else:

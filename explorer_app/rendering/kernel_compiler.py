@@ -41,7 +41,7 @@ class _Compiling:
     def __init__(self, model: Model, choice: DeviceChoice) -> None:
         self.model = model
         self.choice = choice
-        self.is_abandoned = threading.Event()
+        self.should_cancel = threading.Event()
 
 
 class KernelCompiler:
@@ -88,7 +88,7 @@ class KernelCompiler:
         """Stop soon; nothing more is heard of it. Does nothing if nothing is compiled."""
         with self._lock:
             if self._compiling is not None:
-                self._compiling.is_abandoned.set()
+                self._compiling.should_cancel.set()
                 self._compiling = None
             self._ended.clear()
 
@@ -112,7 +112,7 @@ class KernelCompiler:
     def _run_layers(self, compiling: _Compiling) -> None:
         with contextlib.suppress(Exception):
             self._backend.compile_layer_kernels(
-                compiling.model, compiling.choice, should_cancel=compiling.is_abandoned.is_set
+                compiling.model, compiling.choice, should_cancel=compiling.should_cancel.is_set
             )
 
     def _run(self, compiling: _Compiling) -> None:
@@ -122,7 +122,7 @@ class KernelCompiler:
                 compiling.model,
                 compiling.choice,
                 progress=lambda done, total: self._tell(compiling, done, total),
-                should_cancel=compiling.is_abandoned.is_set,
+                should_cancel=compiling.should_cancel.is_set,
             )
         except CancelledError:
             return

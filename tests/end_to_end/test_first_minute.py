@@ -13,7 +13,7 @@ from PySide6.QtCore import QPoint
 from explorer_app.assets import BUNDLED_SEED
 from explorer_app.messages import Level
 from explorer_app.session.session import Position
-from explorer_app.window.gestures.walk import SEEDS_PER_PX
+from explorer_app.window.gestures.plane_drag import SEEDS_PER_PX
 from tests.helpers import mouse, panels
 from tests.helpers.person import Person
 

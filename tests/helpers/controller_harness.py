@@ -111,8 +111,8 @@ class Harness:
         self.controller.files.open_model(self.path(name))
         self.until(lambda: self.controller.engine.model.facts and self.controller.engine.model.facts.name == name)
 
-    def walk(self, *xs: float, release: bool = True) -> None:
-        """Drag along the plane."""
+    def drag(self, *xs: float, release: bool = True) -> None:
+        """Drag along the plane to each x in turn."""
         for x in xs[:-1] if release else xs:
             self.controller.editing.edit(SetParameter(PLACE, Position(x, 0.0)), False)
         if release:

@@ -33,8 +33,8 @@ from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image, shrunk
 from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_frame import TransformFrame
+from explorer_app.window.gestures.plane_drag import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, PlaneDrag
 from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
-from explorer_app.window.gestures.walk import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, Walk
 from explorer_app.window.look import theme
 from gpu_backend import Frame, ModelFacts
 
@@ -80,7 +80,7 @@ class Canvas(PictureStage):
         self._target: QRectF | None = None
         """Where the picture was painted last."""
         self._preview: Preview | None = None
-        self._walk: Walk | None = None
+        self._drag: PlaneDrag | None = None
         self._way = PointerWay(self._follow, self)
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
@@ -147,7 +147,7 @@ class Canvas(PictureStage):
     def show_session(self, session: Session) -> None:
         """Take over where the person is on the plane; a glide ends if something else has moved there."""
         self._session = session
-        self._glide.give_way(session.position)
+        self._glide.stop_unless_at(session.position)
         self.transform.show_session(session)
         self.caption.show_tap(session.tap)
 
@@ -168,11 +168,11 @@ class Canvas(PictureStage):
 
     @property
     def is_walking(self) -> bool:
-        """Whether a walk or its glide is under way, which Escape cancels."""
-        return self._walk is not None or self._glide.is_moving
+        """Whether a drag or its glide is under way, which Escape cancels."""
+        return self._drag is not None or self._glide.is_moving
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Stop a glide; begin a walk or a pan."""
+        """Stop a glide; begin a drag or a pan."""
         self.stop_glide()
         self._last = event.position()
         is_left = event.button() == Qt.MouseButton.LeftButton
@@ -180,42 +180,42 @@ class Canvas(PictureStage):
             self._pan_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif is_left and self._image is not None:
-            self._walk = Walk(self._session.position)
+            self._drag = PlaneDrag(self._session.position)
             self._way.begin(event.position())
             self._keys.clear()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Walk or pan on."""
+        """Continue a drag or a pan."""
         if self._pan_from is not None:
             way = (event.position() - self._last) * self.devicePixelRatioF()
             self._last = event.position()
             self._pan(way.x(), way.y())
-        elif self._walk is not None and (self._way.is_ticking or event.buttons().value & LEFT):
+        elif self._drag is not None and (self._way.is_ticking or event.buttons().value & LEFT):
             self._way.move(event)
 
     def _follow(self, dx: float, dy: float, keys: int) -> None:
-        """Walk a way of the pointer, in px."""
-        if self._walk is not None:
-            position = self._walk.move(
+        """Move over the plane by a way of the pointer, in px."""
+        if self._drag is not None:
+            position = self._drag.move(
                 dx * SEEDS_PER_PX, dy * SEEDS_PER_PX, slow=bool(keys & SHIFT), now_ms=self._clock.elapsed()
             )
             self.edited.emit(SetParameter(PLACE, position), False)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """End a walk, or let it glide on; end a pan."""
+        """End a drag, or let it glide on; end a pan."""
         if self._pan_from is not None:
             self._pan_from = None
             self._show_cursor()
-        elif event.button() == Qt.MouseButton.LeftButton and self._walk is not None:
+        elif event.button() == Qt.MouseButton.LeftButton and self._drag is not None:
             self._way.flush()
-            walk, self._walk = self._walk, None
-            speed = walk.flick(self._clock.elapsed()) if self.glides else None
-            if not walk.has_moved:
+            drag, self._drag = self._drag, None
+            speed = drag.flick(self._clock.elapsed()) if self.glides else None
+            if not drag.has_moved:
                 return
             if speed is not None:
-                self._glide.start(walk.position, speed)
+                self._glide.start(drag.position, speed)
             else:
-                self.edited.emit(SetParameter(PLACE, walk.position), True)
+                self.edited.emit(SetParameter(PLACE, drag.position), True)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom at the pointer."""
@@ -225,7 +225,7 @@ class Canvas(PictureStage):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Space readies a pan, Escape cancels a walk or shows the picture instead of a layer, arrows walk."""
+        """Space readies a pan, Escape cancels a drag or shows the picture instead of a layer, arrows walk."""
         key = event.key()
         if key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
@@ -233,7 +233,7 @@ class Canvas(PictureStage):
                 self._show_cursor()
                 self.transform.unsetCursor()
         elif key == Qt.Key.Key_Escape and self.is_walking:
-            self._walk = None
+            self._drag = None
             self._keys.clear()
             self._glide.stop()
             self.gesture_cancelled.emit()
@@ -242,12 +242,12 @@ class Canvas(PictureStage):
         elif key == Qt.Key.Key_Escape and self._session.tap is not None:
             self._show_picture()
         elif key in ARROWS and self._image is not None:
-            self._key_walk(event)
+            self._move_by_key(event)
         else:
             super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Letting go of the last arrow key ends its walk."""
+        """Letting go of the last arrow key ends its gesture."""
         if event.isAutoRepeat():
             return
         if event.key() == Qt.Key.Key_Space:
@@ -256,17 +256,17 @@ class Canvas(PictureStage):
         elif event.key() in self._keys:
             self._keys.discard(event.key())
             if not self._keys:
-                self._end_walk()
+                self._end_key_drag()
         else:
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        """A walk by keys ends where the keyboard goes elsewhere."""
+        """A gesture by keys ends when the keyboard focus goes elsewhere."""
         self.is_ready_to_pan = False
         self._show_cursor()
         if self._keys:
             self._keys.clear()
-            self._end_walk()
+            self._end_key_drag()
         super().focusOutEvent(event)
         self.update()
 
@@ -286,22 +286,22 @@ class Canvas(PictureStage):
         self.stop_glide()
         self.edited.emit(SetParameter("layer", None), True)
 
-    def _key_walk(self, event: QKeyEvent) -> None:
-        if self._walk is not None and not self._keys:
+    def _move_by_key(self, event: QKeyEvent) -> None:
+        if self._drag is not None and not self._keys:
             return  # the mouse has it
         self.stop_glide()
-        if self._walk is None:
-            self._walk = Walk(self._session.position)
+        if self._drag is None:
+            self._drag = PlaneDrag(self._session.position)
         self._keys.add(event.key())
         right, down = ARROWS[Qt.Key(event.key())]
         slow = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        position: Position = self._walk.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
+        position: Position = self._drag.move(right * KEY_STEP, down * KEY_STEP, slow=slow, now_ms=self._clock.elapsed())
         self.edited.emit(SetParameter(PLACE, position), False)
 
-    def _end_walk(self) -> None:
-        walk, self._walk = self._walk, None
-        if walk is not None:
-            self.edited.emit(SetParameter(PLACE, walk.position), True)
+    def _end_key_drag(self) -> None:
+        drag, self._drag = self._drag, None
+        if drag is not None:
+            self.edited.emit(SetParameter(PLACE, drag.position), True)
 
     def _show_cursor(self) -> None:
         shape = Qt.CursorShape.OpenHandCursor if self.is_ready_to_pan else Qt.CursorShape.ArrowCursor

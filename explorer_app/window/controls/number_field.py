@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QWi
 from explorer_app.window.look import theme
 
 _MINUS = "−"
-_SETTLE_MS = 400
+_COMMIT_MS = 400
 
 _BARE = """
 QAbstractSpinBox { padding: 0; }
@@ -57,8 +57,8 @@ class NumberField(QDoubleSpinBox):
         self._reset = reset
         self._widest = widest
         self._stepping = False
-        self._settle = QTimer(self, singleShot=True, interval=_SETTLE_MS)
-        self._settle.timeout.connect(self._settled)
+        self._commit_timer = QTimer(self, singleShot=True, interval=_COMMIT_MS)
+        self._commit_timer.timeout.connect(self._commit)
         self.setDecimals(decimals)
         self.setRange(low, high)
         self.setSingleStep(step)
@@ -77,7 +77,7 @@ class NumberField(QDoubleSpinBox):
         if self.hasFocus() and self.lineEdit().isModified():
             return
         if number != self.value():
-            self._settle.stop()
+            self._commit_timer.stop()
             self.blockSignals(True)
             self.setValue(number)
             self.blockSignals(False)
@@ -171,8 +171,8 @@ class NumberField(QDoubleSpinBox):
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         """Leaving ends a run of steps."""
         super().focusOutEvent(event)
-        if self._settle.isActive():
-            self._settled()
+        if self._commit_timer.isActive():
+            self._commit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         """A double-click on the text resets; a click that brings focus selects the whole number."""
@@ -189,11 +189,11 @@ class NumberField(QDoubleSpinBox):
     def _changed(self, number: float) -> None:
         if self._stepping:
             self.entered.emit(number, False)
-            self._settle.start()
+            self._commit_timer.start()
         else:
-            self._settle.stop()
+            self._commit_timer.stop()
             self.entered.emit(number, True)
 
-    def _settled(self) -> None:
-        self._settle.stop()
+    def _commit(self) -> None:
+        self._commit_timer.stop()
         self.entered.emit(self.value(), True)

@@ -22,7 +22,7 @@ from explorer_app.window.gestures.pointer_way import SHIFT, PointerWay
 FINE = 0.1
 """Share of the pointer's way that counts while Shift is held."""
 
-SETTLE_MS = 300
+COMMIT_MS = 300
 """A turning wheel is over when it stood still for this long."""
 
 _GRIP = 9.0
@@ -76,8 +76,8 @@ class ValueSlider(QSlider):
         self._dragging = False
         self._has_moved = False
         self._key_held = False
-        self._settle = QTimer(self, singleShot=True)
-        self._settle.timeout.connect(self.finish)
+        self._commit_timer = QTimer(self, singleShot=True)
+        self._commit_timer.timeout.connect(self.finish)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -118,12 +118,12 @@ class ValueSlider(QSlider):
         self._amount = amount
         self._before = None
         self._key_held = False
-        self._settle.stop()
+        self._commit_timer.stop()
         self._tell_qt()
 
     def finish(self) -> None:
         """End a gesture as the pointer's release does."""
-        self._settle.stop()
+        self._commit_timer.stop()
         self._dragging = False
         self._key_held = False
         if self._before is not None:
@@ -138,7 +138,7 @@ class ValueSlider(QSlider):
         self._amount, self._before = self._before, None
         self._dragging = False
         self._key_held = False
-        self._settle.stop()
+        self._commit_timer.stop()
         self._tell_qt()
         self.cancelled.emit()
         return True
@@ -196,7 +196,7 @@ class ValueSlider(QSlider):
             self._before = None
             self.update()
         elif not self._has_moved:
-            self._settle.start(QApplication.doubleClickInterval())
+            self._commit_timer.start(QApplication.doubleClickInterval())
         else:
             self.finish()
 
@@ -214,7 +214,7 @@ class ValueSlider(QSlider):
         size = self._step if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else self._snap
         self._begin()
         self._go(self._clamp(self._rounded(self._amount + size * turn / 120.0, self._step)))
-        self._settle.start(SETTLE_MS)
+        self._commit_timer.start(COMMIT_MS)
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
@@ -268,7 +268,7 @@ class ValueSlider(QSlider):
         super().hideEvent(event)
 
     def _begin(self) -> None:
-        self._settle.stop()
+        self._commit_timer.stop()
         if self._before is None:
             self._before = self._amount
 

@@ -29,8 +29,8 @@ from explorer_app.session.edits import PLACE
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.gestures.plane_drag import ARROWS
 from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
-from explorer_app.window.gestures.walk import ARROWS
 from explorer_app.window.latent.plane_view import PlaneView
 from explorer_app.window.look import fonts, ink, theme
 from gpu_backend import plane_seed
@@ -190,7 +190,7 @@ class SeedPlane(QWidget):
             self._before = self._position
             self._exact = self._position
 
-    def _walk(self, dx: float, dy: float, *, whole: bool) -> None:
+    def _move(self, dx: float, dy: float, *, whole: bool) -> None:
         self._exact = Position(self._exact.x + dx, self._exact.y + dy)
         target = Position(round(self._exact.x, 4) + 0.0, round(self._exact.y, 4) + 0.0)
         if whole:
@@ -245,7 +245,7 @@ class SeedPlane(QWidget):
         """Walk or pan a way of the pointer, in px."""
         if self._pressed_at is not None:
             slow = FINE if keys & SHIFT else 1.0
-            self._walk(dx * slow / self._view.cell_width, dy * slow / self._view.cell_height, whole=bool(keys & CTRL))
+            self._move(dx * slow / self._view.cell_width, dy * slow / self._view.cell_height, whole=bool(keys & CTRL))
         elif self._panning:
             self._set_view(self._view.panned(dx, dy))
 
@@ -287,7 +287,7 @@ class SeedPlane(QWidget):
             fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             size = 1.0 if whole else _KEY_STEP * (FINE if fine else 1.0)
             self._begin()
-            self._walk(dx * size, dy * size, whole=whole)
+            self._move(dx * size, dy * size, whole=whole)
         elif key in _ZOOM:
             x, y = self._view.to_px(self._position.x, self._position.y)
             self._set_view(self._view.zoomed(1 / 1.2 if key == Qt.Key.Key_Minus else 1.2, x, y))

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from explorer_app.window.controls.value_slider import SETTLE_MS
+from explorer_app.window.controls.value_slider import COMMIT_MS
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.mix.mix_cells import GridShape, cell_colour, paint_picture, source_colour
 
@@ -74,8 +74,8 @@ class StrengthGrid(QWidget):
         self._last_cell: tuple[int, int] | None = None
         self._key_held = False
         self._hover = (-1, -1)
-        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
-        self._settle.timeout.connect(self.finish)
+        self._commit_timer = QTimer(self, singleShot=True, interval=COMMIT_MS)
+        self._commit_timer.timeout.connect(self.finish)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -162,10 +162,10 @@ class StrengthGrid(QWidget):
         self._carried = None
         self._last_cell = None
         self._key_held = False
-        self._settle.stop()
+        self._commit_timer.stop()
 
     def _begin(self) -> None:
-        self._settle.stop()
+        self._commit_timer.stop()
         if self._before is None:
             self._before = self._strengths
 
@@ -261,7 +261,7 @@ class StrengthGrid(QWidget):
         self._begin()
         self._current = cell
         self._change(cell, (FINE_STEP if fine else COARSE_STEP) * turn / 120.0)
-        self._settle.start()
+        self._commit_timer.start()
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802

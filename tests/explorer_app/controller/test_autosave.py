@@ -79,7 +79,7 @@ def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness)
     harness.controller._autosave._timer.setInterval(20)
 
     def is_saved() -> bool:
-        harness.walk(harness.x + 0.01, release=False)
+        harness.drag(harness.x + 0.01, release=False)
         return path.exists() and load_session(path).position.x > 0
 
     harness.until(is_saved)
@@ -127,7 +127,7 @@ def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: H
     harness.state.write_text("in the way")
     harness.start()
     assert "cannot be kept" in harness.said(Level.WARNING)[0]
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
 
 

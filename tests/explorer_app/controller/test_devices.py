@@ -73,7 +73,7 @@ def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harnes
 
 def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_picture(open_harness: Harness):
     harness = open_harness
-    harness.walk(5.0)
+    harness.drag(5.0)
     harness.rest()
     picture, labels = harness.frames[-1].request, harness.labels
     harness.controller.engine.devices.choose_device("cuda:1")
@@ -105,7 +105,7 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
 ):
     harness = open_harness
     harness.engine.gpu_failing = error
-    harness.walk(7.0)
+    harness.drag(7.0)
     harness.rest()
     assert on(harness, "cpu")
     assert harness.x == 7.0
@@ -120,7 +120,7 @@ def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Ha
     harness = open_harness
     sentence = "The GPU stopped working; save the session and start the program again, or go on with the CPU."
     harness.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
-    harness.walk(7.0)
+    harness.drag(7.0)
     harness.until(lambda: on(harness, "cpu"))
     assert warning(harness).sentence == "The GPU stopped working – the CPU goes on, and the session is saved."
     assert warning(harness).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
@@ -129,7 +129,7 @@ def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Ha
 def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness):
     harness = open_harness
     harness.engine.gpu_failing = LOST
-    harness.walk(7.0)
+    harness.drag(7.0)
     harness.until(lambda: on(harness, "cpu"))
     action = warning(harness).action
     assert action is not None
@@ -199,14 +199,14 @@ def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness):
     harness.engine.compile_gate.shut()
     harness.engine.full_ms = 400.0
     harness.start()
-    harness.walk(1.0, 2.0, release=False)
+    harness.drag(1.0, 2.0, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     harness.engine.full_ms = 1.5
     harness.engine.compile_gate.open()
     harness.until(lambda: on(harness, "cuda:0"))
     harness.rest()
     count = len(harness.frames)
-    harness.walk(3.0, 4.0, release=False)
+    harness.drag(3.0, 4.0, release=False)
     harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.session).blend)
     assert not any(frame.is_draft for frame in harness.frames[count:])
 
@@ -215,7 +215,7 @@ def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: 
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
     harness.controller.engine.preview.statistics.clear()
-    harness.walk(1.0, release=False)
+    harness.drag(1.0, release=False)
     harness.until(lambda: harness.frames[-1].request.blend != harness.frames[0].request.blend)
     assert not any(frame.is_draft for frame in harness.frames)
 
@@ -223,7 +223,7 @@ def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: 
 def test_figures_of_another_device_begin_anew(open_harness: Harness):
     harness = open_harness
     for x in (1.0, 2.0, 3.0):
-        harness.walk(x)
+        harness.drag(x)
         harness.rest()
     before = len(harness.controller.engine.preview.statistics.frame_times_ms)
     harness.controller.engine.devices.choose_device("cpu")
@@ -311,10 +311,10 @@ def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: P
 def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(open_harness: Harness, monkeypatch: Any):
     harness = open_harness
     monkeypatch.setattr(render_thread, "_END_S", 0.2)
-    harness.walk(9.0)
+    harness.drag(9.0)
     harness.rest()
     harness.engine.gate.shut()
-    harness.walk(10.0)
+    harness.drag(10.0)
     harness.engine.gate.wait_for_knock()
     harness.controller.close()
     assert load_session(harness.state / "session.loom").position == Position(10.0, 0.0)

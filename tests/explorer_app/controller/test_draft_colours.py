@@ -156,7 +156,7 @@ def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(
     harness.until(lambda: learned_from and learned_from[-1].request == replace(full.request, resolution=64))
     assert harness.frames[-1] is full, "what colours are learned from is not shown"
     assert (full.pixels[0, 0, 0], learned_from[-1].pixels[0, 0, 0]) == (100, 70)
-    harness.walk(harness.x + 0.01, release=False)
+    harness.drag(harness.x + 0.01, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     assert 27 <= harness.frames[-1].pixels[0, 0, 0] <= 33, "it came with nothing of blue"
     harness.rest()
@@ -167,11 +167,11 @@ def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(
     harness: Harness, learned_from: list[Frame]
 ):
     harness.start()
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     harness.engine.full_ms = 50.0
     for _ in range(5):
-        harness.walk(harness.x + 0.5)
+        harness.drag(harness.x + 0.5)
         harness.rest()
     harness.until(lambda: learned_from)
     assert all(draft.request.blend != harness.frames[0].request.blend for draft in learned_from)
@@ -179,7 +179,7 @@ def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(
     harness.until(lambda: learned_from[-1].request.blend == harness.frames[-1].request.blend)
     harness.controller.engine.set_measuring(True)
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
-    harness.walk(harness.x + 0.5)
+    harness.drag(harness.x + 0.5)
     harness.rest()
     harness.until(lambda: learned_from[-1].request.blend == harness.frames[-1].request.blend)
     pictures = [draft.request.blend for draft in learned_from]

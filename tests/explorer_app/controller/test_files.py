@@ -67,7 +67,7 @@ def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness)
 def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness):
     harness.engine.full_ms = 100.0
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.until(lambda: "Saved kept.png." in harness.said())
@@ -125,7 +125,7 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     harness.controller.editing.mix_in_current()
     assert harness.controller.editing.session.mix[0].latent == Latent()
     harness.controller.editing.edit(SetParameter("classes", ()))
-    harness.walk(4.0)
+    harness.drag(4.0)
     assert harness.controller.editing.session.pinned_blend == ()
 
 
@@ -212,7 +212,7 @@ def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Ha
     harness.controller.export.start(sequence(harness, 6))
     assert harness.controller.export.progress is not None
     assert (harness.controller.export.progress.name, harness.controller.export.progress.total) == ("walk", 6)
-    harness.walk(2.5)
+    harness.drag(2.5)
     harness.rest()
     harness.until(lambda: harness.controller.export.progress is None)
     assert said(harness, "Exported 6 frames")
@@ -259,7 +259,7 @@ def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Har
     number = harness.controller.editing.history.entries[0].number
     harness.controller.editing.set_starred(number, True)
     harness.open("dogs")
-    harness.walk(2.0)
+    harness.drag(2.0)
     harness.engine.gate.shut()
     harness.controller.export.start(sequence(harness))
     harness.controller.editing.go_to_kept(number)
@@ -275,7 +275,7 @@ def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_harness: 
     harness.controller.export.start(sequence(harness))
     harness.until(lambda: harness.controller.export.progress is None)
     assert len(harness.said(Level.ERROR)) == 1
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
 
 
@@ -293,7 +293,7 @@ def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harne
     harness.engine.gate.shut()
     harness.controller.export.start(sequence(harness, 5))
     harness.engine.gate.wait_for_knock()
-    harness.walk(9.0)
+    harness.drag(9.0)
     harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.engine.gate.let_through(3)
     harness.until(lambda: "Saved kept.png." in harness.said())
@@ -305,9 +305,9 @@ def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harne
 def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
     harness = open_harness
     harness.engine.gate.shut()
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.engine.gate.wait_for_knock()
-    harness.walk(2.0)
+    harness.drag(2.0)
     harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.engine.gate.open()
     harness.controller.close()
@@ -370,7 +370,7 @@ def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Har
 
 def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness: Harness):
     harness = open_harness
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.controller.editing.set_starred(harness.controller.editing.history.entries[-1].number, True)
     again = harness.reopened()
     again.controller.start()

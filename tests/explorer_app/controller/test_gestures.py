@@ -21,14 +21,14 @@ def test_after_three_thousand_events_the_last_gesture_comes_within_two_frames(op
     harness = open_harness
     harness.engine.gate.shut()
     for event in range(3000):
-        harness.walk(event / 1000, release=False)
+        harness.drag(event / 1000, release=False)
         if event % 20 == 19:
             harness.until(lambda: harness.engine.gate.has_visitor)
             harness.engine.gate.let_through()
             rendered = 1 + (event + 1) // 20
             harness.until(lambda rendered=rendered: len(harness.engine.requests) == rendered)
     before = len(harness.engine.requests)
-    harness.walk(3.0)
+    harness.drag(3.0)
     wanted = resolve(harness.controller.editing.session)
     harness.engine.gate.open()
     harness.until(lambda: harness.frames[-1].request == wanted)
@@ -38,8 +38,8 @@ def test_after_three_thousand_events_the_last_gesture_comes_within_two_frames(op
 
 def test_one_drag_is_one_step_of_undo(open_harness: Harness):
     harness = open_harness
-    harness.walk(0.1, 0.2, 0.3)
-    harness.walk(0.4, 0.5)
+    harness.drag(0.1, 0.2, 0.3)
+    harness.drag(0.4, 0.5)
     assert harness.labels == ["Start", "Walk", "Walk"]
     harness.controller.editing.undo()
     assert harness.x == 0.3
@@ -53,13 +53,13 @@ def test_one_drag_is_one_step_of_undo(open_harness: Harness):
 
 
 def test_a_drag_that_ends_where_it_began_is_no_step(open_harness: Harness):
-    open_harness.walk(0.1, 0.0)
+    open_harness.drag(0.1, 0.0)
     assert open_harness.labels == ["Start"]
 
 
 def test_escape_brings_back_what_was_before_the_drag(open_harness: Harness):
     harness = open_harness
-    harness.walk(0.1, 0.2, release=False)
+    harness.drag(0.1, 0.2, release=False)
     harness.controller.editing.cancel_gesture()
     assert (harness.x, harness.labels) == (0.0, ["Start"])
     harness.controller.editing.cancel_gesture()
@@ -67,7 +67,7 @@ def test_escape_brings_back_what_was_before_the_drag(open_harness: Harness):
 
 
 def test_undo_in_the_middle_of_a_drag_takes_back_that_drag(open_harness: Harness):
-    open_harness.walk(0.1, 0.2, release=False)
+    open_harness.drag(0.1, 0.2, release=False)
     open_harness.controller.editing.undo()
     assert open_harness.x == 0.0
     assert open_harness.controller.editing.history.redo_label == "Walk"
@@ -165,9 +165,9 @@ def test_layers_that_are_gone_through_quickly_are_one_step_and_the_picture_again
 
 def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_harness: Harness):
     harness = open_harness
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.now_s += 1
-    harness.walk(2.0)
+    harness.drag(2.0)
     harness.controller.editing.undo()
     harness.controller.editing.edit(GoToSeed(9))
     assert [entry.session.position.x for entry in harness.controller.editing.history.entries] == [0.0, 1.0, 9.0]
@@ -176,7 +176,7 @@ def test_a_new_edit_after_undo_forgets_what_redo_would_have_brought(open_harness
 
 def test_the_latent_as_it_is_becomes_a_source_without_a_change_of_the_picture(open_harness: Harness):
     harness = open_harness
-    harness.walk(3.25)
+    harness.drag(3.25)
     slide(harness, 2.0)
     harness.controller.editing.mix_in_current()
     harness.controller.editing.mix_in_current()
@@ -200,7 +200,7 @@ def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_har
     harness = open_harness
     harness.engine.gate.shut()
     harness.heard.clear()
-    harness.walk(*(step / 1000 for step in range(1, 1001)), release=False)
+    harness.drag(*(step / 1000 for step in range(1, 1001)), release=False)
     assert harness.heard == ["session"]
     harness.until(lambda: harness.engine.gate.has_visitor)
     harness.engine.gate.open()
@@ -208,13 +208,13 @@ def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_har
     assert resolve(harness.controller.editing.session).blend in [request.blend for request in harness.engine.requests]
     assert len(harness.engine.requests) <= 3, "one for the first event, one for all that came after it"
     harness.heard.pop()
-    harness.walk(2.0)
+    harness.drag(2.0)
     assert harness.heard == ["session", "session", "history"]
 
 
 def test_a_star_keeps_a_step_that_the_history_forgets(open_harness: Harness):
     harness = open_harness
-    harness.walk(1.0)
+    harness.drag(1.0)
     number = harness.controller.editing.history.entries[1].number
     harness.controller.editing.set_starred(number, True)
     harness.controller.editing.undo()

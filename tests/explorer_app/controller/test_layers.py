@@ -18,7 +18,7 @@ def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness):
     harness.start()
     harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.rest()
     assert harness.frames[-1].width == 8
     assert all(request.resolution is None for request in harness.engine.requests if request.tap == LAYER)
@@ -27,10 +27,10 @@ def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness):
 def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness):
     harness.engine.full_ms = 5e3
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     side = harness.frames[-1].width
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     harness.engine.full_ms = 1.0
     for channel in range(6):
@@ -39,7 +39,7 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness):
     harness.engine.full_ms = 5e3
     harness.controller.editing.edit(SetParameter("layer", None))
     harness.rest()
-    harness.walk(0.7, release=False)
+    harness.drag(0.7, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     assert harness.frames[-1].width == side
 
@@ -55,10 +55,10 @@ def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_
     harness.until(lambda: harness.frames[-1].tap.values is not None)
     count = len(harness.engine.requests)
     harness.controller.engine.preview.set_reading_values(True)
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.until(lambda: len(harness.engine.requests) > count and harness.frames[-1].request.wants_tap_values)
     harness.controller.engine.preview.set_reading_values(False)
-    harness.walk(0.7)
+    harness.drag(0.7)
     harness.rest()
     assert harness.frames[-1].tap.values is None
     assert len(harness.engine.requests) == count + 2
@@ -68,7 +68,7 @@ def test_a_picture_has_no_numbers_to_read(open_harness: Harness):
     harness = open_harness
     count = len(harness.engine.requests)
     harness.controller.engine.preview.set_reading_values(True)
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
 

@@ -47,7 +47,7 @@ def test_a_first_session_on_another_model_begins_at_seed_0(harness: Harness):
 def test_a_session_that_comes_back_stays_where_it_was(harness: Harness):
     harness.bundled_seed = 344
     harness.start()
-    harness.walk(0.0)
+    harness.drag(0.0)
     again = harness.reopened()
     again.bundled_seed = 344
     again.start()
@@ -87,7 +87,7 @@ def test_without_any_model_the_program_starts_and_says_so(harness: Harness):
     assert harness.controller.engine.model.facts is None
     assert harness.controller.engine.model.loading is None
     assert "No model came with this installation" in harness.said(Level.WARNING)[0]
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.controller.editing.mix_in_current()
     harness.controller.thumbnails.request("key", harness.controller.editing.session)
     harness.open("dogs")
@@ -100,7 +100,7 @@ def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_harness:
     harness.controller.files.open_model(harness.path("dogs"))
     harness.until(lambda: harness.controller.engine.model.loading is None)
     assert harness.said(Level.ERROR) == ["dogs.pkl is broken."]
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     assert harness.controller.engine.model.facts is not None
     assert harness.controller.engine.model.facts.name == "cats"
@@ -112,7 +112,7 @@ def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness:
     harness.controller.files.open_model(harness.path("dogs"))
     harness.until(lambda: harness.said(Level.ERROR))
     assert harness.controller.engine.model.loading is None
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
 
 
@@ -126,7 +126,7 @@ def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness)
         0.5,
         "Reading",
     )
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     harness.library.gate.open()
     harness.until(lambda: harness.controller.engine.model.loading is None)
@@ -141,7 +141,7 @@ def test_a_loading_that_is_cancelled_leaves_the_open_model(open_harness: Harness
     harness.controller.files.cancel_loading()
     assert harness.controller.engine.model.loading is None
     harness.library.gate.open()
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     assert harness.controller.engine.model.facts is not None
     assert harness.controller.engine.model.facts.name == "cats"
@@ -198,7 +198,7 @@ def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harn
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     harness.open("dogs")
-    harness.walk(3.0)
+    harness.drag(3.0)
     harness.rest()
     labels = harness.labels
     harness.controller.editing.undo()
@@ -229,7 +229,7 @@ def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness
     harness.controller.editing.redo()
     assert harness.controller.engine.model.loading is None
     harness.library.gate.open()
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     assert name_of(harness) == "dogs"
 
@@ -239,7 +239,7 @@ def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness
     harness.open("dogs")
     harness.library.gate.shut()
     harness.controller.editing.undo()
-    harness.walk(2.0)
+    harness.drag(2.0)
     harness.library.gate.open()
     harness.until(lambda: name_of(harness) == "cats")
     harness.rest()
@@ -250,7 +250,7 @@ def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness
 def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said_once(open_harness: Harness):
     harness = open_harness
     harness.open("dogs")
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.open("birds")
     harness.path("dogs").unlink()
     for _ in range(2):
@@ -266,7 +266,7 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
 def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(open_harness: Harness):
     harness = open_harness
     harness.open("dogs")
-    harness.walk(5.0)
+    harness.drag(5.0)
     harness.controller.export.save_picture(harness.folder / "dog.png")
     harness.until(lambda: any("Saved" in sentence for sentence in harness.said()))
     harness.open("birds")
@@ -294,7 +294,7 @@ def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harnes
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
     number = keep(harness)
     harness.open("dogs")
-    harness.walk(3.0)
+    harness.drag(3.0)
     harness.controller.editing.go_to_kept(number)
     harness.until(lambda: name_of(harness) == "cats")
     harness.rest()
@@ -312,7 +312,7 @@ def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kep
     harness = open_harness
     of_cats = keep(harness)
     harness.open("dogs")
-    harness.walk(3.0)
+    harness.drag(3.0)
     of_dogs = keep(harness)
     harness.library.gate.shut()
     harness.controller.editing.go_to_kept(of_cats)
@@ -328,11 +328,11 @@ def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kep
 def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it_is_said_once(open_harness: Harness):
     harness = open_harness
     harness.open("dogs")
-    harness.walk(1.0)
+    harness.drag(1.0)
     number = keep(harness)
     harness.open("birds")
     harness.path("dogs").unlink()
-    harness.walk(2.0)
+    harness.drag(2.0)
     harness.controller.editing.go_to_kept(number)
     harness.controller.editing.go_to_kept(number)
     harness.rest()

@@ -19,10 +19,10 @@ from tests.helpers.controller_harness import Harness
 def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harness: Harness):
     harness.engine.full_ms = 50.0
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.until(lambda: harness.frames[-1].is_draft)
     assert harness.frames[-1].request.resolution == 64
-    harness.walk(0.6)
+    harness.drag(0.6)
     harness.rest()
     assert not harness.frames[-1].is_draft
 
@@ -39,7 +39,7 @@ def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_
     harness.until(lambda: len(harness.frames) > count)
     assert harness.frames[count].request.resolution == first
     harness.rest()
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.session).blend)
     harness.rest()
     assert [frame.request.resolution for frame in harness.frames[count:]].count(64) == (first is not None)
@@ -66,9 +66,9 @@ def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_co
     harness.engine.full_ms = 5e3
     harness.engine.empty_px = 32
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.until(lambda: harness.engine.requests[-1].resolution == 32)
-    harness.until(lambda: harness.walk(0.6, release=False) or harness.frames[-1].is_draft)
+    harness.until(lambda: harness.drag(0.6, release=False) or harness.frames[-1].is_draft)
     assert harness.frames[-1].request.resolution == 64
     assert all(frame.request.resolution != 32 for frame in harness.frames)
 
@@ -76,26 +76,26 @@ def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_co
 def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(harness: Harness):
     harness.engine.full_ms = 50.0
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.rest()
     assert not harness.frames[-1].is_draft
     assert harness.labels == ["Start"]
 
 
 def test_a_model_that_is_fast_enough_is_never_drafted(open_harness: Harness):
-    open_harness.walk(0.5, release=False)
+    open_harness.drag(0.5, release=False)
     open_harness.rest()
-    open_harness.walk(0.5)
+    open_harness.drag(0.5)
     assert not any(frame.is_draft for frame in open_harness.frames)
 
 
 def test_the_same_picture_is_not_rendered_twice(open_harness: Harness):
     harness = open_harness
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.rest()
     count = len(harness.engine.requests)
-    harness.walk(0.5)
-    harness.walk(0.7)
+    harness.drag(0.5)
+    harness.drag(0.7)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
 
@@ -105,7 +105,7 @@ def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_harness
     harness.controller.engine.preview.frame_painted(harness.frames[-1])
     first = harness.controller.engine.preview.statistics.gesture_to_screen_ms
     harness.now_s = 10.0
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     harness.now_s = 10.04
     harness.controller.engine.preview.frame_painted(harness.frames[-1])
@@ -124,7 +124,7 @@ def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(o
     assert len(measured) == 1
     assert harness.settings.values.performance_visible
     harness.controller.engine.set_measuring(False)
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     assert len([item for item in harness.engine.requests if item.measure_steps]) == 1
 
@@ -141,7 +141,7 @@ def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_t
     harness.until(lambda: harness.controller.engine.model.facts)
     harness.engine.gate.wait_for_knock()
     measuring_is_due(harness, qtbot)
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
     assert not harness.engine.given_up[0].measure_steps
@@ -153,7 +153,7 @@ def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(ope
     harness = open_harness
     harness.controller.engine.set_measuring(True)
     harness.engine.gate.shut()
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.engine.gate.wait_for_knock()
     measuring_is_due(harness, qtbot)
     harness.engine.gate.open()
@@ -187,15 +187,15 @@ def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open
 def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(open_harness: Harness, qtbot: QtBot):
     harness = open_harness
     harness.engine.gate.shut()
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.engine.gate.wait_for_knock()
     measuring_is_due(harness, qtbot)
     for x in (2.0, 3.0):  # the first one is to be measured, waits behind the gate, and is never rendered
-        harness.walk(x)
+        harness.drag(x)
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
     assert harness.controller.engine.preview.frame.request.measure_steps
-    harness.walk(4.0)
+    harness.drag(4.0)
     harness.rest()
     assert [request.measure_steps for request in harness.engine.requests].count(True) == 1
 
@@ -205,12 +205,12 @@ def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_ha
     harness.engine.failing = DeviceError("Out of memory.")
     for x in (1.0, 2.0, 3.0):
         count = len(harness.engine.requests)
-        harness.walk(x)
+        harness.drag(x)
         harness.until(lambda count=count: len(harness.engine.requests) > count)
     harness.until(lambda: "Out of memory." in harness.said())
     harness.engine.failing = None
-    harness.walk(3.0)
-    harness.walk(3.5)
+    harness.drag(3.0)
+    harness.drag(3.5)
     harness.rest()
     assert harness.said().count("Out of memory.") == 1
 
@@ -250,7 +250,7 @@ def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk
     assert "thumbnails" in harness.heard
     count = len(harness.engine.requests)
     harness.controller.thumbnails.request("here", session)
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
 
@@ -289,7 +289,7 @@ def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobo
     count = len(harness.engine.requests)
     harness.engine.failing = None
     harness.controller.thumbnails.request("key", RenderRequest("x"))
-    harness.walk(1.0)
+    harness.drag(1.0)
     harness.rest()
     assert len(harness.engine.requests) == count + 1
     assert harness.said() == []
@@ -349,7 +349,7 @@ def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_hand
     harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0
     harness.controller.engine.preview.input_came(0.03)
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     harness.now_s = 10.02
     harness.controller.engine.preview.frame_painted(harness.frames[-1])
@@ -362,7 +362,7 @@ def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(op
     harness.now_s = 10.0
     harness.controller.engine.preview.input_came(0.0)
     harness.now_s = 12.0
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     harness.now_s = 12.02
     harness.controller.engine.preview.frame_painted(harness.frames[-1])
@@ -372,7 +372,7 @@ def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(op
 def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
     harness.engine.full_ms = 50.0
     harness.start()
-    harness.walk(0.5, release=False)
+    harness.drag(0.5, release=False)
     harness.rest()
     assert not harness.frames[-1].is_draft
     harness.controller.engine.preview.statistics.clear()
@@ -383,7 +383,7 @@ def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
 
 def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harness: Harness):
     harness = open_harness
-    harness.walk(0.5)
+    harness.drag(0.5)
     harness.rest()
     path = harness.folder / "drag.json"
     harness.controller.engine.save_trace(path)

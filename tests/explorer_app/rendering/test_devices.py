@@ -272,9 +272,9 @@ def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]
     assert len(harness.of(MemoryChanged)) == 1
 
 
-@pytest.mark.parametrize(("device", "gives_way"), [("cpu", True), ("cuda:0", False)])
-def test_a_comparison_on_the_processor_gives_way_to_the_hand_and_begins_again_when_it_rests(
-    start: Callable[..., Harness], engine: Engine, device: str, gives_way: bool
+@pytest.mark.parametrize(("device", "should_yield"), [("cpu", True), ("cuda:0", False)])
+def test_a_comparison_on_the_processor_should_yield_to_the_hand_and_begins_again_when_it_rests(
+    start: Callable[..., Harness], engine: Engine, device: str, should_yield: bool
 ):
     harness = start(DeviceChoice(device))
     engine.gate.shut()
@@ -283,7 +283,7 @@ def test_a_comparison_on_the_processor_gives_way_to_the_hand_and_begins_again_wh
     harness.ask(2)
     engine.gate.open()
     harness.until(lambda: harness.of(Compared) and harness.frames)
-    assert engine.comparisons_given_up == gives_way
+    assert engine.comparisons_given_up == should_yield
     assert len(harness.of(Compared)) == 1
 
 

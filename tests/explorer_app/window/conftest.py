@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window.gestures import walk
+from explorer_app.window.gestures import plane_drag
 from explorer_app.window.look import appearance, fonts
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
@@ -59,8 +59,8 @@ def quiet(qapp: QApplication, qtlog: Any) -> Iterator[None]:
 @pytest.fixture
 def quick_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every drag is let go as a flick, however slow the machine is at the moment."""
-    monkeypatch.setattr(walk, "_FLICK_WINDOW_MS", 60_000)
-    monkeypatch.setattr(walk, "_FLICK_SEEDS_PER_S", 0.0)
+    monkeypatch.setattr(plane_drag, "_FLICK_WINDOW_MS", 60_000)
+    monkeypatch.setattr(plane_drag, "_FLICK_SEEDS_PER_S", 0.0)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from explorer_app.session.edits import Edit
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas import Canvas
-from explorer_app.window.gestures.walk import KEY_STEP, SEEDS_PER_PX, SLOW, Walk
+from explorer_app.window.gestures.plane_drag import KEY_STEP, SEEDS_PER_PX, SLOW, PlaneDrag
 from explorer_app.window.look import theme
 from gpu_backend import Frame, FrameTimings, RenderRequest
 from tests.helpers.fake_controller import facts, landscape
@@ -249,11 +249,11 @@ def test_escape_stops_a_glide_and_brings_back_what_was(canvas: Canvas, ears: Ear
 
 
 def test_a_hand_that_rested_before_letting_go_does_not_flick() -> None:
-    walk = Walk(START)
+    drag = PlaneDrag(START)
     for now_ms in (0, 10, 20):
-        walk.move(0.1, 0, slow=False, now_ms=now_ms)
-    assert walk.flick(25) is not None
-    assert walk.flick(200) is None
+        drag.move(0.1, 0, slow=False, now_ms=now_ms)
+    assert drag.flick(25) is not None
+    assert drag.flick(200) is None
 
 
 # -- painting -------------------------------------------------------------------------------------------------------

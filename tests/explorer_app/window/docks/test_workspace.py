@@ -26,7 +26,7 @@ def shown(window: MainWindow) -> set[str]:
     return {key for key, each in window.docks.items() if not each.isHidden()}
 
 
-def settle(window: MainWindow, width: int, height: int) -> None:
+def wait_for_layout(window: MainWindow, width: int, height: int) -> None:
     """Give the window a size, and the layout the time to follow."""
     window.resize(width, height)
     for _ in range(3):
@@ -235,15 +235,15 @@ def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_wai
 def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(make: Make, settings: Settings) -> None:
     window = make(FakeController(), 1600, 980)
     QTest.keySequence(window.canvas, "Ctrl+2")
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert shown(window) == {"performance", "layers", "model"}
     assert window.actions_by_key["workspace-measure"].isChecked()
     dock(window, "model").toggleViewAction().trigger()
     QTest.keySequence(window.canvas, "Ctrl+1")
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
     window.top_bar.tabs[1].click()
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert shown(window) == {"performance", "layers"}
     window.close()
     assert (settings.values.workspace, set(settings.values.layouts)) == ("measure", {"measure"})
@@ -259,7 +259,7 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
 @pytest.mark.usefixtures("each_font")
 def test_at_1280_x_720_the_picture_has_half_of_the_width(make: Make) -> None:
     window = make(FakeController(), 1280, 720)
-    settle(window, 1280, 720)
+    wait_for_layout(window, 1280, 720)
     assert window.canvas.width() >= 640
 
 
@@ -269,7 +269,7 @@ def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, work
     window = make(FakeController(), 800, 560)
     window.actions_by_key[f"workspace-{workspace}"].trigger()
     for height in (560, 500):  # 1600 x 1000 at 200 % are 800 x 500
-        settle(window, 800, height)
+        wait_for_layout(window, 800, height)
         assert (window.width(), window.height()) == (800, height)
         assert window.canvas.width() >= (400 if workspace == "explore" else 320)
         assert window.canvas.height() >= 300
@@ -285,52 +285,52 @@ def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, work
 
 def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(make: Make) -> None:
     window = make(FakeController(), 1600, 980)
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     first = {key: each.size() for key, each in window.docks.items() if each.isVisible()}
     for size in ((800, 560), (1280, 720), (1000, 900)):
-        settle(window, *size)
-    settle(window, 1600, 980)
+        wait_for_layout(window, *size)
+    wait_for_layout(window, 1600, 980)
     assert {key: each.size() for key, each in window.docks.items() if each.isVisible()} == first
 
 
 def test_sizes_that_a_person_gave_come_back_too(make: Make) -> None:
     window = make(FakeController(), 1600, 980)
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     latent = dock(window, "latent")
     line = latent.mapTo(window.workspace, QPoint(latent.width() + theme.GAP // 2, 200))
     press(window.workspace, line)
     move(window.workspace, line + QPoint(90, 0))
     QApplication.processEvents()
     release(window.workspace, line + QPoint(90, 0))
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     wide = latent.width()
     assert wide > 400
     for size in ((860, 560), (1000, 900)):
-        settle(window, *size)
+        wait_for_layout(window, *size)
     assert latent.width() < wide
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert latent.width() == wide
 
 
 def test_one_key_hides_all_panels_and_brings_them_back(make: Make) -> None:
     window = make(FakeController(), 1600, 980)
     dock(window, "mix").toggleViewAction().trigger()
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     before = shown(window)
     width = window.canvas.width()
     QTest.keySequence(window.canvas, "P")
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert not shown(window)
     assert window.canvas.width() > 1500
     QTest.keySequence(window.canvas, "P")
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert shown(window) == before
     assert abs(window.canvas.width() - width) <= 2
 
 
 def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Make) -> None:
     window = make(FakeController(), 1280, 720)
-    settle(window, 1280, 720)
+    wait_for_layout(window, 1280, 720)
     before = shown(window)
     QTest.keySequence(window.canvas, "F11")
     QApplication.processEvents()
@@ -342,7 +342,7 @@ def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Mak
     picture = window.canvas.picture_rect()
     assert picture.top() == window.canvas.height() - picture.bottom(), "no caption below it"
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    settle(window, 1280, 720)
+    wait_for_layout(window, 1280, 720)
     assert not window.isFullScreen()
     assert shown(window) == before
     assert window.top_bar.isVisible()
@@ -350,11 +350,11 @@ def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Mak
 
 def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
     window = make(FakeController(), 1280, 720)
-    settle(window, 1280, 720)
+    wait_for_layout(window, 1280, 720)
     assert dock(window, "latent").header.title.isVisible()
     mix, sliders = dock(window, "mix"), dock(window, "sliders")
     assert sliders.header.title.isHidden()
-    settle(window, 1600, 980)
+    wait_for_layout(window, 1600, 980)
     assert mix.header.title.isVisible()
     assert sliders.header.title.isVisible()
 
@@ -382,7 +382,7 @@ def test_tabs_are_there_from_the_first_moment_on(
     controller.show_devices(
         replace(controller.engine.devices.state, problem="The GPU is gone.")
     )  # before the first layout is done
-    settle(window, 900, 600)
+    wait_for_layout(window, 900, 600)
     window.workspace.reset()
     controller.show_devices(replace(controller.engine.devices.state, problem=""))
     QApplication.processEvents()
@@ -394,6 +394,6 @@ def test_tabs_are_there_from_the_first_moment_on(
 @pytest.mark.usefixtures("each_font")
 def test_no_panel_at_the_left_is_cut_at_its_side(make: Make) -> None:
     window = make(FakeController(), 1280, 720)
-    settle(window, 1280, 720)
+    wait_for_layout(window, 1280, 720)
     for key in ("latent", "sliders", "mix"):
         assert window.docks[key].width() >= window.docks[key].least_width(), key

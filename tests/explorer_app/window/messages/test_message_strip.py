@@ -68,9 +68,9 @@ def test_what_was_said_before_there_was_a_window_is_shown(host: QWidget, message
 def test_a_message_from_another_thread_arrives_on_the_windows_own(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    teller = threading.Thread(target=messages.warning, args=("From elsewhere.",))
-    teller.start()
-    teller.join()
+    thread = threading.Thread(target=messages.warning, args=("From elsewhere.",))
+    thread.start()
+    thread.join()
     assert strip.lines == ()
     qtbot.waitUntil(lambda: sentences(strip) == ["From elsewhere."])
 

@@ -15,7 +15,7 @@ from explorer_app.session.edits import PLACE, ZeroSliders, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
-from explorer_app.window.gestures.walk import Glide
+from explorer_app.window.gestures.plane_drag import Glide
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation

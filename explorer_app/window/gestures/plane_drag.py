@@ -1,4 +1,4 @@
-"""Walking the seed plane by hand: a drag, a key that is held, and the glide that a flick leaves behind."""
+"""Moving over the seed plane by hand: a drag or a held key, and the glide that follows a flick."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 from explorer_app.session.session import Position
 
 SEEDS_PER_PX = 1 / 240
-"""How far the hand's way across the screen goes on the plane."""
+"""Seeds that the point moves for each pixel of the pointer."""
 
 SLOW = 0.1
-"""What Shift makes of a way."""
+"""Factor while Shift is held."""
 
 ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
@@ -21,19 +21,19 @@ ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
-"""Arrow keys and where they lead: right and down."""
+"""Arrow key -> direction: right and down."""
 
 KEY_STEP = 0.05
 """How far one press of an arrow key goes, in seeds."""
 
 _FLICK_WINDOW_MS = 90
 _FLICK_SEEDS_PER_S = 0.8
-"""A hand that lets go slower than this means to stop."""
+"""A slower release is no flick."""
 _GLIDE_STEP_MS = 16
 
 
-class Walk:
-    """One drag or held key: where it began and where it is. Shift may change under way without a jump."""
+class PlaneDrag:
+    """One drag or held key: its start and its present position. Shift may change meanwhile without a jump."""
 
     def __init__(self, start: Position) -> None:
         self.start = start
@@ -42,11 +42,11 @@ class Walk:
 
     @property
     def has_moved(self) -> bool:
-        """Whether the hand went anywhere, even if it came back."""
+        """Whether the position changed at any time, even if it came back."""
         return bool(self._trail)
 
     def move(self, dx: float, dy: float, *, slow: bool, now_ms: int) -> Position:
-        """Go on by a way in seeds; return the place."""
+        """Move by a way in seeds; return the new position."""
         factor = SLOW if slow else 1.0
         self.position = Position(self.position.x + dx * factor, self.position.y + dy * factor)
         self._trail.append((now_ms, self.position.x, self.position.y))
@@ -55,7 +55,7 @@ class Walk:
         return self.position
 
     def flick(self, now_ms: int) -> tuple[float, float] | None:
-        """Return the speed in seeds a second at which the hand let go, None if it had come to rest."""
+        """Return the speed at release in seeds a second, None if the pointer rested."""
         recent = [item for item in self._trail if now_ms - item[0] <= _FLICK_WINDOW_MS]
         if len(recent) < 2:
             return None
@@ -65,7 +65,7 @@ class Walk:
 
 
 class Glide(QObject):
-    """What a flick leaves behind: the same way at the same speed until it is stopped."""
+    """Continues a flick in the same direction at the same speed until it is stopped."""
 
     moved = Signal(object)
     """A Position, at every tick."""
@@ -82,22 +82,22 @@ class Glide(QObject):
 
     @property
     def is_moving(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is under way."""
         return self._timer.isActive()
 
     def start(self, position: Position, speed: tuple[float, float]) -> None:
-        """Glide on from a place at a speed in seeds a second."""
+        """Glide from a position at a speed in seeds a second."""
         self.position = position
         self._speed = speed
         self._clock.start()
         self._timer.start()
 
     def stop(self) -> None:
-        """Come to rest. May be called twice."""
+        """Stop. May be called twice."""
         self._timer.stop()
 
-    def give_way(self, position: Position) -> None:
-        """Come to rest if the session stands elsewhere: something other than this glide has moved it."""
+    def stop_unless_at(self, position: Position) -> None:
+        """Stop if the session is at another position: something other than this glide has moved it."""
         if position != self.position:
             self.stop()
 
