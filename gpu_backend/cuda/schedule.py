@@ -83,6 +83,8 @@ class Launch:
         What runs, for the panel: ``"modulated_conv"``.
     shared_nbytes
         Dynamic shared memory.
+    arguments
+        By the names of the kernel's parameters, in their order.
     flops, nbytes
         Operations and bytes moved that the work asks for, not what this kernel happens to do.
     is_fused
@@ -92,7 +94,7 @@ class Launch:
     op
         The plan's operation that the launch belongs to: ``"adain_conv"``.
     optional
-        Arguments, by place, that are null in runs which do not ask for the outputs that they name.
+        Arguments that are null in runs which do not ask for the outputs that they name.
     """
 
     layer: str
@@ -101,13 +103,13 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_nbytes: int
-    arguments: tuple[Argument, ...]
+    arguments: Mapping[str, Argument]
     flops: int = 0
     nbytes: int = 0
     is_fused: bool = True
     reason: str = ""
     op: str = ""
-    optional: tuple[int, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +153,5 @@ class Schedule:
     @property
     def optional_outputs(self) -> frozenset[str]:
         """Outputs that a run leaves out unless it is asked for them."""
-        named = (launch.arguments[place] for launch in self.launches for place in launch.optional)
+        named = (launch.arguments[name] for launch in self.launches for name in launch.optional)
         return frozenset(item.name for item in named if isinstance(item, Address))

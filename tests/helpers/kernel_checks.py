@@ -61,11 +61,11 @@ def parameters_of(recipe: KernelRecipe) -> list[str]:
 
 
 def assert_arguments_fit(launch: Launch, regions: tuple[Region, ...], constants: tuple[Constant, ...]) -> None:
-    """Pointers meet pointers and numbers meet numbers of their type; what is named is there."""
+    """Arguments have the parameters' names, order and types; regions and constants that they name are there."""
     named = {"region": {item.name for item in regions}, "constant": {item.key for item in constants}}
     parameters = parameters_of(launch.recipe)
-    assert len(parameters) == len(launch.arguments), (parameters, launch.arguments)
-    for parameter, argument in zip(parameters, launch.arguments, strict=True):
+    assert [re.findall(r"\w+", parameter)[-1] for parameter in parameters] == list(launch.arguments)
+    for parameter, argument in zip(parameters, launch.arguments.values(), strict=True):
         if parameter.startswith("TMA_MAP "):
             assert isinstance(argument, TensorMap) == (("USE_TMA", "1") in launch.recipe.defines), argument
             continue

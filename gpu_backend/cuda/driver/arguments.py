@@ -48,7 +48,7 @@ class PackedArguments:
 
 
 def pack_arguments(
-    arguments: Sequence[Argument], regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
+    arguments: Mapping[str, Argument], regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
 ) -> PackedArguments:
     """Resolve a launch's arguments, given where regions and constants lie.
 
@@ -57,7 +57,7 @@ def pack_arguments(
     ValueError
         If an argument names a region or a constant that is not there, or has a type that kernels do not take.
     """
-    return PackedArguments([_value(argument, regions, constants, encode) for argument in arguments])
+    return PackedArguments([_value(argument, regions, constants, encode) for argument in arguments.values()])
 
 
 def _value(argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap) -> Value:

@@ -7,7 +7,7 @@ for themselves, in two launches.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,10 +97,11 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
         return np.ascontiguousarray(weights[names["noise_const"]], np.float32)
 
     x, bias, strength = held(f"pixels/{const}/{site.dtype}", pixels), of_channels("bias"), None
-    noise: tuple[Argument, ...] = (None, None, None)
+    noise = noise_gain = noise_source = None
     if index >= 0:
         strength = of_channels("noise_strength")
-        noise = held(f"flat/{names['noise_const']}", picture), region("noise_gain", index), region("noise_source")
+        noise = held(f"flat/{names['noise_const']}", picture)
+        noise_gain, noise_source = region("noise_gain", index), region("noise_source")
     act = settings.act
     defines = (("HALF", str(int(site.half))), ("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])))
     numbers, side = site.batch * settings.resolution**2 * settings.out_channels, settings.resolution
@@ -111,22 +112,24 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
         grid=(-(-cout // _INPUT_CHANNELS), site.batch, 1),
         block=(_INPUT_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            x,
-            region(site.y),
-            region("styles", site.style_offset),
-            bias,
-            strength,
-            *noise,
-            np.int32(max(index, 0)),
-            np.int32(side),
-            np.int32(cout),
-            np.int32(settings.out_channels),
-            np.int32(site.style_stride),
-            np.float32(act.gain),
-            np.float32(math.inf if act.clamp is None else act.clamp),
-            np.float32(settings.epsilon),
-        ),
+        arguments={
+            "x": x,
+            "y": region(site.y),
+            "style": region("styles", site.style_offset),
+            "bias": bias,
+            "strength": strength,
+            "noise": noise,
+            "noise_gain": noise_gain,
+            "noise_source": noise_source,
+            "noise_layer": np.int32(max(index, 0)),
+            "side": np.int32(side),
+            "cout": np.int32(cout),
+            "channels": np.int32(settings.out_channels),
+            "style_stride": np.int32(site.style_stride),
+            "gain": np.float32(act.gain),
+            "clamp": np.float32(math.inf if act.clamp is None else act.clamp),
+            "epsilon": np.float32(settings.epsilon),
+        },
         flops=numbers * NORMAL_FLOPS,
         nbytes=2 * np.dtype(site.dtype).itemsize * numbers + (4 * side**2 if index >= 0 else 0),
     )
@@ -156,23 +159,24 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
         grid=tile.grid,
         block=(THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            region(site.x),
-            region(site.y) if rgb is None else None,
-            region(site.moments),
-            region("styles", site.style_offset),
-            None if rgb is None else constant(constants[0].key),
-            None if rgb is None else region(rgb.region),
-            np.int32(geometry.grid[0]),
-            *(np.int32(count) for count in geometry.part),
-            np.int32(side),
-            np.int32(cout),
-            np.int32(channels),
-            np.int32(site.style_stride),
-            np.int32(tile.chunk),
-            np.float32(settings.epsilon),
-            np.float32(1.0 / math.sqrt(channels)),
-        ),
+        arguments={
+            "x": region(site.x),
+            "y": region(site.y) if rgb is None else None,
+            "moments": region(site.moments),
+            "style": region("styles", site.style_offset),
+            "rgb_weight": None if rgb is None else constant(constants[0].key),
+            "rgb_parts": None if rgb is None else region(rgb.region),
+            "parts": np.int32(geometry.grid[0]),
+            "part_rows": np.int32(geometry.part[0]),
+            "part_columns": np.int32(geometry.part[1]),
+            "side": np.int32(side),
+            "cout": np.int32(cout),
+            "channels": np.int32(channels),
+            "style_stride": np.int32(site.style_stride),
+            "chunk": np.int32(tile.chunk),
+            "epsilon": np.float32(settings.epsilon),
+            "rgb_gain": np.float32(1.0 / math.sqrt(channels)),
+        },
         flops=site.batch * side**2 * channels * SCALING_FLOPS,
         nbytes=nbytes,
     )
@@ -206,7 +210,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
     numbers, size = site.batch * side**2 * channels, np.dtype(site.dtype).itemsize
 
     def launch(
-        stem: str, grid: tuple[int, int, int], threads: int, arguments: tuple[Argument, ...], flops: int, passes: int
+        stem: str, grid: tuple[int, int, int], threads: int, arguments: Mapping[str, Argument], flops: int, passes: int
     ) -> Launch:
         return Launch(
             layer=step.layer,
@@ -226,16 +230,16 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
         "plain_adain_moments",
         (cout // 4, site.batch, 1),
         _PLAIN_THREADS,
-        (
-            region(site.x),
-            region(affine),
-            region("styles", site.style_offset),
-            np.int32(side),
-            np.int32(cout),
-            np.int32(channels),
-            np.int32(site.style_stride),
-            np.float32(settings.epsilon),
-        ),
+        {
+            "x": region(site.x),
+            "affine": region(affine),
+            "style": region("styles", site.style_offset),
+            "side": np.int32(side),
+            "cout": np.int32(cout),
+            "channels": np.int32(channels),
+            "style_stride": np.int32(site.style_stride),
+            "epsilon": np.float32(settings.epsilon),
+        },
         SUMMING_FLOPS,
         1,
     )
@@ -243,7 +247,13 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
         "plain_adain",
         (-(-(side**2) * cout // 4 // _PLAIN_QUADS), site.batch, 1),
         _PLAIN_QUADS,
-        (region(site.x), region(site.y), region(affine), np.int32(side), np.int32(cout)),
+        {
+            "x": region(site.x),
+            "y": region(site.y),
+            "affine": region(affine),
+            "side": np.int32(side),
+            "cout": np.int32(cout),
+        },
         SCALING_FLOPS,
         2,
     )

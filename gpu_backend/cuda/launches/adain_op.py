@@ -30,8 +30,6 @@ from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _LABELS = ("adain_input", "adain", "plain_adain")
-_Y = 1
-"""Place of the layer's output among the arguments of all three kernels."""
 
 
 class AdainInputOp(GpuOp):
@@ -111,5 +109,5 @@ def _observed(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Obse
     batch, side, _, channels = step.attributes.output_shape(regions["styles"].shape[0])
     dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"
     return Observation(
-        (batch, side, side, pad8(channels)), dtype, partial(channels_first, channels=channels), {_Y: OBSERVED}
+        (batch, side, side, pad8(channels)), dtype, partial(channels_first, channels=channels), {"y": OBSERVED}
     )

@@ -1,11 +1,10 @@
-"""The argument list that all convolution kernels have in common, with the constants and regions in it."""
+"""The arguments that all convolution kernels have in common, with the constants and regions in them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +23,6 @@ ACTIVATION_NUMBERS = {
     )
 }
 """Macro ACTIVATION of the kernels."""
-
-
-class ConvArgument(IntEnum):
-    """Places among the arguments of all convolution kernels, fused and plain."""
-
-    X = 0
-    WEIGHT = 1
-    Y = 2
-    Y_RAW = 3
-    NEXT_STYLE = 5
-    SKIP = 12
-    RGB_WEIGHT = 14
-    RGB_STYLE = 15
-    RGB_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +60,7 @@ def weight_of(work: ConvWork, weights: Weights) -> NDArray[np.float32]:
 
 def conv_arguments(
     work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, extras: Extras | None = None
-) -> tuple[tuple[Argument, ...], tuple[Constant, ...], tuple[Region, ...]]:
+) -> tuple[dict[str, Argument], tuple[Constant, ...], tuple[Region, ...]]:
     """Return the arguments of a convolution kernel, the constants among them, and the regions that it writes.
 
     Reads ``site.x``, ``demod``, ``styles``, ``noise_gain``, ``noise_source`` and the skip's region; writes ``site.y``
@@ -114,37 +99,37 @@ def conv_arguments(
         taps = taps_constant(constants, site.skip.taps, 2.0 * math.sqrt(site.skip.gain))
     elif work.is_up:
         taps = taps_constant(constants, work.taps, 2.0)
-    arguments: tuple[Argument, ...] = (
-        region(site.x),
-        constant(weight.key),
-        None if site.y is None else region(site.y),
-        None if site.y_raw is None else region(site.y_raw),
-        demod,
-        next_style,
-        bias,
-        noise,
-        noise_gain,
-        noise_source,
-        np.float32(strength),
-        np.int32(max(work.noise_index, 0)),
-        skip,
-        taps,
-        extras.rgb_weight,
-        extras.rgb_style,
-        extras.rgb_parts,
-        extras.workspace,
-        extras.counters,
-        np.int32(site.batch),
-        np.int32(work.side),
-        np.int32(work.cin),
-        np.int32(work.cout),
-        np.int32(demod_stride),
-        np.int32(site.style_stride),
-        np.float32(work.act.gain),
-        np.float32(math.inf if work.act.clamp is None else work.act.clamp),
-        strengths,
-        extras.moments,
-    )
+    arguments: dict[str, Argument] = {
+        "x": region(site.x),
+        "weight": constant(weight.key),
+        "y": None if site.y is None else region(site.y),
+        "y_raw": None if site.y_raw is None else region(site.y_raw),
+        "demod": demod,
+        "next_style": next_style,
+        "bias": bias,
+        "noise": noise,
+        "noise_gain": noise_gain,
+        "noise_source": noise_source,
+        "noise_strength": np.float32(strength),
+        "noise_layer": np.int32(max(work.noise_index, 0)),
+        "skip": skip,
+        "taps": taps,
+        "rgb_weight": extras.rgb_weight,
+        "rgb_style": extras.rgb_style,
+        "rgb_parts": extras.rgb_parts,
+        "workspace": extras.workspace,
+        "counters": extras.counters,
+        "batch": np.int32(site.batch),
+        "side": np.int32(work.side),
+        "cin": np.int32(work.cin),
+        "cout": np.int32(work.cout),
+        "demod_stride": np.int32(demod_stride),
+        "style_stride": np.int32(site.style_stride),
+        "gain": np.float32(work.act.gain),
+        "clamp": np.float32(math.inf if work.act.clamp is None else work.act.clamp),
+        "strengths": strengths,
+        "moments": extras.moments,
+    }
     shape = (site.batch, work.side, work.side, work.cout)
     written = tuple(Region(name, shape, site.dtype, "scratch") for name in (site.y, site.y_raw) if name is not None)
     return arguments, tuple(constants), written

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.fourier_features import mixing, sines
@@ -83,8 +82,8 @@ class SkipConvOp(GpuOp):
         if launch.label not in _LABELS:
             return None
         settings: SkipConv = step.attributes
-        batch = region_of(launch.arguments[ConvArgument.X], regions).shape[0]
-        held = region_of(launch.arguments[ConvArgument.Y], regions)
+        batch = region_of(launch.arguments["x"], regions).shape[0]
+        held = region_of(launch.arguments["y"], regions)
         side, channels = settings.resolution // 2, settings.out_channels
 
         def finish(values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -169,7 +168,7 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
     if launch.label not in _LABELS:
         return None
-    x = region_of(launch.arguments[ConvArgument.X], regions)
+    x = region_of(launch.arguments["x"], regions)
     batch, side, _, channels = step.attributes.output_shape(x.shape[0])
     # A fused up-convolution stores one of the two: the kernel is compiled for that.
     stores_y = launch.label == "modulated_up_conv"
@@ -177,9 +176,9 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
         (batch, side, side, pad8(channels)),
         x.dtype,
         partial(channels_first, channels=channels),
-        {ConvArgument.Y: OBSERVED, ConvArgument.NEXT_STYLE: None} if stores_y else {ConvArgument.Y_RAW: OBSERVED},
+        {"y": OBSERVED, "next_style": None} if stores_y else {"y_raw": OBSERVED},
         # The skip is of another layer, and the kernel has no way to leave it out.
-        zeros=ConvArgument.SKIP if isinstance(launch.arguments[ConvArgument.SKIP], Address) else None,
+        zeros="skip" if isinstance(launch.arguments["skip"], Address) else None,
     )
 
 

@@ -32,7 +32,13 @@ def doubled(step: Step, small: str, y: str, batch: int, *, half: bool) -> Built:
         grid=(-(-items // _THREADS), batch, 1),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(region(small), taps, region(y), np.int32(side), np.int32(channels)),
+        arguments={
+            "x": region(small),
+            "taps": taps,
+            "y": region(y),
+            "side": np.int32(side),
+            "channels": np.int32(channels),
+        },
         flops=numbers * len(settings.taps) ** 2 // 2,
         nbytes=itemsize * numbers * 5 // 4,
     )

@@ -36,8 +36,6 @@ from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _LABELS = ("filtered_lrelu", "plain_filtered_lrelu")
-_X, _Y, _NEXT_STYLE = 0, 1, 2
-"""Places among the arguments of both kernels."""
 
 _THREADS = 256
 _PLAIN_TILES = (8, 4, 2, 1)
@@ -65,10 +63,10 @@ class FilteredLreluOp(GpuOp):
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         if launch.label not in _LABELS:
             return None
-        x = region_of(launch.arguments[_X], regions)
+        x = region_of(launch.arguments["x"], regions)
         batch, side, _, channels = step.attributes.output_shape(x.shape[0])
         finish = partial(channels_first, channels=channels)
-        changes = {_Y: OBSERVED, _NEXT_STYLE: None}
+        changes = {"y": OBSERVED, "next_style": None}
         return Observation((batch, side, side, pad8(channels)), x.dtype, finish, changes)
 
 
@@ -175,31 +173,34 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
 
     constants = [Constant(f"{step.layer}/bands/{geometry.shape.rank}", bands)]
     written = [_y_region(step, site)] if site.is_stored else []
-    picture: tuple[Argument, ...] = (None, None, None)
+    picture: dict[str, Argument] = {"rgb_weight": None, "rgb_style": None, "rgb_parts": None}
     flops, nbytes = _work(settings, site)
     rgb, side = site.rgb, settings.out_size
     if rgb is not None:
         constants.append(rgb_weight_constant(rgb.weight, weights))
-        picture = constant(constants[-1].key), region("styles", rgb.style_offset), region(rgb.region)
+        picture = {
+            "rgb_weight": constant(constants[-1].key),
+            "rgb_style": region("styles", rgb.style_offset),
+            "rgb_parts": region(rgb.region),
+        }
         shape = (geometry.picture_parts, site.batch, side, side, rgb.channels)
         written.append(Region(rgb.region, shape, "float32", "scratch"))
         flops += 2 * site.batch * side**2 * settings.channels * rgb.channels
         nbytes += 4 * math.prod(shape)
         if not site.is_stored:
             nbytes -= 2 * site.batch * side**2 * settings.channels
-    read, stored, style = _regions(site)
-    arguments: tuple[Argument, ...] = (
-        read,
-        stored if site.is_stored else None,
-        style,
-        constant(constants[0].key),
-        *picture,
-        *_sizes(settings, site),
-        np.int32(first),
-        np.int32(first),
-        np.int32(geometry.tile.segment),
-        _word(min(_clamp(settings), _LARGEST_HALF)),
-    )
+    arguments: dict[str, Argument] = {
+        "x": region(site.x),
+        "y": region(site.y) if site.is_stored else None,
+        "next_style": _style(site),
+        "bands": constant(constants[0].key),
+        **picture,
+        **_sizes(settings, site),
+        "first_x": np.int32(first),
+        "first_y": np.int32(first),
+        "segment": np.int32(geometry.tile.segment),
+        "bound": _word(min(_clamp(settings), _LARGEST_HALF)),
+    }
     recipe = fused_filter_recipe(geometry)
     launch = Launch(
         layer=step.layer,
@@ -235,19 +236,23 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
         "down": (f"{step.layer}/down_taps", lambda: _taps(step, weights, "down_filter")),
     }
     constants = tuple(Constant(key, make) for key, make in filters.values())
-    arguments: tuple[Argument, ...] = (
-        *_regions(site),
-        *(constant(item.key) for item in constants),
-        *_sizes(settings, site),
-        np.int32(settings.up),
-        np.int32(settings.down),
-        np.int32(settings.up_taps),
-        np.int32(settings.down_taps),
-        np.int32(settings.pads[0]),
-        np.int32(_patch(settings, tile)),
-        np.float32(settings.act.gain),
-        np.float32(_clamp(settings)),
-    )
+    up_taps, down_taps = (constant(item.key) for item in constants)
+    arguments: dict[str, Argument] = {
+        "x": region(site.x),
+        "y": region(site.y),
+        "next_style": _style(site),
+        "up_taps": up_taps,
+        "down_taps": down_taps,
+        **_sizes(settings, site),
+        "up": np.int32(settings.up),
+        "down": np.int32(settings.down),
+        "up_count": np.int32(settings.up_taps),
+        "down_count": np.int32(settings.down_taps),
+        "low": np.int32(settings.pads[0]),
+        "patch": np.int32(_patch(settings, tile)),
+        "gain": np.float32(settings.act.gain),
+        "clamp": np.float32(_clamp(settings)),
+    }
     defines = {
         "HALF": int(site.half),
         "ACTIVATION": ACTIVATION_NUMBERS[settings.act.activation],
@@ -285,14 +290,17 @@ def _y_region(step: Step, site: FilterSite) -> Region:
     return Region(site.y, (site.batch, side, side, pad8(settings.channels)), site.dtype, "scratch")
 
 
-def _regions(site: FilterSite) -> tuple[Argument, ...]:
-    style = None if site.next_style_offset is None else region("styles", site.next_style_offset)
-    return region(site.x), region(site.y), style
+def _style(site: FilterSite) -> Argument:
+    return None if site.next_style_offset is None else region("styles", site.next_style_offset)
 
 
-def _sizes(settings: FilteredLrelu, site: FilterSite) -> tuple[Argument, ...]:
-    numbers = settings.in_size, settings.out_size, pad8(settings.channels), site.style_stride
-    return tuple(np.int32(number) for number in numbers)
+def _sizes(settings: FilteredLrelu, site: FilterSite) -> dict[str, Argument]:
+    return {
+        "in_size": np.int32(settings.in_size),
+        "out_size": np.int32(settings.out_size),
+        "channels": np.int32(pad8(settings.channels)),
+        "style_stride": np.int32(site.style_stride),
+    }
 
 
 def _start(settings: FilteredLrelu) -> tuple[int, int]:

@@ -99,7 +99,7 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
         grid=geometry.grid,
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments=(*arguments, _tensor_map(work, site, geometry)),
+        arguments={**arguments, "tma_map": _tensor_map(work, site, geometry)},
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
     )

@@ -101,17 +101,17 @@ class Observation:
     finish
         Takes that memory as an array and returns (batch, channels, height, width).
     changes
-        Arguments, by place, of a run beside the usual one; `OBSERVED` is memory of that shape. Empty if the usual run
+        Arguments, by name, of a run beside the usual one; `OBSERVED` is memory of that shape. Empty if the usual run
         leaves the output in `region`.
     zeros
-        Place of an argument whose region counts as zeros in the run beside.
+        Argument whose region counts as zeros in the run beside.
     """
 
     shape: tuple[int, ...]
     dtype: str
     finish: Callable[[NDArray[Any]], NDArray[np.float32]]
-    changes: Mapping[int, Argument] = field(default_factory=dict)
-    zeros: int | None = None
+    changes: Mapping[str, Argument] = field(default_factory=dict)
+    zeros: str | None = None
     region: str = ""
 
 

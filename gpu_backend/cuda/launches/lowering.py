@@ -116,7 +116,9 @@ def _unique(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
 
 def _step_of(launch: Launch) -> Step:
     """A launch as the arena sees it: the regions that it names."""
-    names = dict.fromkeys(item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region")
+    names = dict.fromkeys(
+        item.name for item in launch.arguments.values() if isinstance(item, Address) and item.kind == "region"
+    )
     return Step(launch.layer, launch.label, None, tuple(names), ())
 
 

@@ -54,7 +54,7 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     stretches = -(-area // stretch)
     half, itemsize = int(x.dtype == "float16"), np.dtype(x.dtype).itemsize
     pixels, flags, statistics, values = step.outputs
-    sizes = np.int32(area), np.int32(stride), np.int32(settings.channels)
+    sizes = {"area": np.int32(area), "stride": np.int32(stride), "channels": np.int32(settings.channels)}
     numbers = batch * area * settings.channels
     measure = Launch(
         layer=step.layer,
@@ -63,14 +63,14 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         grid=(stretches, slabs, batch),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            region(x.name),
-            region(CHANNEL_PARTIALS),
-            region(SLAB_PARTIALS),
-            *sizes,
-            np.int32(stretch),
-            np.int32(lanes),
-        ),
+        arguments={
+            "x": region(x.name),
+            "channel_partials": region(CHANNEL_PARTIALS),
+            "slab_partials": region(SLAB_PARTIALS),
+            **sizes,
+            "stretch": np.int32(stretch),
+            "lanes": np.int32(lanes),
+        },
         flops=6 * numbers,
         nbytes=itemsize * numbers,
     )
@@ -81,16 +81,23 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         grid=(min(-(-area // _THREADS), 2 * multiprocessors), batch, 1),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            *(
-                region(name)
-                for name in (x.name, CHANNEL_PARTIALS, SLAB_PARTIALS, "tap", pixels, values, statistics, flags)
-            ),
-            *sizes,
-            *(np.int32(number) for number in (stretches, stretch, slabs, slab)),
-            np.float32(LEAST),
-            np.float32(MOST),
-        ),
+        arguments={
+            "x": region(x.name),
+            "channel_partials": region(CHANNEL_PARTIALS),
+            "slab_partials": region(SLAB_PARTIALS),
+            "tap": region("tap"),
+            "pixels": region(pixels),
+            "values": region(values),
+            "statistics": region(statistics),
+            "flags": region(flags),
+            **sizes,
+            "stretches": np.int32(stretches),
+            "stretch": np.int32(stretch),
+            "slabs": np.int32(slabs),
+            "slab": np.int32(slab),
+            "least": np.float32(LEAST),
+            "most": np.float32(MOST),
+        },
         flops=9 * batch * area,
         nbytes=batch * area * (3 * itemsize + 8),
     )

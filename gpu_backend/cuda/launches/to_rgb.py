@@ -42,9 +42,6 @@ _LARGE = 256
 _BLOCK = 256
 """Threads of a block of both kernels."""
 
-_PREVIOUS, _IMAGE, _PIXELS, _FLAGS, _GAIN = 4, 6, 7, 8, 11
-"""Places among the arguments of ``to_rgb``."""
-
 
 class ToRgbOp(GpuOp):
     """The sum of toRGB's parts, and their products if no kernel before computes them."""
@@ -82,9 +79,9 @@ class ToRgbOp(GpuOp):
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         if launch.label != "to_rgb":
             return None
-        alone: dict[int, Argument] = {_PREVIOUS: None, _IMAGE: OBSERVED, _PIXELS: None, _FLAGS: None}
-        shape = region_of(launch.arguments[_IMAGE], regions).shape
-        return Observation(shape, "float32", channels_first, {**alone, _GAIN: np.float32(1)})
+        alone: dict[str, Argument] = {"previous": None, "image": OBSERVED, "pixels": None, "flags": None}
+        shape = region_of(launch.arguments["image"], regions).shape
+        return Observation(shape, "float32", channels_first, {**alone, "gain": np.float32(1)})
 
 
 class PictureSite(Protocol):
@@ -167,16 +164,16 @@ def plain_to_rgb(
         grid=(-(-area * lanes // _BLOCK), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            region(y_raw),
-            constant(constants[0].key),
-            style,
-            region(part.region),
-            np.int32(batch),
-            np.int32(side),
-            np.int32(cout),
-            np.int32(style_stride),
-        ),
+        arguments={
+            "y_raw": region(y_raw),
+            "rgb_weight": constant(constants[0].key),
+            "rgb_style": style,
+            "rgb_parts": region(part.region),
+            "batch": np.int32(batch),
+            "side": np.int32(side),
+            "cout": np.int32(cout),
+            "style_stride": np.int32(style_stride),
+        },
         flops=2 * batch * area * in_channels * part.channels,
         nbytes=batch * area * ((2 if half else 4) * in_channels + 4 * part.channels),
         is_fused=is_fused,
@@ -230,23 +227,23 @@ def to_rgb(
         grid=(-(-side * side // (vector * _BLOCK)), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
-        arguments=(
-            region(parts),
-            np.int32(part_count),
-            constant(f"padded/{bias}"),
-            np.float32(math.inf if settings.clamp is None else settings.clamp),
-            before,
-            taps,
-            region(image),
-            None if pixels is None else region(pixels),
-            None if pixels is None else region("flags"),
-            np.int32(batch),
-            np.int32(side),
-            np.float32(settings.gain),
-        ),
+        arguments={
+            "parts": region(parts),
+            "part_count": np.int32(part_count),
+            "bias": constant(f"padded/{bias}"),
+            "clamp": np.float32(math.inf if settings.clamp is None else settings.clamp),
+            "previous": before,
+            "taps": taps,
+            "image": region(image),
+            "pixels": None if pixels is None else region(pixels),
+            "flags": None if pixels is None else region("flags"),
+            "batch": np.int32(batch),
+            "side": np.int32(side),
+            "gain": np.float32(settings.gain),
+        },
         flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
         nbytes=_nbytes(settings, batch, part_count, has_image=pixels is None, has_pixels=pixels is not None),
-        optional=() if pixels is None else (_IMAGE,),
+        optional=() if pixels is None else ("image",),
     )
     regions = [Region(image, settings.output_shape(batch), "float32", "output" if is_last else "scratch")]
     if pixels is not None:

@@ -419,7 +419,7 @@ def _launch(
     driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index])
 
 
-def _arguments_of(launch: Launch, has_optional: bool) -> tuple[Argument, ...]:
+def _arguments_of(launch: Launch, has_optional: bool) -> Mapping[str, Argument]:
     if has_optional or not launch.optional:
         return launch.arguments
-    return tuple(None if place in launch.optional else item for place, item in enumerate(launch.arguments))
+    return {name: None if name in launch.optional else item for name, item in launch.arguments.items()}

@@ -75,9 +75,8 @@ class _Observer:
 
     def _run_beside(self, launch: Launch, kernel: LoadedKernel, wanted: Observation) -> NDArray[np.float32]:
         """Start a launch with other arguments, one of which is memory for the output."""
-        arguments = list(launch.arguments)
-        for place, given in wanted.changes.items():
-            arguments[place] = given
+        arguments = dict(launch.arguments)
+        arguments.update(wanted.changes)
         borrowed: dict[str, int] = {}
         try:
             borrowed[OBSERVED.name] = self._pool.reserve(int(np.prod(wanted.shape)) * np.dtype(wanted.dtype).itemsize)
@@ -94,7 +93,7 @@ class _Observer:
                 self._pool.release(address)
 
     def _start(
-        self, launch: Launch, kernel: LoadedKernel, arguments: Sequence[Argument], borrowed: Mapping[str, int]
+        self, launch: Launch, kernel: LoadedKernel, arguments: Mapping[str, Argument], borrowed: Mapping[str, int]
     ) -> None:
         packed: PackedArguments = pack_arguments(
             arguments, {**self._places, **borrowed}, self._constants, self._driver.tensor_map

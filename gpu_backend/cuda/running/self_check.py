@@ -251,7 +251,7 @@ def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tu
 
 def _named(launch: Launch) -> set[str]:
     """Regions among a launch's arguments."""
-    return {item.name for item in launch.arguments if isinstance(item, Address) and item.kind == "region"}
+    return {item.name for item in launch.arguments.values() if isinstance(item, Address) and item.kind == "region"}
 
 
 def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Compares) -> str:

@@ -129,7 +129,7 @@ def _taken_out(schedule: Schedule, step: Step, *, is_fused: bool) -> IsolatedCon
     launch = next(item for item in schedule.launches if (item.layer, item.op) == (step.layer, step.op))
     if launch.is_fused != is_fused:
         return None
-    named = {(item.kind, item.name) for item in launch.arguments if isinstance(item, Address)}
+    named = {(item.kind, item.name) for item in launch.arguments.values() if isinstance(item, Address)}
     return IsolatedConv(
         step,
         launch,

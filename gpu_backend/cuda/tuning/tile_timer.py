@@ -22,7 +22,6 @@ from gpu_backend.cuda.compiling.compiler import CompiledKernel
 from gpu_backend.cuda.driver.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.driver.interface import Driver, Event, LoadedKernel
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.schedule import Address, Constant, Region
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConv, IsolatedConvs
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
@@ -108,7 +107,7 @@ class DeviceTileTimer:
         conv = self._conv(shape, tile)
         found = self._output(conv, shape)
         sentence = difference(found, self._expected)
-        if not sentence and conv.launch.arguments[ConvArgument.RGB_PARTS] is not None:
+        if not sentence and conv.launch.arguments["rgb_parts"] is not None:
             sentence = difference(self._rgb_parts(conv, shape.batch), self._expected_rgb(conv, self._expected))
             sentence = sentence and f"toRGB: {sentence}"
         return sentence
@@ -153,12 +152,12 @@ class DeviceTileTimer:
         """
         attributes = conv.step.attributes
         extents = (shape.batch, shape.side, shape.side, shape.cout)
-        region = Region(_OUTPUT, extents, self._region(conv, ConvArgument.X).dtype, "output")
-        arguments = list(conv.launch.arguments)
-        arguments[ConvArgument.Y_RAW if shape.kind == "conv" else ConvArgument.Y] = Address(_OUTPUT, "region")
-        named = {argument.name for argument in arguments if isinstance(argument, Address)}
+        region = Region(_OUTPUT, extents, self._region(conv, "x").dtype, "output")
+        arguments = dict(conv.launch.arguments)
+        arguments["y_raw" if shape.kind == "conv" else "y"] = Address(_OUTPUT, "region")
+        named = {argument.name for argument in arguments.values() if isinstance(argument, Address)}
         regions = (*(item for item in conv.regions if item.name in named), region)
-        asked = replace(conv, launch=replace(conv.launch, arguments=tuple(arguments)), regions=regions)
+        asked = replace(conv, launch=replace(conv.launch, arguments=arguments), regions=regions)
         self._run_once(asked)
         output = np.empty(region.shape, region.dtype)
         self._driver.download(output, self._placed(region, asked))
@@ -166,7 +165,7 @@ class DeviceTileTimer:
 
     def _rgb_parts(self, conv: IsolatedConv, batch: int) -> NDArray[np.float32]:
         """Return the picture that the last run left, the sum of all parts."""
-        region = self._region(conv, ConvArgument.RGB_PARTS)
+        region = self._region(conv, "rgb_parts")
         parts = np.empty(region.shape, np.float32)
         self._driver.download(parts, self._placed(region, conv))
         side = conv.step.attributes.resolution
@@ -175,16 +174,16 @@ class DeviceTileTimer:
     def _expected_rgb(self, conv: IsolatedConv, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the picture that the block's output gives: sum over channels of weight, style and output."""
         weight_at, style_at = (
-            conv.launch.arguments[ConvArgument.RGB_WEIGHT],
-            conv.launch.arguments[ConvArgument.RGB_STYLE],
+            conv.launch.arguments["rgb_weight"],
+            conv.launch.arguments["rgb_style"],
         )
         assert isinstance(weight_at, Address)
         assert isinstance(style_at, Address)
         constant = next(item for item in conv.constants if item.key == weight_at.name)
         channels = raw.shape[-1]
-        image_channels = self._region(conv, ConvArgument.RGB_PARTS).shape[-1]
+        image_channels = self._region(conv, "rgb_parts").shape[-1]
         weight = np.asarray(constant.make(), np.float32).reshape(image_channels, -1)[:, :channels]
-        styles = self._made_up(self._region(conv, ConvArgument.RGB_STYLE), conv)
+        styles = self._made_up(self._region(conv, "rgb_style"), conv)
         first = style_at.offset // 4
         scaled = weight[None] * styles[:, None, first : first + channels]
         return np.asarray(np.einsum("bhwo,bio->bhwi", raw, scaled, optimize=True), np.float32)
@@ -224,24 +223,28 @@ class DeviceTileTimer:
         """
         if region.role == "zeroed" or np.dtype(region.dtype).kind != "f":
             return np.zeros(region.shape, region.dtype)
-        names = [argument.name if isinstance(argument, Address) else "" for argument in conv.launch.arguments]
-        place = names.index(region.name)
+        takers = (
+            (place, name)
+            for place, (name, argument) in enumerate(conv.launch.arguments.items())
+            if isinstance(argument, Address) and argument.name == region.name
+        )
+        place, name = next(takers)
         generator = np.random.default_rng(place)
         count = min(math.prod(region.shape), _PERIOD)
-        is_x = place == ConvArgument.X
+        is_x = name == "x"
         few = generator.standard_normal(count, np.float32) if is_x else generator.uniform(0.5, 1.5, count)
         numbers = np.resize(few.astype(region.dtype), region.shape)
         if is_x:
             numbers[..., conv.step.attributes.in_channels :] = 0
         return numbers
 
-    def _region(self, conv: IsolatedConv, place: int) -> Region:
-        argument = conv.launch.arguments[place]
+    def _region(self, conv: IsolatedConv, name: str) -> Region:
+        argument = conv.launch.arguments[name]
         assert isinstance(argument, Address)
         return next(region for region in conv.regions if region.name == argument.name)
 
     def _weight_of(self, conv: IsolatedConv) -> Constant:
-        argument = conv.launch.arguments[ConvArgument.WEIGHT]
+        argument = conv.launch.arguments["weight"]
         assert isinstance(argument, Address)
         return next(constant for constant in conv.constants if constant.key == argument.name)
 

@@ -252,7 +252,7 @@ def _crash(index: int, folder: str) -> None:
         schedule = hand_lower(*args, **settings)
         first, second = schedule.launches
         if not settings.get("everything_plain"):
-            first = replace(first, recipe=crashing, arguments=first.arguments[:1])
+            first = replace(first, recipe=crashing, arguments={"h": first.arguments["h"]})
         return replace(schedule, launches=(first, second))
 
     record = SelfCheckRecord(Path(folder), "nothing")

@@ -216,7 +216,7 @@ def test_half_of_the_gain_goes_along_each_axis() -> None:
     filters = filters_of(case)
     expected = band_words(filters["up"] * np.float32(4 * case.act.gain**0.5), filters["down"], 4, 1)
     assert np.array_equal(made.make(), expected)
-    assert built.launches[0].arguments[-1] == 0x5C005C00  # 256 twice, as fp16
+    assert built.launches[0].arguments["bound"] == 0x5C005C00  # 256 twice, as fp16
 
 
 @pytest.mark.parametrize(("up", "phase"), [(2, 0), (2, 1), (4, 0), (4, 3)])
@@ -279,7 +279,7 @@ def test_a_picture_comes_with_the_layer_which_is_stored_only_where_it_is_read() 
         assert shapes.pop("rgb") == (3, 1, 29, 29, 3)
         assert shapes == ({"y": (1, 29, 29, 40)} if is_stored else {})
         (launch,) = built.launches
-        assert (launch.arguments[1] is not None) == is_stored
+        assert (launch.arguments["y"] is not None) == is_stored
     labels = [launch.label for launch in build("plain", case, H200).launches]
     assert labels == ["plain_filtered_lrelu", "plain_to_rgb"]
 

@@ -68,7 +68,8 @@ def test_a_layer_reads_its_own_gain_picture_and_strength() -> None:
     case = ConvCase(8, 8, 4)
     work = ConvWork.of_step(step_of(case))
     built = FLAVOURS["plain"].conv(work, site_of(case), problem_of(case).weights, H200)
-    noise, gain, source, strength, layer = built.launches[0].arguments[7:12]
+    names = ("noise", "noise_gain", "noise_source", "noise_strength", "noise_layer")
+    noise, gain, source, strength, layer = (built.launches[0].arguments[name] for name in names)
     assert (noise.name, noise.kind) == ("flat/picture", "constant")
     assert (gain.name, gain.offset) == ("noise_gain", 4 * 2)
     assert (source.name, source.offset) == ("noise_source", 0)
@@ -79,4 +80,5 @@ def test_a_layer_without_noise_asks_for_none() -> None:
     case = ConvCase(8, 8, 4, noise="none")
     work = ConvWork.of_step(step_of(case))
     built = FLAVOURS["plain"].conv(work, site_of(case), problem_of(case).weights, H200)
-    assert built.launches[0].arguments[7:11] == (None, None, None, np.float32(0.0))
+    names = ("noise", "noise_gain", "noise_source", "noise_strength")
+    assert [built.launches[0].arguments[name] for name in names] == [None, None, None, np.float32(0.0)]

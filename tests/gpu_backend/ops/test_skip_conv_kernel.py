@@ -91,10 +91,11 @@ def test_the_skip_convolution_is_done_before_its_doubling() -> None:
     weights["w"] = np.ones((24, 8, 3, 3), np.float32)
     skip, adding = build("plain", step, weights, 2, False, H200).launches
     assert dict(skip.recipe.defines)["KERNEL"] == "1"
-    assert skip.arguments[20] == np.int32(16)
-    assert skip.arguments[4:10] == (None,) * 6
+    assert skip.arguments["side"] == np.int32(16)
+    unused = ("demod", "next_style", "bias", "noise", "noise_gain", "noise_source")
+    assert [skip.arguments[name] for name in unused] == [None] * 6
     assert skip.flops == 2 * 2 * 16**2 * 12 * 24
-    assert adding.arguments[12] == Address("skip", "region")
+    assert adding.arguments["skip"] == Address("skip", "region")
     built = build("plain", step, weights, 2, False, H200)
     arrays = {constant.key: constant.make() for constant in built.constants}
     assert np.allclose(arrays["plain/skip.weight/0"][0, :12], 1.0 / math.sqrt(12))

@@ -128,11 +128,16 @@ def test_arguments_fit_and_stretches_cover_every_pixel(case: tuple[int, int, int
         assert_arguments_fit(launch, (*built.regions, *outer, flags), built.constants)
     measure, show = built.launches
     stretches, slabs, samples = measure.grid
-    stretch, lanes = (int(str(number)) for number in measure.arguments[-2:])
+    stretch, lanes = (int(str(measure.arguments[name])) for name in ("stretch", "lanes"))
     assert (stretches - 1) * stretch < side**2 <= stretches * stretch
     assert lanes in (1, 2, 4, 8, 16, 32)
     slab = lanes * int(dict(measure.recipe.defines)["WIDE"])
     assert (slabs - 1) * slab < stride <= slabs * slab
     assert (samples, show.grid[1]) == (batch, batch)
-    assert [int(str(number)) for number in show.arguments[-6:-2]] == [stretches, stretch, slabs, slab]
+    assert [int(str(show.arguments[name])) for name in ("stretches", "stretch", "slabs", "slab")] == [
+        stretches,
+        stretch,
+        slabs,
+        slab,
+    ]
     assert measure.nbytes == 4 * batch * side**2 * channels

@@ -21,14 +21,14 @@ def encode(address: int, described: TensorMap) -> bytes:
 
 
 def test_each_pointer_leads_to_its_value() -> None:
-    arguments = (
-        Address("y", "region", 16),
-        Address("w", "constant"),
-        None,
-        np.int32(-5),
-        np.uint32(7),
-        np.float32(np.inf),
-    )
+    arguments = {
+        "y": Address("y", "region", 16),
+        "weight": Address("w", "constant"),
+        "bias": None,
+        "from": np.int32(-5),
+        "count": np.uint32(7),
+        "clamp": np.float32(np.inf),
+    }
     packed = pack_arguments(arguments, {"y": 1 << 40}, {"w": 512}, encode)
     assert fetch(packed, 0, 8) == ((1 << 40) + 16).to_bytes(8, "little")
     assert fetch(packed, 1, 8) == (512).to_bytes(8, "little")
@@ -40,7 +40,7 @@ def test_each_pointer_leads_to_its_value() -> None:
 
 def test_a_tensor_map_is_passed_by_value_where_the_driver_wants_it() -> None:
     described = TensorMap(Address("x", "region", 32), (64, 9, 9, 2), (16, 24, 5))
-    packed = pack_arguments((np.int32(1), described, np.int32(2)), {"x": 256}, {}, encode)
+    packed = pack_arguments({"before": np.int32(1), "map": described, "after": np.int32(2)}, {"x": 256}, {}, encode)
     assert fetch(packed, 0, 4) == np.int32(1).tobytes()
     assert fetch(packed, 1, 128) == encode(288, described)
     assert fetch(packed, 2, 4) == np.int32(2).tobytes()
@@ -54,4 +54,4 @@ def test_a_kernel_without_arguments_has_an_address_too() -> None:
 @pytest.mark.parametrize("argument", [Address("w", "region"), Address("y", "constant"), 3, np.float64(1)])
 def test_what_is_not_there_or_no_argument_is_refused(argument: object) -> None:
     with pytest.raises(ValueError, match=r"schedule has no|takes no"):
-        pack_arguments((argument,), {"y": 0}, {"w": 0}, encode)  # type: ignore[arg-type]
+        pack_arguments({"x": argument}, {"y": 0}, {"w": 0}, encode)  # type: ignore[arg-type]

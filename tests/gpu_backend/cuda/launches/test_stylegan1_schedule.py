@@ -54,7 +54,7 @@ def test_the_picture_rides_along_with_the_last_layer_which_is_not_stored() -> No
     (parts,) = [region for region in schedule.regions if region.name == "b128.conv1/rgb"]
     last = schedule.launches[-2]
     assert parts.shape == (last.grid[1], 1, 128, 128, 3)
-    assert schedule.launches[-1].arguments[1] == np.int32(last.grid[1])
+    assert schedule.launches[-1].arguments["part_count"] == np.int32(last.grid[1])
 
 
 def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
@@ -64,10 +64,11 @@ def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
     before = [launch for launch in schedule.launches if launch.label in ("modulated_conv", "modulated_up_conv")]
     for conv, normal in zip(before, normalised, strict=True):
         assert conv.layer == normal.layer
-        asked = normal.arguments[2]
+        asked = normal.arguments["moments"]
         assert isinstance(asked, Address)
-        assert asked in conv.arguments
-        parts, rows, columns, side, cout = (int(number) for number in normal.arguments[6:11])  # type: ignore[arg-type]
+        assert asked in conv.arguments.values()
+        names = ("parts", "part_rows", "part_columns", "side", "cout")
+        parts, rows, columns, side, cout = (int(normal.arguments[name]) for name in names)  # type: ignore[arg-type]
         assert regions[asked.name].shape == (1, parts, cout, 2)
         assert parts == conv.grid[0] == -(-side // rows) * -(-side // columns)
 
@@ -110,7 +111,7 @@ def test_every_layer_has_its_own_styles_and_noise(model: Model, precision: Preci
             argument
             for launch in schedule.launches
             if launch.layer == f"synthesis.{layer.name}"
-            for argument in launch.arguments
+            for argument in launch.arguments.values()
             if isinstance(argument, Address)
         ]
         (styles,) = [argument.offset // 4 for argument in named if argument.name == "styles"]
@@ -151,7 +152,9 @@ def test_scratch_that_is_used_at_a_time_does_not_overlap(model: Model) -> None:
             for region in schedule.regions
         }
         for launch in schedule.launches:
-            named = sorted({spans[item.name] for item in launch.arguments if getattr(item, "kind", "") == "region"})
+            named = sorted(
+                {spans[item.name] for item in launch.arguments.values() if getattr(item, "kind", "") == "region"}
+            )
             assert all(before[1] <= after[0] for before, after in itertools.pairwise(named)), launch.layer
 
 
@@ -164,13 +167,13 @@ def test_weights_of_any_size_are_packed_near_one_and_given_back() -> None:
     constants = {item.key: item.make() for item in schedule.constants}
     packed, given_back = (
         constants[argument.name]
-        for argument in (launch.arguments[1], launch.arguments[4])
+        for argument in (launch.arguments["weight"], launch.arguments["demod"])
         if isinstance(argument, Address)
     )
     assert 1 <= np.abs(packed).max() < 2
     largest = float(np.abs(weights[name]).max()) * np.sqrt(2 / (9 * 8))
     assert float(np.abs(packed).max()) * given_back[0] == pytest.approx(largest, rel=1e-3)
-    assert launch.arguments[23] == np.int32(0), "the constant has no sample to step over"
+    assert launch.arguments["demod_stride"] == np.int32(0), "the constant has no sample to step over"
 
 
 def test_the_large_public_network_runs_fused_in_few_kernels() -> None:

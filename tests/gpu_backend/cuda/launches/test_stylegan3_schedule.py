@@ -35,9 +35,9 @@ def schedule_of(model: Model, precision: Precision = "fp16", **settings: object)
     return lower(plan_of(model, precision), model.weights, TARGET, **settings)  # type: ignore[arg-type]
 
 
-def place(launch: Launch, number: int) -> tuple[str, int]:
+def place(launch: Launch, argument: str) -> tuple[str, int]:
     """Region of an argument, and floats from its start."""
-    address = launch.arguments[number]
+    address = launch.arguments[argument]
     assert address is not None
     assert not isinstance(address, np.generic)
     return address.name, address.offset // 4
@@ -50,10 +50,10 @@ def test_a_layer_is_two_kernels_and_the_last_one_brings_its_share_of_the_picture
     assert labels == ["styles", "fourier_features", "modulated_conv", *layers, "to_rgb"]
     assert all(launch.is_fused and not launch.reason for launch in schedule_of(model).launches)
     *_, last, picture = schedule_of(model).launches
-    assert last.arguments[1] is None, "nobody reads the layer"
-    assert place(last, 6) == place(picture, 0)
-    parts = next(region for region in schedule_of(model).regions if region.name == place(last, 6)[0])
-    assert picture.arguments[1] == parts.shape[0] == -(-model.spec.layers[-2].out_channels // 16)
+    assert last.arguments["y"] is None, "nobody reads the layer"
+    assert place(last, "rgb_parts") == place(picture, "parts")
+    parts = next(region for region in schedule_of(model).regions if region.name == place(last, "rgb_parts")[0])
+    assert picture.arguments["part_count"] == parts.shape[0] == -(-model.spec.layers[-2].out_channels // 16)
 
 
 @BOTH
@@ -64,14 +64,14 @@ def test_every_layers_input_comes_with_its_style(model: Model, precision: Precis
     names = [layer.name for layer in model.spec.layers]
     filters = [launch for launch in schedule.launches if launch.label.endswith("filtered_lrelu")]
     convolutions = [launch for launch in schedule.launches if launch.label.endswith("modulated_conv")]
-    assert place(convolutions[0], 5) == ("styles", layout.style_offset(names[0]))
+    assert place(convolutions[0], "next_style") == ("styles", layout.style_offset(names[0]))
     for launch, following in zip(filters, names[1:-1], strict=False):
-        assert place(launch, 2) == ("styles", layout.style_offset(following))
-    assert filters[-1].arguments[2] is None, "toRGB applies its own"
+        assert place(launch, "next_style") == ("styles", layout.style_offset(following))
+    assert filters[-1].arguments["next_style"] is None, "toRGB applies its own"
     for launch, layer in zip(convolutions[1:], model.spec.layers, strict=False):
         assert launch.layer == f"synthesis.{layer.name}"
-        assert launch.arguments[5] is None, "the filters see no style"
-        assert place(launch, 4) == ("demod", layout.demod_offset(layer.name))
+        assert launch.arguments["next_style"] is None, "the filters see no style"
+        assert place(launch, "demod") == ("demod", layout.demod_offset(layer.name))
 
 
 @BOTH
@@ -122,13 +122,15 @@ def test_scratch_that_is_used_at_a_time_does_not_overlap(model: Model) -> None:
         for region in schedule.regions
     }
     for launch in schedule.launches:
-        named = sorted({spans[item.name] for item in launch.arguments if getattr(item, "kind", "") == "region"})
+        named = sorted(
+            {spans[item.name] for item in launch.arguments.values() if getattr(item, "kind", "") == "region"}
+        )
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(named)), launch.layer
 
 
 def test_the_picture_is_scaled_after_its_clamp() -> None:
     last = schedule_of(T_MODEL).launches[-1]
-    assert last.arguments[11] == np.float32(T_MODEL.spec.output_scale)
+    assert last.arguments["gain"] == np.float32(T_MODEL.spec.output_scale)
 
 
 def test_the_large_public_network_runs_fused_in_few_kernels() -> None:

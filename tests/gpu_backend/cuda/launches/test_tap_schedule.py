@@ -19,7 +19,6 @@ TARGET = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132, shared_nbytes_pe
 SKIP, RESNET = (make_stylegan2(resolution=32, architecture=name) for name in ("skip", "resnet"))
 FILTERED = make_stylegan3(w_dim=20)
 NORMALIZED = make_stylegan1()
-NEXT_STYLE, Y, Y_RAW = 5, 2, 3
 """Places among the arguments of a convolution."""
 EVERY = [
     pytest.param(model, layer.name, id=f"{name}-{layer.name}")
@@ -40,9 +39,9 @@ def test_it_ends_with_the_layer_that_is_shown(model: Model, tap: str, precision:
     *before, measure, show = schedule.launches
     assert (measure.label, show.label) == ("tap_statistics", "tap_display")
     assert before[-1].layer == f"synthesis.{tap}"
-    shown = measure.arguments[0]
+    shown = measure.arguments["x"]
     assert isinstance(shown, Address)
-    assert shown in before[-1].arguments, "the last kernel of the layer writes what is shown"
+    assert shown in before[-1].arguments.values(), "the last kernel of the layer writes what is shown"
     facts = next(layer for layer in model.facts.layers if layer.name == tap)
     (region,) = [item for item in schedule.regions if item.name == shown.name]
     assert region.shape[:3] == (1, facts.side, facts.side)
@@ -64,9 +63,9 @@ def test_a_convolution_that_is_shown_carries_no_style_no_sum_and_no_picture(
 ) -> None:
     schedule = schedule_of(model, tap, plain=is_plain)
     last = next(launch for launch in reversed(schedule.launches) if "conv" in launch.label)
-    assert last.arguments[Y] == Address(tap, "region")
-    assert last.arguments[NEXT_STYLE] is None
-    assert last.arguments[12] is None or tap.endswith("conv0"), "no skip is added"
+    assert last.arguments["y"] == Address(tap, "region")
+    assert last.arguments["next_style"] is None
+    assert last.arguments["skip"] is None or tap.endswith("conv0"), "no skip is added"
     assert "to_rgb" not in {launch.label for launch in schedule.launches}
 
 
@@ -74,7 +73,7 @@ def test_a_filtered_layer_that_is_shown_carries_no_style() -> None:
     name = FILTERED.spec.layers[3].name
     *_, last, _, _ = schedule_of(FILTERED, name).launches
     assert last.label == "filtered_lrelu"
-    assert last.arguments[2] is None
+    assert last.arguments["next_style"] is None
 
 
 def test_a_skip_that_is_shown_is_doubled() -> None:
@@ -93,6 +92,6 @@ def test_the_picture_of_a_to_rgb_is_shown_before_its_gain_and_without_those_befo
     model = SKIP if tap == "b16.torgb" else FILTERED
     *_, last, _, _ = schedule_of(model, tap).launches
     assert last.label == "to_rgb"
-    assert last.arguments[4] is None, "the picture before"
-    assert last.arguments[11] == 1.0, "the gain"
-    assert last.arguments[7] is None, "bytes are made of what is shown"
+    assert last.arguments["previous"] is None, "the picture before"
+    assert last.arguments["gain"] == 1.0, "the gain"
+    assert last.arguments["pixels"] is None, "bytes are made of what is shown"

@@ -20,7 +20,7 @@ class LeanDesk(BoundPlanHarness):
     def schedule() -> Schedule:
         schedule = hand_schedule()
         first, second = schedule.launches
-        return replace(schedule, launches=(first, replace(second, optional=(1,))))
+        return replace(schedule, launches=(first, replace(second, optional=("image",))))
 
 
 def lean_desk() -> LeanDesk:

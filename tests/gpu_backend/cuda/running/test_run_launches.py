@@ -30,14 +30,14 @@ def _launch(n: int, past: int = 0) -> Launch:
         grid=(-(-n // 128), 1, 1),
         block=(128, 1, 1),
         shared_nbytes=64 << 10,
-        arguments=(
-            Address("y", "region"),
-            Address("x", "region"),
-            Address("table", "constant"),
-            np.float32(2),
-            np.int32(n),
-            np.uint32(past),
-        ),
+        arguments={
+            "y": Address("y", "region"),
+            "x": Address("x", "region"),
+            "table": Address("table", "constant"),
+            "a": np.float32(2),
+            "n": np.int32(n),
+            "past": np.uint32(past),
+        },
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.launches.conv_arguments import ConvArgument
 from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
@@ -55,7 +54,7 @@ def test_every_candidate_becomes_a_launch_with_that_tile(batch: int) -> None:
         for tile in tiles[:: max(1, len(tiles) // 3)]:
             conv = convs.fused(shape, tile)
             assert macros_of(tile).items() <= dict(conv.launch.recipe.defines).items()
-            named = {item.name for item in conv.launch.arguments if isinstance(item, Address)}
+            named = {item.name for item in conv.launch.arguments.values() if isinstance(item, Address)}
             assert named == {item.name for item in conv.regions} | {item.key for item in conv.constants}
 
 
@@ -64,13 +63,13 @@ def test_the_plain_kernel_takes_the_same_arguments() -> None:
     for shape in convs.shapes:
         plain, fused = convs.plain(shape), convs.fused(shape, TARGET.tiles.choose(shape))
         assert plain.launch.recipe.stem == f"plain_{fused.launch.recipe.stem}"
-        assert len(plain.launch.arguments) + 1 == len(fused.launch.arguments), "the map of boxes"
-        x, weight = (plain.launch.arguments[place] for place in (ConvArgument.X, ConvArgument.WEIGHT))
+        assert [*plain.launch.arguments, "tma_map"] == list(fused.launch.arguments)
+        x, weight = (plain.launch.arguments[name] for name in ("x", "weight"))
         assert isinstance(x, Address)
         assert isinstance(weight, Address)
         assert (x.kind, weight.kind) == ("region", "constant")
-        assert plain.launch.arguments[ConvArgument.RGB_PARTS] is None
-        assert fused.launch.arguments[ConvArgument.Y_RAW] is None
+        assert plain.launch.arguments["rgb_parts"] is None
+        assert fused.launch.arguments["y_raw"] is None
 
 
 def test_a_tile_that_does_not_fit_is_refused_and_not_replaced() -> None:
