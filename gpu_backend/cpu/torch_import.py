@@ -1,5 +1,8 @@
 """Import of torch in the background, without the GIL where possible, and without what rendering does not need.
 
+Packages of torch for training, export and quantisation take a quarter of the time of ``import torch``. They are
+deferred until something reads an attribute of theirs.
+
 ``torch._meta_registrations`` and the decompositions that it imports take a quarter of the time of ``import torch``.
 ``torch.compile`` and fake tensors need them, rendering does not. Their import is deferred until a module that depends
 on them is imported.
@@ -17,12 +20,13 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator
-from importlib.abc import Loader, MetaPathFinder
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from gpu_backend.cpu.deferred_modules import DeferringFinder, already_imported, forget
 from gpu_backend.driver_library import driver_is_installed
 
 _LIBRARY = "libtorch_cpu.so"
@@ -30,6 +34,22 @@ _LIBRARY = "libtorch_cpu.so"
 
 _SHAPES = "torch._meta_registrations"
 _BUILD_ON_SHAPES = ("torch._decomp", "torch._dynamo", "torch._inductor", "torch._prims", "torch._refs")
+
+_UNUSED = (
+    "torch.ao",
+    "torch.distributions",
+    "torch.export",
+    "torch.masked",
+    "torch.nn.intrinsic",
+    "torch.nn.qat",
+    "torch.nn.quantizable",
+    "torch.nn.quantized",
+    "torch.optim",
+    "torch.profiler",
+    "torch.quantization",
+    "torch.utils.data",
+)
+"""Packages that rendering does not use and that nothing else of torch reads while torch is imported."""
 
 _OF_THE_DRIVER = ("cuda.bindings", "pynvml")
 
@@ -57,17 +77,20 @@ def import_torch() -> None:
     """Import torch and the modules that render with it. A failure is reported when a renderer is made."""
     with contextlib.suppress(ImportError):
         if "torch" not in sys.modules and _version().startswith(_KNOWN_VERSIONS):
-            _import_without_shapes()
+            _import_in_part()
         importlib.import_module("gpu_backend.cpu.executor")
 
 
-def _import_without_shapes() -> None:
+def _import_in_part() -> None:
     sys.modules[_SHAPES] = ModuleType(_SHAPES)
+    deferring = DeferringFinder(_UNUSED)
+    sys.meta_path.insert(0, deferring)
     try:
         with _without_driver_packages():
             torch = importlib.import_module("torch")
     finally:
         del sys.modules[_SHAPES]
+        deferring.defer_no_more()
     if hasattr(torch, "_meta_registrations"):
         del torch._meta_registrations
     sys.meta_path.insert(0, _ShapesFirst())
@@ -89,35 +112,16 @@ def _without_driver_packages() -> Iterator[None]:
 class _ShapesFirst(MetaPathFinder):
     """Import hook: imports the meta registrations before the first module that depends on them, once."""
 
-    def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Return a spec if importing the meta registrations loaded the module; None for all other modules."""
         if name not in _BUILD_ON_SHAPES:
             return None
-        with contextlib.suppress(ValueError):
-            sys.meta_path.remove(self)
+        forget(self)
         importlib.import_module(_SHAPES)
         module = sys.modules.get(name)
-        if module is None or module.__spec__ is None:
-            return None
-        loaded = ModuleSpec(name, _AlreadyLoaded(module, module.__spec__))
-        module.__spec__ = None  # otherwise Python would load it a second time by its own spec
-        return loaded
-
-
-class _AlreadyLoaded(Loader):
-    """Returns the module that is already loaded. Loading it twice would register every operation twice."""
-
-    def __init__(self, module: ModuleType, spec: ModuleSpec) -> None:
-        self._module = module
-        self._spec = spec
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the loaded module."""
-        return self._module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Restore the module's own spec."""
-        module.__spec__ = self._spec
+        return None if module is None else already_imported(module)
 
 
 def _folder() -> Path | None:

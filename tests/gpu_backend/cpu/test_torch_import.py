@@ -69,3 +69,36 @@ def test_without_a_driver_torch_is_imported_without_the_packages_that_speak_to_o
         print(torch_import.driver_is_installed())
     """)
     assert done.stdout == "False\n", done.stderr
+
+
+def test_packages_that_rendering_does_not_use_are_executed_when_something_uses_them() -> None:
+    done = run_python("""
+        import sys
+        from gpu_backend.cpu import torch_import
+        from gpu_backend.cpu.deferred_modules import DeferredModule
+        torch_import._KNOWN_VERSIONS = ("",)
+        torch_import.import_torch()
+        import torch
+        deferred = [name for name in torch_import._UNUSED if isinstance(sys.modules[name], DeferredModule)]
+        assert deferred == list(torch_import._UNUSED)
+        assert not [name for name in sys.modules if name.startswith(("torch.optim.", "torch.distributions."))]
+        import torch.optim.lr_scheduler
+        weight = torch.nn.Parameter(torch.ones(2))
+        optimiser = torch.optim.Adam([weight], lr=0.1)
+        torch.optim.lr_scheduler.StepLR(optimiser, 1)
+        weight.sum().backward()
+        optimiser.step()
+        assert weight.detach().max() < 1
+        assert torch.distributions.Normal(0.0, 1.0).mean == 0
+        assert len(torch.utils.data.DataLoader([1, 2, 3], batch_size=2)) == 2
+        assert torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])).sum().get_data() == 1
+        from torch.nn.quantized import FloatFunctional
+        from torch.ao.quantization import QuantStub
+        assert torch.quantization.QuantStub is QuantStub
+        with torch.profiler.profile() as profile:
+            torch.ones(2) + 1
+        print(torch.export.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),)).module()(torch.zeros(1, 2)).shape)
+        assert not [name for name in torch_import._UNUSED if isinstance(sys.modules[name], DeferredModule)
+                    and name not in ("torch.nn.intrinsic", "torch.nn.qat", "torch.nn.quantizable")]
+    """)
+    assert done.stdout == "torch.Size([1, 1])\n", done.stderr
