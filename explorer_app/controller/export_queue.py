@@ -17,7 +17,7 @@ from explorer_app.controller.picture_job import PictureJob
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.controller.unfinished_export import UnfinishedExport, stopped_sentence
-from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, format_of_path
+from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size, format_of_path
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.picture import write_picture
@@ -84,18 +84,25 @@ class ExportQueueController(QObject):
         """Whether the last sequence that ended has all of its frames."""
         return self._has_succeeded
 
-    def save_picture(self, path: Path | str) -> None:
-        """Write the picture in full with its recipe, or the layer on show; a message reports the end."""
+    def save_picture(self, path: Path | str, form: PictureFormat | None = None, size: Size | None = None) -> None:
+        """Write the picture in full with its recipe, or the layer on show; a message reports the end.
+
+        `form` None means what the path's ending says, `size` None the network's own.
+        """
         if self._model.facts is None:
             self._messages.warning("There is no picture to save: open a model first.")
             return
         path, session = Path(path), self._editing.effective
         request, shown = resolve(session), self._preview.frame
-        needs_values = path.suffix.lower() in PICTURE_ENDINGS and format_of_path(path).facts.needs_values
+        if form is None and path.suffix.lower() in PICTURE_ENDINGS:
+            form = format_of_path(path)
+        needs_values = form is not None and form.facts.needs_values
 
         def write(frame: Frame) -> None:
             self._worker.submit(
-                lambda: write_picture(path, frame, model_name=session.model.name, session=session),
+                lambda: write_picture(
+                    path, frame, model_name=session.model.name, session=session, form=form, size=size
+                ),
                 done=f"Saved {path.name}.",
                 failed=f"{path.name} could not be saved",
                 file=path,
@@ -179,9 +186,12 @@ class ExportQueueController(QObject):
                 f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
             )
         elif event.error is None:
-            settings, folder = job.settings, job.settings.folder
+            settings, folder, video = job.settings, job.settings.folder, job.settings.video_path
             last = frame_path(folder, settings.name, settings.form, job.total - 1)
-            self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
+            if video is not None:
+                self._messages.info(f"Exported {job.total:,} frames to {video}.", file=video)
+            else:
+                self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
         self._show(None)
 
     def _resume(self, manifest: Manifest) -> None:

@@ -35,8 +35,6 @@ class CodecFacts:
         PyAV encodes it; Pillow encodes the others.
     max_fps
         Of GIF: players slow down frames that are shorter than 20 ms.
-    kbits_a_megapixel
-        What a megapixel of a typical frame takes at the default quality, for estimates.
     """
 
     label: str
@@ -44,19 +42,18 @@ class CodecFacts:
     endings: tuple[str, ...]
     default_quality: int | None
     needs_extra: bool
-    kbits_a_megapixel: float
     max_fps: Fraction = MAX_FPS
 
 
 CODECS: dict[CodecName, CodecFacts] = {
-    "av1": CodecFacts("AV1", "The smallest files, for browsers of today.", (".webm", ".mp4"), 80, True, 250),
-    "vp9": CodecFacts("VP9", "Small files, for every browser.", (".webm",), 80, True, 400),
-    "prores": CodecFacts("ProRes", "10 bits, for editing programs; large files.", (".mov",), 80, True, 8000),
-    "h264": CodecFacts("H.264", "Plays everywhere, on televisions too.", (".mp4",), 80, True, 450),
-    "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True, 350),
-    "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, 6000, Fraction(50)),
-    "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False, 11000),
-    "webp": CodecFacts("Animated WebP", "A small animation for web pages.", (".webp",), 80, False, 700),
+    "av1": CodecFacts("AV1", "The smallest files, for browsers of today.", (".webm", ".mp4"), 80, True),
+    "vp9": CodecFacts("VP9", "Small files, for every browser.", (".webm",), 80, True),
+    "prores": CodecFacts("ProRes", "10 bits, for editing programs; large files.", (".mov",), 80, True),
+    "h264": CodecFacts("H.264", "Plays everywhere, on televisions too.", (".mp4",), 80, True),
+    "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True),
+    "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, Fraction(50)),
+    "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False),
+    "webp": CodecFacts("Animated WebP", "A small animation for web pages.", (".webp",), 80, False),
 }
 """In the order in which they are offered; the first with an ending is what that ending means, but for ``.mp4``."""
 
@@ -149,4 +146,7 @@ def has_video_extra() -> bool:
 def require_encoder(form: VideoFormat) -> None:
     """Raise ExportError with the command that helps if PyAV is needed and not installed."""
     if form.facts.needs_extra and not has_video_extra():
-        raise ExportError(f"{form.facts.label} needs PyAV, which is not installed; add it with: {INSTALL_COMMAND}")
+        raise ExportError(
+            f"{form.facts.label} needs PyAV, which is not installed and brings encoders under the GPL; "
+            f"add it with: {INSTALL_COMMAND}"
+        )

@@ -1,4 +1,4 @@
-"""Export an image sequence: the path, how it is gone, and where the files go."""
+"""Export a picture, a sequence or a video: what it becomes, the path and how it is gone, and where the files go."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QStandardItemModel
+from PySide6.QtGui import QKeyEvent, QPixmap, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -24,10 +24,14 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.controller import adapt
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
+from explorer_app.exporting.progress import time_text
+from explorer_app.exporting.sequence import SequenceSettings, check_name
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
+from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.export_key_list import ExportKeyList
 from explorer_app.window.export.export_keys import (
@@ -40,6 +44,8 @@ from explorer_app.window.export.export_keys import (
     parse_seeds,
     seed_key,
 )
+from explorer_app.window.export.file_choices import FileChoices
+from explorer_app.window.export.presets import PRESETS, PresetName
 from explorer_app.window.look import fonts, theme
 from gpu_backend import ModelFacts, PathKind
 
@@ -47,6 +53,9 @@ RECENT_STEPS = 8
 """How many steps of the history "Recent" adds."""
 
 _PREVIEW_FPS = 24
+"""Of sequences, which have no rate of their own."""
+
+_ENDS_PX = 72
 
 _MAX_OFFERED = 64
 """Kept latents that are put on the path without being asked for; more than this are meant for something else."""
@@ -64,14 +73,19 @@ class ExportDialog(QDialog):
         The model that is open.
     settings
         Remembers folder and choices.
+    frame_ms
+        What a full picture took to render, for the estimate; None if that is not known.
 
     Signals
     -------
     export_requested(SequenceSettings)
         The person wants it.
+    picture_requested(Path, PictureFormat, Size or None)
+        The person wants a still picture of what the canvas shows.
     """
 
     export_requested = Signal(object)
+    picture_requested = Signal(object, object, object)
 
     def __init__(
         self,
@@ -80,19 +94,31 @@ class ExportDialog(QDialog):
         facts: ModelFacts,
         settings: Settings,
         parent: QWidget | None = None,
+        *,
+        frame_ms: float | None = None,
     ) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Export sequence")
+        self.setWindowTitle("Export")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._session = session
         self._history = history
         self._facts = facts
         self._settings = settings
+        self._frame_ms = frame_ms
+        self._preset: PresetName = "sequence"
+        self.presets = SegmentedControl(
+            [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "What to make", self
+        )
+        self.files = FileChoices((facts.resolution, facts.resolution), settings, self)
         self._make_path()
         self._make_form()
         self._lay_out()
         self._restore_choices()
         self.keys.keys_changed.connect(self._keys_changed)
+        self.keys.icons_changed.connect(self._show_ends)
+        self.presets.chosen.connect(self._choose_preset)
+        self.files.changed.connect(self._changed)
+        self.overwrite.toggled.connect(self._changed)
         self.kind.currentIndexChanged.connect(self._changed)
         self.frames.valueChanged.connect(self._changed)
         self.loop.toggled.connect(self._changed)
@@ -145,18 +171,30 @@ class ExportDialog(QDialog):
         self.browse.clicked.connect(self._choose_folder)
         self.name = QLineEdit(self)
         self.name.setAccessibleName("Name")
-        self.name.setToolTip("The files are called name_00000.png and so on.")
-        self.overwrite = QCheckBox("Replace a different sequence of this name", self)
+        self.name.setToolTip("What the files are called; the frames of a sequence are numbered.")
+        self.overwrite = QCheckBox("Replace what has this name", self)
         self.overwrite.setToolTip("Without this, an export that was stopped goes on, and nothing else is touched.")
         self.length = QLabel(self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
+        self.first, self.last = QLabel(self), QLabel(self)
+        for end, told in ((self.first, "First frame"), (self.last, "Last frame")):
+            end.setAccessibleName(told)
+            end.setToolTip(f"{told}.")
+            end.setFixedSize(theme.px(_ENDS_PX), theme.px(_ENDS_PX))
+            end.setScaledContents(True)
+        self.arrow = QLabel("→", self)
+        theme.set_role(self.arrow, "dim")
+        self.estimate = WrappedLabel("", self)
+        self.estimate.setToolTip("Disk and time; it takes longer while you move the picture.")
+        theme.set_role(self.estimate, "dim")
         self.picture_hint = WrappedLabel("Frames show the picture, not the layer on the canvas.", self)
         self.picture_hint.setVisible(self._session.tap is not None)
         theme.set_role(self.picture_hint, "dim")
         self.hint = WrappedLabel("", self)
         self.hint.setMinimumHeight(self.fontMetrics().height() * 3)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.hint.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.set_role(self.hint, "dim")
         self.export = QPushButton("Export", self)
         self.export.setDefault(True)
@@ -181,7 +219,9 @@ class ExportDialog(QDialog):
         seeds.setSpacing(theme.px(6))
         seeds.addWidget(self.seeds, 1)
         seeds.addWidget(self.add_seeds)
-        left = QVBoxLayout()
+        self.path_side = QWidget(self)
+        left = QVBoxLayout(self.path_side)
+        left.setContentsMargins(0, 0, theme.px(24), 0)
         left.setSpacing(theme.px(8))
         left.addWidget(title)
         left.addWidget(self.keys, 1)
@@ -192,10 +232,11 @@ class ExportDialog(QDialog):
         place.setSpacing(theme.px(6))
         place.addWidget(self.folder, 1)
         place.addWidget(self.browse)
-        form = QFormLayout()
+        form = self._form = QFormLayout()
         form.setHorizontalSpacing(theme.px(12))
         form.setVerticalSpacing(theme.px(8))
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.files.add_rows(form)
         form.addRow("Way", self.kind)
         form.addRow("Frames per step", self.frames)
         form.addRow("", self.loop)
@@ -214,19 +255,35 @@ class ExportDialog(QDialog):
         theme.set_role(heading, "strong")
         right.addWidget(heading)
         right.addLayout(form)
-        right.addSpacing(theme.px(8))
-        right.addWidget(self.length)
+        right.addSpacing(theme.px(4))
+        told = QVBoxLayout()
+        told.setSpacing(theme.px(4))
+        told.addStretch(1)
+        told.addWidget(self.length)
+        told.addWidget(self.estimate)
+        told.addStretch(1)
+        ends = QHBoxLayout()
+        ends.setSpacing(theme.px(8))
+        for part in (self.first, self.arrow, self.last):
+            ends.addWidget(part)
+        ends.addSpacing(theme.px(8))
+        ends.addLayout(told, 1)
+        right.addLayout(ends)
         right.addWidget(self.picture_hint)
         right.addWidget(self.hint)
         right.addStretch(1)
         right.addLayout(buttons)
-        whole = QHBoxLayout(self)
+        sides = QHBoxLayout()
+        sides.setSpacing(0)
+        sides.addWidget(self.path_side, 5)
+        sides.addLayout(right, 6)
+        whole = QVBoxLayout(self)
         edge = theme.px(16)
         whole.setContentsMargins(edge, edge, edge, edge)
-        whole.setSpacing(theme.px(24))
-        whole.addLayout(left, 5)
-        whole.addLayout(right, 6)
-        self.resize(theme.px(860), theme.px(480))
+        whole.setSpacing(theme.px(16))
+        whole.addWidget(self.presets)
+        whole.addLayout(sides, 1)
+        self.resize(theme.px(900), theme.px(600))
 
     def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
         button = QPushButton(text, self)
@@ -250,7 +307,16 @@ class ExportDialog(QDialog):
             name=self.name.text().strip(),
             z_dim=self._facts.z_dim,
             overwrite=self.overwrite.isChecked(),
+            form=self.files.picture_format,
+            size=None if self.files.objection else self.files.wanted_size,
+            video=self.files.video_format,
         )
+
+    @property
+    def picture_path(self) -> Path:
+        """Where a still picture goes."""
+        folder = Path(self.folder.text().strip()).expanduser()
+        return folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Enter in the field of seeds adds them, and does not export as it does elsewhere."""
@@ -266,6 +332,7 @@ class ExportDialog(QDialog):
     def _keys_changed(self) -> None:
         keys = self.keys.keys
         self.empty.setVisible(not keys)
+        self._show_ends()
         self._enable_kinds(keys)
         self._changed()
 
@@ -273,13 +340,71 @@ class ExportDialog(QDialog):
         keys = self.keys.keys
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
-        reason = objection(wanted)
+        reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
-        self.length.setText(length_text(wanted.frame_count if len(keys) > 1 else 0, _PREVIEW_FPS))
-        self.hint.setText(reason or f"{wanted.name}_00000.png and on, beside {wanted.name}.manifest.json.")
-        theme.set_role(self.hint, "warn" if reason and len(keys) > 1 else "dim")
+        frames = 1 if self._is_still else wanted.frame_count if len(keys) > 1 else 0
+        rate = _PREVIEW_FPS if wanted.video is None else wanted.video.fps
+        self.length.setText("1 picture" if self._is_still else length_text(frames, rate))
+        self.estimate.setText(self._estimate(wanted, frames))
+        self.hint.setText(reason or self._files_text(wanted))
+        theme.set_role(self.hint, "warn" if reason and (self._is_still or len(keys) > 1) else "dim")
         self.export.setEnabled(not reason)
+
+    @property
+    def _is_still(self) -> bool:
+        return self._preset == "still"
+
+    def _still_objection(self) -> str:
+        """Return why the still cannot be written; empty if it can."""
+        try:
+            check_name(self.name.text().strip())
+        except ExportError as error:
+            return error.sentence
+        if self.picture_path.exists() and not self.overwrite.isChecked():
+            return f"There is a {self.picture_path.name} in this folder; choose another name, or have it replaced."
+        return ""
+
+    def _files_text(self, wanted: SequenceSettings) -> str:
+        """Return which files there will be."""
+        if self._is_still:
+            return f"{self.picture_path.name}, with its recipe inside."
+        if wanted.video_path is not None:
+            return f"{wanted.video_path.name}, beside {wanted.name}.manifest.json."
+        return f"{wanted.name}_00000{wanted.form.ending} and on, beside {wanted.name}.manifest.json."
+
+    def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
+        """Return about how much disk and time it takes: "about 1.2 MB · about 35 s"."""
+        size = self.files.shown_size
+        if wanted.video is not None:
+            nbytes = video_nbytes(wanted.video, size, frames)
+        else:
+            nbytes = frames * picture_nbytes(wanted.form, size)
+        texts = [f"about {nbytes_text(nbytes)}"] if frames else []
+        if self._frame_ms is not None and frames:
+            texts.append(f"about {time_text(frames * self._frame_ms / 1e3)}")
+        return " · ".join(texts)
+
+    def _choose_preset(self, preset: str) -> None:
+        self._preset = cast("PresetName", preset)
+        self.presets.show_choice(preset)
+        self.files.show_preset(self._preset)
+        self.path_side.setVisible(not self._is_still)
+        for row in (self.kind, self.frames, self.loop):
+            self._form.setRowVisible(row, not self._is_still)
+        self._show_ends()
+        self._changed()
+
+    def _show_ends(self) -> None:
+        """Show the first and the last frame as small pictures; a still has one."""
+        for end, row in ((self.first, 0), (self.last, self.keys.count() - 1)):
+            item = self.keys.item(row)
+            end.setPixmap(QPixmap() if item is None else item.icon().pixmap(end.size()))
+        is_path = not self._is_still and self.keys.count() > 1
+        self.arrow.setVisible(is_path)
+        self.last.setVisible(is_path)
+        is_loop = self.loop.isChecked()
+        self.last.setToolTip("Last keyframe; the loop goes on to the first." if is_loop else "Last frame.")
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
         """Only whole seeds have a z: the ways through z say so where they are not possible."""
@@ -336,6 +461,9 @@ class ExportDialog(QDialog):
         self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
         self.name.setText(self._settings.choice("export.name", "walk"))
         self._offer_path()
+        preset = self._settings.choice("export.preset")
+        self._choose_preset(preset if preset in PRESETS else "sequence")
+        self.presets.segments[self._preset].setFocus()
 
     def _offer_path(self) -> None:
         """Begin with the picture as it is now, then what was kept; a way that cannot go there gives way to another."""
@@ -347,10 +475,15 @@ class ExportDialog(QDialog):
 
     def _ask(self) -> None:
         wanted = self.wanted
+        self.files.remember()
+        self._settings.choose("export.preset", self._preset)
         self._settings.choose("export.kind", wanted.kind)
         self._settings.choose("export.frames", str(wanted.frames_per_step))
         self._settings.choose("export.loop", "yes" if wanted.loop else "no")
         self._settings.choose("export.name", wanted.name)
         self._settings.remember_folder("export", wanted.folder)
-        self.export_requested.emit(wanted)
+        if self._is_still:
+            self.picture_requested.emit(self.picture_path, wanted.form, wanted.size)
+        else:
+            self.export_requested.emit(wanted)
         self.accept()

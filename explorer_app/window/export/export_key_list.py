@@ -22,11 +22,14 @@ class ExportKeyList(QListWidget):
     -------
     keys_changed()
         Others, fewer, or in another order.
+    icons_changed()
+        A small picture came.
     thumbnail_wanted(key, session)
         A small picture is missing; `show_thumbnail` takes it.
     """
 
     keys_changed = Signal()
+    icons_changed = Signal()
     thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -81,6 +84,7 @@ class ExportKeyList(QListWidget):
         for row in range(self.count()):
             if self.item(row).data(_KEY_ROLE).session == key:
                 self.item(row).setIcon(icon)
+        self.icons_changed.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Delete takes away."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
+from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
@@ -80,6 +83,9 @@ def export_settings(
     name: str,
     z_dim: int,
     overwrite: bool,
+    form: PictureFormat | None = None,
+    size: Size | None = None,
+    video: VideoFormat | None = None,
 ) -> SequenceSettings:
     """Return what the exporter takes, with the model of the session."""
     return SequenceSettings(
@@ -92,6 +98,9 @@ def export_settings(
         loop=loop,
         z_dim=z_dim,
         overwrite=overwrite,
+        form=form or PictureFormat(),
+        size=size,
+        video=video,
     )
 
 
@@ -141,7 +150,7 @@ def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str
     return objection(settings)
 
 
-def length_text(frames: int, frames_per_second: int) -> str:
+def length_text(frames: int, frames_per_second: float | Fraction) -> str:
     """Return how much it will be: "96 frames · 4.0 s at 24 a second"."""
     noun = "frame" if frames == 1 else "frames"
-    return f"{frames:,} {noun} · {frames / frames_per_second:.1f} s at {frames_per_second} a second"
+    return f"{frames:,} {noun} · {frames / float(frames_per_second):.1f} s at {float(frames_per_second):g} a second"

@@ -148,8 +148,13 @@ class Commands(QObject):
             return
         from explorer_app.window.export.export_dialog import ExportDialog  # dialogs are imported when they are opened
 
-        dialog = ExportDialog(self._editing.session, self._editing.history, facts, self._settings, self._window)
+        frame = self._controller.engine.preview.frame
+        frame_ms = None if frame is None or frame.is_draft or frame.tap is not None else frame.timings.total_ms
+        dialog = ExportDialog(
+            self._editing.session, self._editing.history, facts, self._settings, self._window, frame_ms=frame_ms
+        )
         dialog.export_requested.connect(self._controller.export.start)
+        dialog.picture_requested.connect(self._controller.export.save_picture)
         self._parts.serve_thumbnails(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._open(dialog)

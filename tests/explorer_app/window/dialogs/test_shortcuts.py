@@ -44,4 +44,4 @@ def test_typing_narrows_the_list_by_name_or_key(dialog: ShortcutsDialog) -> None
     assert set(dialog.shown) == {"Zoom in", "Zoom out", "Zoom at the pointer"}
     dialog.filter.clear()
     QTest.keyClicks(dialog.filter, "ctrl+e")
-    assert dialog.shown == ["Export sequence"]
+    assert dialog.shown == ["Export picture, sequence or video"]

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
+from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse_seeds
+from explorer_app.window.export.presets import PresetName
 from gpu_backend import Latent, Noise, Tap, Transform
 from tests.helpers.fake_controller import facts
 
@@ -293,3 +296,113 @@ def test_lists_of_seeds_are_read(text: str, seeds: tuple[int, ...]) -> None:
 def test_what_is_no_list_of_seeds_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ss]eed"):
         parse_seeds(text)
+
+
+def choose(dialog: ExportDialog, preset: PresetName) -> None:
+    QTest.mouseClick(dialog.presets.segments[preset], Qt.MouseButton.LeftButton)
+
+
+@pytest.mark.parametrize(
+    ("preset", "codec", "file"),
+    [("web", "av1", "walk.webm"), ("editing", "prores", "walk.mov"), ("gif", "gif", "walk.gif")],
+)
+def test_a_preset_makes_a_video(
+    qtbot: QtBot,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    preset: PresetName,
+    codec: str,
+    file: str,
+) -> None:
+    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: True)
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    type_seeds(dialog, "5")
+    choose(dialog, preset)
+    dialog.files.fps.setValue(25)
+    dialog.files.size.setEditText("640 x 360")
+    assert dialog.hint.text() == f"{file}, beside walk.manifest.json."
+    with qtbot.waitSignal(dialog.export_requested) as asked:
+        QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+    wanted: SequenceSettings = asked.args[0]
+    assert wanted.video is not None
+    assert (wanted.video.codec, wanted.video.fps, wanted.size) == (codec, 25, (640, 360))
+    assert wanted.video_path == tmp_path / file
+    again = opened(qtbot, settings, history())
+    assert again.presets.segments[preset].isChecked()
+    assert again.files.size.currentText() == "640 x 360"
+
+
+def test_a_video_without_the_extra_names_the_command_that_adds_it(
+    qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: False)
+    dialog = opened(qtbot, settings, history())
+    type_seeds(dialog, "5")
+    choose(dialog, "web")
+    assert not dialog.export.isEnabled()
+    assert "GPL" in dialog.hint.text()
+    assert dialog.hint.text().endswith("pip install av")
+    choose(dialog, "gif")
+    assert dialog.export.isEnabled()
+
+
+def test_a_still_is_the_picture_on_the_canvas_in_the_chosen_format(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, History())
+    choose(dialog, "still")
+    assert dialog.keys.isHidden() or not dialog.path_side.isVisible()
+    dialog.files.format.setCurrentIndex(dialog.files.format.findData("jpeg"))
+    dialog.files.quality.setValue(70)
+    assert dialog.export.isEnabled()
+    with qtbot.waitSignal(dialog.picture_requested) as asked:
+        QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+    assert asked.args == [tmp_path / "walk.jpg", PictureFormat("jpeg", 70), None]
+
+
+def test_a_still_takes_no_other_files_place_unless_asked(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    (tmp_path / "walk.png").write_bytes(b"a photograph")
+    dialog = opened(qtbot, settings, History())
+    choose(dialog, "still")
+    assert not dialog.export.isEnabled()
+    assert "There is a walk.png in this folder" in dialog.hint.text()
+    dialog.overwrite.setChecked(True)
+    assert dialog.export.isEnabled()
+
+
+def test_a_size_that_is_none_is_told_in_a_sentence(made: ExportDialog) -> None:
+    type_seeds(made, "1,2")
+    made.files.size.setEditText("huge9")
+    assert made.wanted.size is None
+    made.files.size.setEditText("12 by 9")
+    assert "A size is like 512" in made.hint.text()
+    assert not made.export.isEnabled()
+    made.files.size.setEditText("512")
+    assert made.wanted.size == (512, 512)
+
+
+def test_disk_and_time_are_estimated_before_the_start(qtbot: QtBot, settings: Settings) -> None:
+    dialog = ExportDialog(SESSION, history(), FACTS, settings, frame_ms=500.0)
+    qtbot.addWidget(dialog)
+    type_seeds(dialog, "5")
+    dialog.files.size.setEditText("1000 × 1000")
+    assert dialog.estimate.text() == "about 35 MB · about 12 s"
+    dialog.frames.setValue(240)
+    assert dialog.estimate.text() == "about 337 MB · about 2 min 00 s"
+    choose(dialog, "still")
+    assert dialog.estimate.text() == "about 1.4 MB · about 1 s"
+
+
+def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
+    type_seeds(made, "1,2,3")
+    red, blue = QImage(8, 8, QImage.Format.Format_RGB32), QImage(8, 8, QImage.Format.Format_RGB32)
+    red.fill(Qt.GlobalColor.red)
+    blue.fill(Qt.GlobalColor.blue)
+    made.keys.show_thumbnail(made.keys.keys[0].session, red)
+    made.keys.show_thumbnail(made.keys.keys[2].session, blue)
+    shown = [end.pixmap().toImage().pixelColor(2, 2) for end in (made.first, made.last)]
+    assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]

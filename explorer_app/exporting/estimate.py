@@ -1,0 +1,56 @@
+"""How much disk an export will take, from pictures of the bundled model; right within a factor of about two."""
+
+from __future__ import annotations
+
+from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size
+from explorer_app.exporting.video.video_format import CodecName, VideoFormat
+
+_PICTURE_NBYTES: dict[FormatName, float] = {
+    "png": 1.4,
+    "png16": 4.8,
+    "jpeg": 0.35,
+    "webp": 0.1,
+    "tiff": 1.5,
+    "exr": 11.9,
+}
+"""Bytes a pixel at the usual quality."""
+
+_VIDEO_NBYTES: dict[CodecName, float] = {
+    "av1": 0.03,
+    "vp9": 0.05,
+    "prores": 0.48,
+    "h264": 0.045,
+    "h265": 0.04,
+    "gif": 0.7,
+    "apng": 1.4,
+    "webp": 0.055,
+}
+"""Bytes a pixel of a frame at the usual quality."""
+
+_SMALL = 0.86
+_DOUBLING = 15
+"""So much more quality doubles a file, roughly."""
+
+
+def picture_nbytes(form: PictureFormat, size: Size) -> float:
+    """Return about how many bytes one picture takes."""
+    share = _SMALL if form.compression == "small" else 1.0
+    return share * _PICTURE_NBYTES[form.name] * size[0] * size[1] * _factor(form.quality, form.facts.default_quality)
+
+
+def video_nbytes(form: VideoFormat, size: Size, frames: int) -> float:
+    """Return about how many bytes a video takes."""
+    factor = _factor(form.quality, form.facts.default_quality)
+    return _VIDEO_NBYTES[form.codec] * size[0] * size[1] * frames * factor
+
+
+def nbytes_text(nbytes: float) -> str:
+    """Return an estimate for people: "40 kB", "1.2 MB", "3.4 GB"."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if nbytes >= size:
+            return f"{nbytes / size:.1f} {unit}" if nbytes < 10 * size else f"{nbytes / size:.0f} {unit}"
+    return f"{max(1, round(nbytes / 1e3))} kB"
+
+
+def _factor(quality: int | None, usual: int | None) -> float:
+    return 1.0 if quality is None or usual is None else float(2.0 ** ((quality - usual) / _DOUBLING))

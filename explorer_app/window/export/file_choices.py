@@ -1,0 +1,184 @@
+"""Format, quality, size and frames a second of an export, as rows of the dialog's form."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import cast
+
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSpinBox, QWidget
+
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size
+from explorer_app.exporting.video.video_format import CodecName, VideoFormat, require_encoder
+from explorer_app.settings import Settings
+from explorer_app.window.export.presets import (
+    PRESETS,
+    SIZES,
+    PresetName,
+    format_about,
+    format_label,
+    parse_size,
+)
+
+_LICENCE = "PyAV, which encodes it, brings x264 and x265 under the GPL."
+
+
+class FileChoices(QObject):
+    """The rows, which change with the preset.
+
+    Parameters
+    ----------
+    rendered
+        Width and height of the network's pictures.
+
+    Signals
+    -------
+    changed()
+        Any choice is another.
+    """
+
+    changed = Signal()
+
+    def __init__(self, rendered: Size, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rendered = rendered
+        self._settings = settings
+        self._preset: PresetName = "sequence"
+        self._rows: QFormLayout | None = None
+        self.format = QComboBox(parent)
+        self.format.setAccessibleName("Format")
+        self.quality = QSpinBox(parent)
+        self.quality.setRange(1, 100)
+        self.quality.setAccessibleName("Quality")
+        self.quality.setToolTip("1 to 100: a higher quality makes larger files.")
+        self.smaller = QCheckBox("Smaller files, slower", parent)
+        self.smaller.setToolTip("About 15 % smaller; each picture takes about 30 times as long to compress.")
+        self.size = QComboBox(parent)
+        self.size.setEditable(True)
+        self.size.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.size.setAccessibleName("Size")
+        self.size.setToolTip(
+            "Width × height of the files, such as 1920 × 1080. The picture is scaled, and cropped to the shape."
+        )
+        self.size.addItems([f"As rendered ({rendered[0]} × {rendered[1]})", *SIZES])
+        self.fps = QSpinBox(parent)
+        self.fps.setRange(1, 240)
+        self.fps.setAccessibleName("Frames a second")
+        self.fps.setToolTip("How fast the video plays: 24 is film, 30 is usual on the web.")
+        self.fps.setValue(_number(settings.choice("export.fps"), 30))
+        self.size.setCurrentText(settings.choice("export.size") or self.size.itemText(0))
+        self.format.currentIndexChanged.connect(self._format_changed)
+        self.quality.valueChanged.connect(self.changed)
+        self.smaller.toggled.connect(self.changed)
+        self.size.editTextChanged.connect(self.changed)
+        self.fps.valueChanged.connect(self.changed)
+
+    @property
+    def is_video(self) -> bool:
+        """Whether all frames go to one file."""
+        return PRESETS[self._preset].is_video
+
+    @property
+    def picture_format(self) -> PictureFormat:
+        """How pictures are written; of a video, the usual one."""
+        if self.is_video:
+            return PictureFormat()
+        name = cast("FormatName", self.format.currentData())
+        facts = PictureFormat(name).facts
+        quality = None if facts.default_quality is None else self.quality.value()
+        is_small = name.startswith("png") and self.smaller.isChecked()
+        return PictureFormat(name, quality, "small" if is_small else "fast")
+
+    @property
+    def video_format(self) -> VideoFormat | None:
+        """How a video is written; None for pictures."""
+        if not self.is_video:
+            return None
+        name = cast("CodecName", self.format.currentData())
+        facts = VideoFormat(name).facts
+        fps = min(Fraction(self.fps.value()), facts.max_fps)
+        return VideoFormat(name, "", fps, None if facts.default_quality is None else self.quality.value())
+
+    @property
+    def shown_size(self) -> Size:
+        """Width and height of the files; of a text that is no size, those of the network's pictures."""
+        try:
+            return self.wanted_size or self._rendered
+        except ValueError:
+            return self._rendered
+
+    @property
+    def wanted_size(self) -> Size | None:
+        """Width and height to scale to; None for the network's own. Raises ValueError with a sentence."""
+        return parse_size(self.size.currentText())
+
+    @property
+    def objection(self) -> str:
+        """Why this cannot be written; empty if it can."""
+        try:
+            size = self.wanted_size
+            if self.video_format is not None:
+                require_encoder(self.video_format)
+        except ValueError as error:
+            return str(error)
+        except ExportError as error:
+            return error.sentence
+        is_too_small = self.is_video and size is not None and min(size) < 2
+        return "A video is at least 2 pixels wide and high." if is_too_small else ""
+
+    def add_rows(self, form: QFormLayout) -> None:
+        """Put the rows into the dialog's form."""
+        self._rows = form
+        form.addRow("Format", self.format)
+        form.addRow("Quality", self.quality)
+        form.addRow("", self.smaller)
+        form.addRow("Size", self.size)
+        form.addRow("Frames a second", self.fps)
+
+    def show_preset(self, preset: PresetName) -> None:
+        """Offer the formats of a preset, with the one that was chosen for it last."""
+        self._preset = preset
+        wanted = PRESETS[preset]
+        with QSignalBlocker(self.format):
+            self.format.clear()
+            for name in wanted.formats:
+                tip = format_about(name, is_video=wanted.is_video)
+                if wanted.is_video and VideoFormat(cast("CodecName", name)).facts.needs_extra:
+                    tip = f"{tip} {_LICENCE}"
+                self.format.addItem(format_label(name, is_video=wanted.is_video), name)
+                self.format.setItemData(self.format.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+            self.format.setCurrentIndex(max(0, self.format.findData(self._settings.choice(f"export.format.{preset}"))))
+        self._format_changed()
+
+    def remember(self) -> None:
+        """Keep the choices for the next time."""
+        name = str(self.format.currentData())
+        self._settings.choose(f"export.format.{self._preset}", name)
+        self._settings.choose(f"export.quality.{self._key(name)}", str(self.quality.value()))
+        self._settings.choose("export.fps", str(self.fps.value()))
+        self._settings.choose("export.size", "" if self.wanted_size is None else self.size.currentText())
+
+    def _format_changed(self) -> None:
+        """Show the rows that the format has."""
+        name = str(self.format.currentData())
+        self.format.setToolTip(str(self.format.currentData(Qt.ItemDataRole.ToolTipRole)))
+        video = VideoFormat(cast("CodecName", name)) if self.is_video else None
+        usual = video.facts.default_quality if video else PictureFormat(cast("FormatName", name)).facts.default_quality
+        with QSignalBlocker(self.quality):
+            remembered = self._settings.choice(f"export.quality.{self._key(name)}")
+            self.quality.setValue(_number(remembered, usual or 100))
+        if video is not None:
+            self.fps.setMaximum(int(video.facts.max_fps))
+        if self._rows is not None:
+            self._rows.setRowVisible(self.quality, usual is not None)
+            self._rows.setRowVisible(self.smaller, not self.is_video and name.startswith("png"))
+            self._rows.setRowVisible(self.fps, self.is_video)
+        self.changed.emit()
+
+    def _key(self, name: str) -> str:
+        return f"video.{name}" if self.is_video else name
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() and len(text) < 4 else default

@@ -1,0 +1,73 @@
+"""What an export can become: presets, the formats of each, and sizes. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer_app.exporting.formats.picture_format import FORMATS, MAX_SIDE_PX, Size
+from explorer_app.exporting.video.video_format import CODECS
+
+PresetName = Literal["still", "sequence", "web", "editing", "gif"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What a person wants to make.
+
+    Attributes
+    ----------
+    label, tip
+        On the button, and what it says beside the mouse.
+    formats
+        Names in `FORMATS`, or in `CODECS` if it `is_video`; the first is the usual one.
+    size
+        The usual size as text; empty for the network's own.
+    """
+
+    label: str
+    tip: str
+    formats: tuple[str, ...]
+    is_video: bool = True
+    size: str = ""
+
+
+PRESETS: dict[PresetName, Preset] = {
+    "still": Preset("Still", "One picture: what the canvas shows now.", tuple(FORMATS), is_video=False),
+    "sequence": Preset("Sequence", "A file for each frame, for editing programs.", tuple(FORMATS), is_video=False),
+    "web": Preset("Video for the web", "One file that browsers and phones play.", ("av1", "vp9", "h264", "h265")),
+    "editing": Preset("Video for editing", "One file of high quality for editing programs.", ("prores",)),
+    "gif": Preset("GIF", "A short animation that plays everywhere.", ("gif", "webp", "apng")),
+}
+
+SIZES = ("512 × 512", "1080 × 1080", "1920 × 1080", "1080 × 1920", "2048 × 2048", "3840 × 2160")
+
+
+def format_label(name: str, *, is_video: bool) -> str:
+    """Return what a list calls a format: "AV1 (.webm)"."""
+    facts = CODECS[name] if is_video else FORMATS[name]  # type: ignore[index]
+    return f"{facts.label} ({facts.endings[0]})"
+
+
+def format_about(name: str, *, is_video: bool) -> str:
+    """Return when to choose a format."""
+    return (CODECS[name] if is_video else FORMATS[name]).about  # type: ignore[index]
+
+
+def parse_size(text: str) -> Size | None:
+    """Return the size of a text such as ``1920 × 1080`` or ``512``; None for a text that begins with a letter.
+
+    Raises
+    ------
+    ValueError
+        With a sentence, if it is no size.
+    """
+    text = text.strip()
+    if not text or text[0].isalpha():
+        return None
+    match = re.fullmatch(r"(\d{1,5})(?:\s*[x×,]\s*(\d{1,5}))?(?:\s*px)?", text, re.IGNORECASE | re.ASCII)
+    sides = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not all(1 <= side <= MAX_SIDE_PX for side in sides):
+        raise ValueError(f"A size is like 512 or 1920 × 1080, up to {MAX_SIDE_PX:,} pixels, but “{text}” came.")
+    return sides
