@@ -1,4 +1,4 @@
-"""Paths for a report that somebody pastes where others read it."""
+"""Paths in reports that are pasted where others read them."""
 
 from __future__ import annotations
 

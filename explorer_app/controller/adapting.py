@@ -1,4 +1,4 @@
-"""Fitting a session to a model: pure. What had to change is said in phrases, so that nothing changes silently."""
+"""Fits a session to a model: pure. Changes are returned as phrases, so that nothing changes silently."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _fit_classes(
 def _with_usual_cutoff(
     truncation: Truncation, facts: ModelFacts, is_other: bool, usual_before: int | None
 ) -> Truncation:
-    """Return the cutoff of this model in place of that of the one before, if nobody chose another."""
+    """Return the cutoff of this model in place of the former model's, unless the person chose another."""
     if not is_other or truncation.cutoff != usual_before:
         return truncation
     return replace(truncation, cutoff=facts.usual_cutoff)

@@ -1,4 +1,4 @@
-"""The last session comes back: saved a moment after every change, read at start, never in the way of a start."""
+"""Saves the session a moment after every change and restores it at the next start, without delaying that."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from explorer_app.session.storage import (
 )
 
 SAVE_AFTER_MS = 1000
-"""A change is on its way to the disk after this time, in the middle of a gesture too."""
+"""Time from a change to its writing, also during a gesture."""
 
 
 class Autosave(QObject):
-    """Saves and brings back the session, its history and what was kept.
+    """Saves and restores the session, its history and the kept sessions.
 
     A session is small and written often, its history only when there is a new step, so each has its own file. Both lie
-    in a folder that this window alone writes into (`StateFolder`). What was kept is one file for all windows; each
+    in a folder that this window alone writes into (`StateFolder`). Kept sessions are one file for all windows; each
     merges its changes into it.
 
     Parameters
@@ -39,13 +39,13 @@ class Autosave(QObject):
     state
         The user's state folder; None keeps nothing.
     worker
-        Reads and writes; whoever made it closes it after this.
+        Reads and writes; its owner closes it after this object.
     """
 
     kept_merged = Signal(object, object)
-    """Sessions that were kept elsewhere, as KeptSessions, and sessions that other windows keep no longer."""
+    """Sessions kept by other windows, as KeptSessions, and sessions that those keep no longer."""
     history_loaded = Signal(object)
-    """The history of the last time, as SessionFile."""
+    """The history of the last run, as SessionFile."""
 
     def __init__(
         self, state: Path | None, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
@@ -61,7 +61,7 @@ class Autosave(QObject):
         self._saved_steps: tuple[tuple[HistoryEntry, ...], int] = ((), -1)
         self._is_history_loaded = self._is_kept_loaded = False
         self._known: set[Session] = set()
-        """What this window has kept, or has heard that others keep."""
+        """Sessions that this window keeps, or knows that others keep."""
         self._on_disk: set[Session] = set()
         """What the file of kept sessions held when this window last read or wrote it. Only the worker uses it."""
         self._timer = QTimer(self)
@@ -98,14 +98,14 @@ class Autosave(QObject):
             self._start_timer()
 
     def keep(self, kept: KeptSessions) -> None:
-        """Save what is kept soon."""
+        """Save the kept sessions soon."""
         if self._folder is not None:
             self._kept = kept
             self._start_timer()
 
     @Slot()
     def flush(self) -> None:
-        """Save now what is waiting to be saved."""
+        """Write all pending changes now."""
         self._timer.stop()
         if self._folder is None:
             return
@@ -128,7 +128,7 @@ class Autosave(QObject):
             self._submit_kept(shared, failed)
 
     def close(self) -> None:
-        """Save what is waiting and let another window have the folder."""
+        """Write pending changes and release the folder for other windows."""
         self.flush()
         if self._folder is None:
             return
@@ -197,7 +197,7 @@ class Autosave(QObject):
 
         Returns
         -------
-        What other windows have kept, and what they keep no longer.
+        Sessions that other windows keep, and sessions that they keep no longer.
         """
         path = shared / "kept.loom"
         with HeldLock(shared / "kept.lock"):

@@ -1,4 +1,4 @@
-"""Devices: which there are, which one is wished for, which one renders, and what went wrong with it."""
+"""Devices: which there are, which one is chosen, which one renders, and what went wrong with it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike
 from explorer_app.settings import Settings
 
 _TOLD = "devices.told"
-"""Which sentence about a GPU out of use was told already."""
+"""The last message about an unusable GPU."""
 
 
 _RENDERED = "devices.rendered"
-"""`DeviceLike.id` of what rendered last."""
+"""`DeviceLike.id` of the device that rendered last."""
 
 
 class DeviceSelector(QObject):
-    """Takes wishes to the rendering thread, and what it tells about devices to the window.
+    """Passes choices to the render thread, and its events about devices to the window.
 
     Parameters
     ----------
     choice
-        What is wished for at first; the preferences' own wish if None. One that came with the command line is not
-        remembered.
+        The first choice; that of the preferences if None. A choice of the command line is not remembered.
     """
 
     changed = Signal()
@@ -58,7 +57,7 @@ class DeviceSelector(QObject):
 
     @property
     def state(self) -> DeviceState:
-        """Everything about devices."""
+        """The state of all devices."""
         return self._state
 
     @Slot(str)
@@ -84,7 +83,7 @@ class DeviceSelector(QObject):
         self._renders.use(choice)
 
     def take_found(self, event: DevicesFound) -> None:
-        """Somebody looked what there is. A GPU that is out of use is told, but not at every start."""
+        """Show the devices that were found. An unusable GPU is reported, but not at every start."""
         self._show(replace(self._state, devices=event.devices))
         why = self._state.why_no_gpu if self._state.is_gpu_out_of_use else ""
         if why and self._state.choice.device == "auto" and self._settings.choice(_TOLD) != why:
@@ -92,23 +91,23 @@ class DeviceSelector(QObject):
         self._settings.choose(_TOLD, why)
 
     def take_opened(self, event: ModelOpened) -> None:
-        """A renderer for another model is ready."""
+        """Show the device of a renderer that is ready for another model."""
         self._show_renderer(event.device)
 
     def take_changed(self, event: DeviceChanged) -> None:
-        """Another device renders."""
+        """Show that another device renders."""
         self._show_renderer(event.device)
 
     def take_compiling(self, event: KernelsCompiling) -> None:
-        """Kernels are on their way."""
+        """Show how many kernels are compiled."""
         self._show(replace(self._state, compiling=Compiling(event.done, event.total)))
 
     def take_memory(self, event: MemoryChanged) -> None:
-        """The renderer holds another amount."""
+        """Show how much memory the renderer uses."""
         self._show(replace(self._state, memory=event.memory))
 
     def take_failed(self, event: DeviceFailed) -> None:
-        """A GPU cannot be used: say so once, and offer to try it again."""
+        """Report once that a GPU cannot be used, and offer to try it again."""
         sentence, details = describe(event.error)
         device = self._state.device
         goes_on = device.name if device is not None and not event.was_rendering and self._state.is_on_gpu else "the CPU"

@@ -1,4 +1,4 @@
-"""On what pictures are rendered, as the window shows it."""
+"""The state of the devices, as the window shows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike, Memor
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """Kernels on their way to the GPU that is wished for."""
+    """Progress of compiling kernels for the chosen GPU."""
 
     done: int
     total: int
@@ -18,22 +18,22 @@ class Compiling:
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """Everything about devices.
+    """The state of all devices.
 
     Attributes
     ----------
     choice
-        What the person wishes for.
+        What the person chose.
     devices
-        What there is; empty while nobody has looked.
+        All devices; empty until they have been looked for.
     device
-        What renders now; None before a model is open.
+        The one that renders now; None before a model is open.
     memory
-        What it holds.
+        Memory that it uses.
     compiling
         Kernels that are being compiled meanwhile.
     problem
-        Why the GPU that is wished for does not render, in one sentence; empty if it does or none is wished for.
+        Why the chosen GPU does not render, in one sentence; empty if it does or none is chosen.
     """
 
     choice: DeviceChoice = DeviceChoice()
@@ -55,7 +55,7 @@ class DeviceState:
 
     @property
     def why_no_gpu(self) -> str:
-        """Why no GPU can be chosen, in one sentence; empty if one can, or nobody has looked."""
+        """Why no GPU can be chosen, in one sentence; empty if one can, or devices were not looked for yet."""
         processor = next((device for device in self.devices if device.id == PROCESSOR_ID), None)
         if processor is None or self.gpus:
             return ""
@@ -64,12 +64,12 @@ class DeviceState:
 
     @property
     def is_gpu_out_of_use(self) -> bool:
-        """Whether there seems to be a GPU, but none that can be used: its driver is there."""
+        """Whether a GPU driver is installed but no GPU can be used."""
         return bool(self.why_no_gpu) and any(device.driver for device in self.devices)
 
     @property
     def can_try_again(self) -> bool:
-        """Whether a GPU is wished for that failed."""
+        """Whether a chosen GPU failed."""
         return bool(self.problem) and self.choice.wants_gpu
 
     @property
@@ -85,7 +85,7 @@ class DeviceState:
 
     @property
     def renders_meanwhile(self) -> str:
-        """What renders while kernels are compiled for the GPU that is wished for, for a sentence."""
+        """What renders while kernels are compiled for the chosen GPU, as words of a sentence."""
         if self.device is None or not self.is_on_gpu:
             return "the CPU"
         return f"{self.device.name} ({self.device.precision})"

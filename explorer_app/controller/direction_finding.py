@@ -1,4 +1,4 @@
-"""Finding directions: a search on the rendering thread, its file, and the model read again with what was found."""
+"""Finds directions: searches on the render thread, stores the result in a file, and reads the model again with it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DirectionsState:
-    """How far a search is.
+    """State of a search.
 
     Attributes
     ----------
     share
         0..1 while a search is under way, None otherwise.
     added
-        What was found last, and can be taken back.
+        The directions found last, which can be removed again.
     """
 
     share: float | None = None
@@ -127,7 +127,7 @@ class DirectionFinding(QObject):
             self._show(replace(self.state, share=None))
 
     def forget(self) -> None:
-        """Another model is open: a search in the former one ends, and nothing can be taken back."""
+        """Another model is open: end a search in the former one, and forget its result."""
         self.cancel()
         self._steps.clear()
         self._show(DirectionsState())
@@ -183,19 +183,19 @@ class DirectionFinding(QObject):
         self._worker.fetch(change, lambda _: self._model.open(path), failed="Directions could not be changed")
 
     def take_advanced(self, event: DirectionsAdvanced) -> None:
-        """A search got on."""
+        """Show progress."""
         if event.finder is self._finder:
             self._show(replace(self.state, share=event.share))
 
     def take_failed(self, event: DirectionsFailed) -> None:
-        """A search could not go on."""
+        """Show why a search failed."""
         if event.finder is self._finder:
             self._finder = None
             self._messages.exception(event.error)
             self._show(replace(self.state, share=None))
 
     def take_found(self, event: DirectionsFound) -> None:
-        """A search is done: keep what it found, then show it."""
+        """Store the result of a search, then show it."""
         facts = self._facts
         if event.finder is not self._finder or facts is None:
             return

@@ -16,15 +16,15 @@ else:
     np = LazyModule("numpy")
 
 _KEPT = 0.7
-"""What part of their weight older pictures keep when another comes: the hand stays near the newest."""
+"""Factor on the weight of older pictures with each new one: a gesture stays near the newest."""
 
 _CAUTION = 0.003
-"""How much it takes to leave a colour as it is: pictures around one of few colours say nothing about others."""
+"""Weight of the identity: pictures of few colours say nothing about others."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftKey:
-    """The order of a draft that nobody looks at: colours are learned from it."""
+    """The key of a draft that is not shown: colours are learned from it."""
 
     resolution: int
 
@@ -72,7 +72,7 @@ class DraftColours:
         return replace(request, resolution=resolution)
 
     def learn(self, draft: Frame, full: Frame) -> None:
-        """Take both of the same picture into account; others tell nothing."""
+        """Add a draft and the full frame of the same picture; other pairs are ignored."""
         request, resolution = unobserved(full.request), draft.request.resolution
         if resolution is None or full.is_draft or unobserved(draft.request) != replace(request, resolution=resolution):
             return

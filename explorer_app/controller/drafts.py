@@ -15,7 +15,7 @@ else:
     np = LazyModule("numpy")
 
 MIN_DRAFT_PX = 64
-"""Nobody recognises anything in a draft smaller than this: early exits are pale, the earlier the more."""
+"""A smaller draft shows nothing recognisable: early exits are pale, the earlier the more."""
 
 DRAFT_BUDGET_MS = 50.0
 """A draft may take this long: twenty pictures a second. A sharper one is worth more than a quicker one."""
@@ -27,11 +27,11 @@ _FORGET_AFTER = 300
 """After so many drafts, times of other sizes are forgotten: the machine may be busier or quieter than it was then."""
 
 _GAIN_OF_HALVING = 0.6
-"""What part of the time is left at half the resolution, as long as nobody has measured: StyleGAN2's larger blocks cost
+"""What part of the time remains at half the resolution, until it is measured: StyleGAN2's larger blocks cost
 about the same each, since channels halve as the sides double."""
 
 _LARGE_PX = 512
-"""Above, nobody waits for a full picture to learn how long it takes."""
+"""Above this, no full picture is rendered just to learn how long it takes."""
 
 _FIRST_DRAFT_PX = 64
 """The largest first draft of a large network: one coarse picture at once tells how large the next may be."""
@@ -62,7 +62,7 @@ class DraftPolicy:
         self._empty_px = 0
         """The largest drafts in which nothing was to be seen."""
         self.expects_quick = False
-        """Whether a full picture is expected to meet the budget as long as nobody has measured: on a GPU."""
+        """Whether a full picture is expected to meet the budget until it is measured: on a GPU."""
 
     def clear(self, *, expects_quick: bool = False) -> None:
         """Forget the times: another model or device has others."""

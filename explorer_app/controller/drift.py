@@ -1,4 +1,4 @@
-"""Drifting: the picture walks the plane by itself."""
+"""Drifting: the point moves over the seed plane by itself."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 _STEP_MS = 16
 _MAX_STEP_S = 0.1
-"""After the window was held up, the picture goes on from where it was and does not jump."""
+"""After the GUI thread was blocked, the point continues from where it was and does not jump."""
 
 
 class Drift(QObject):
-    """Ticks, and says by how much to walk. `speed` is in seeds a second and may be changed at any time."""
+    """Emits steps at a steady rate. `speed` is in seeds a second and may be changed at any time."""
 
     moved = Signal(float)
-    """By how many seeds, at every tick."""
+    """Seeds to move by, at every tick."""
 
     def __init__(self, clock: Callable[[], float], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,13 +33,13 @@ class Drift(QObject):
         return self._timer.isActive()
 
     def start(self, speed: float) -> None:
-        """Drift."""
+        """Begin to drift."""
         self.speed = speed
         self._last_s = self._clock()
         self._timer.start()
 
     def stop(self) -> None:
-        """Drift no more. May be called twice."""
+        """Stop. May be called twice."""
         self._timer.stop()
 
     def _tick(self) -> None:

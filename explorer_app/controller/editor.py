@@ -1,6 +1,6 @@
 """The session, its history and the gestures under way: what an edit does to them. No Qt; the caller brings the clock.
 
-Several hands may move at once: the mouse, a slider, a controller. Each source of edits has gestures of its own, and
+Several inputs may move at once: the mouse, a slider, a controller. Each source of edits has gestures of its own, and
 each gesture becomes one step when it ends, whatever number of edits it had. Two sessions make that possible:
 
 - the committed session holds what ended, and is what steps of the history hold;

@@ -1,4 +1,4 @@
-"""The sequence that is being exported, and single pictures that pass it."""
+"""Exports: one sequence at a time, and single pictures beside it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from gpu_backend import Frame
 _NOT_NOTED = "The export was not noted, so the next start will not offer to go on with it"
 
 _END_S = 10.0
-"""A file that is being written is finished before the program ends, but a disk that never answers must not keep it."""
+"""Files under way are finished before the program ends, but a disk that hangs must not block the exit."""
 
 
 class ExportQueueController(QObject):
-    """Starts and stops what the rendering thread renders for files, and knows how far it is."""
+    """Starts and stops exports on the render thread, and reports their progress."""
 
     changed = Signal()
     """`progress`."""
@@ -65,23 +65,23 @@ class ExportQueueController(QObject):
         self._clock = clock
         self._unfinished: UnfinishedExport | None = None
         self._awaited: SequenceSettings | None = None
-        """A sequence whose model is to be opened first."""
+        """A sequence that waits for its model."""
         self._offered: Path | None = None
         self._job: SequenceJob | None = None
         self._stopped: SequenceJob | None = None
-        """The last job that was stopped; it may not have let go of its files yet."""
+        """The last stopped job; it may still have files open."""
         self._has_succeeded = False
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
 
     @property
     def progress(self) -> ExportProgress | None:
-        """The sequence on its way out."""
+        """Progress of the sequence under way; None without one."""
         return self._progress
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the last sequence that ended has all of its frames."""
+        """Whether the last sequence was exported completely."""
         return self._has_succeeded
 
     def save_picture(self, path: Path | str, form: PictureFormat | None = None, size: Size | None = None) -> None:
@@ -132,7 +132,7 @@ class ExportQueueController(QObject):
         self._renders.export(self._job)
 
     def offer_unfinished(self, folder: Path | None) -> None:
-        """Offer to go on with the export that the last window of a session folder left; note exports there."""
+        """Offer to resume the unfinished export of a session folder, and record exports there from now on."""
         if folder is None:
             return
         self._unfinished = UnfinishedExport(folder)
@@ -158,20 +158,20 @@ class ExportQueueController(QObject):
             self._show(replace(self._progress, is_stopping=True))
 
     def close(self) -> None:
-        """Wait, for a while, until the files that are being written are whole. May be called twice."""
+        """Wait for a limited time until files under way are complete. May be called twice."""
         for job in (self._job, self._stopped):
             if job is not None:
                 job.stop(cancelled=False)
                 job.join(_END_S)
 
     def take_advanced(self, event: ExportAdvanced) -> None:
-        """A job got a frame."""
+        """Update the progress of a job."""
         if event.job is self._job and self._job is not None and self._progress is not None:
             progress = self._meter.update(self._job.done, self._job.found, self._clock())
             self._show(replace(self._progress, done=progress.done, seconds_left=progress.seconds_left))
 
     def take_ended(self, event: ExportEnded) -> None:
-        """A job is closed."""
+        """Report the end of a job."""
         if event.error is not None:
             self._messages.exception(event.error)
         if event.job is not self._job or self._job is None:

@@ -1,4 +1,4 @@
-"""One thread that reads and writes small files, so that a slow disk never holds up the window."""
+"""One thread that reads and writes small files, so that a slow disk never blocks the GUI thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class FileWorker(QObject):
-    """Runs tasks one after the other and tells how they went."""
+    """Runs tasks one after the other and shows how they ended."""
 
     _fetched = Signal()
 
@@ -35,11 +35,11 @@ class FileWorker(QObject):
         Parameters
         ----------
         done
-            What to tell when it is done; nothing if empty.
+            Message on success; none if empty.
         failed
-            What did not work if the system refuses: "walk.loom could not be saved".
+            First words of the message if the system refuses: "walk.loom could not be saved".
         file
-            The file that is there when it is done.
+            The file that was written, which the message offers to open.
         """
         if not self._is_closed:
             self._executor.submit(self._run, task, done, failed, file)

@@ -1,4 +1,4 @@
-"""Opening models: a file is read, a renderer is prepared, and the former model answers until then."""
+"""Opens models: reads the file and has a renderer prepared; the former model answers until then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu_backend import ModelFacts
 
 
 class ModelOpener(QObject):
-    """Knows which model is open and which one is on its way in.
+    """Knows the open model and the one that is being opened.
 
     ::
 
@@ -31,9 +31,9 @@ class ModelOpener(QObject):
 
     loading_changed = Signal()
     failed = Signal()
-    """A model was refused; what is open stays."""
+    """A model was refused; the open one stays."""
     withdrawn = Signal()
-    """The model of the last start does not come."""
+    """The model of the last start cannot be opened, or was cancelled."""
 
     def __init__(
         self,
@@ -58,19 +58,19 @@ class ModelOpener(QObject):
         self._loading: Loading | None = None
         self._opened: ModelOpened | None = None
         self._expected: KnownModel | None = None
-        """The model of the last start, on its way in: what is known of it counts until it is open."""
+        """The known facts of the last start's model, used until it is open."""
         self._followed = ""
-        """Path of the model that a step of the history led to last."""
+        """Path of the model that a step of the history opened last."""
         loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
 
     @property
     def loading(self) -> Loading | None:
-        """The model on its way in."""
+        """The model that is being opened."""
         return self._loading
 
     @property
     def facts(self) -> ModelFacts | None:
-        """The model that is open, or that was open the last time and is on its way in."""
+        """Facts of the open model, or of the last start's model while it is being opened."""
         opened = self._opened or self._expected
         return opened.facts if opened else None
 
@@ -82,16 +82,16 @@ class ModelOpener(QObject):
 
     @property
     def is_expecting(self) -> bool:
-        """Whether the model is known, but not open yet."""
+        """Whether the model is only known, and not open yet."""
         return self._opened is None and self._expected is not None
 
     @property
     def is_bundled(self) -> bool:
-        """Whether the model that is open came with the program."""
+        """Whether the open model is the bundled one."""
         return self.facts is not None and self._is_bundled_path(self.facts.path)
 
     def open(self, path: Path | None) -> None:
-        """Begin to open a file, None for the bundled model; another one on its way in is given up."""
+        """Begin to open a file, None for the bundled model; opening another one is cancelled."""
         path = path or self._bundled
         if path is None:
             self._messages.warning("No model came with this installation; choose a model file with File > Open model.")
@@ -105,11 +105,11 @@ class ModelOpener(QObject):
         return path or self._last_path(last) or self._bundled
 
     def expect(self, known: KnownModel) -> None:
-        """Take what is known of the model that is opened first as if it were open."""
+        """Use the known facts of the model that is opened first as if it were open."""
         self._expected = known
 
     def is_expected(self, event: ModelOpened) -> bool:
-        """Return whether what was opened is just what was known of it before."""
+        """Return whether an opened model is the expected one, unchanged."""
         known = self._expected
         if self._opened is not None or known is None or known.facts != event.facts:
             return False
@@ -132,7 +132,7 @@ class ModelOpener(QObject):
         self.open(self.first_path(path, last))
 
     def known_path(self, model: ModelReference, beside: Path | None = None) -> Path | None:
-        """Return where a model may be by what is known of it; its SHA-256 is certain only once it is read.
+        """Return where a model's file probably is; its SHA-256 is certain only once it is read.
 
         Parameters
         ----------
@@ -151,11 +151,11 @@ class ModelOpener(QObject):
         return self._places.find(model, beside)
 
     def follow(self, model: ModelReference, *, can_open: bool = True) -> bool:
-        """Open the model that a step of the history was made with; give up one that a step before that led to.
+        """Open the model that a step of the history was made with; cancel one that an earlier step began to open.
 
         Returns
         -------
-        Whether it is open, or on its way in; not where it is not at hand, or if `can_open` is False.
+        Whether it is open or being opened; False if it is not at hand or `can_open` is False.
         """
         is_open = self.facts is None or model.model_id in ("", self.facts.model_id)
         path = None if is_open or not can_open else self.known_path(model)
@@ -168,20 +168,20 @@ class ModelOpener(QObject):
         return is_open or path is not None
 
     def cancel(self) -> None:
-        """Give up what is on its way in."""
+        """Cancel opening."""
         self._loader.cancel()
         self._renders.cancel_opening()
         self._expect_no_more()
         self._show(None)
 
     def close(self) -> None:
-        """Give up what is on its way in and wait for the reader to end. May be called twice."""
+        """Cancel opening and wait for the reader to end. May be called twice."""
         self._renders.cancel_opening()
         self._loader.close()
         self._loading = None
 
     def take_opened(self, event: ModelOpened) -> None:
-        """A renderer is ready."""
+        """Make the model of a new renderer the open one."""
         self._opened, self._expected = event, None
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
@@ -194,7 +194,7 @@ class ModelOpener(QObject):
         self._show(None)
 
     def take_refused(self, event: ModelRefused) -> None:
-        """No renderer could be made."""
+        """Show why no renderer could be made; keep the open model."""
         self._refuse(Path(event.path), event.error)
 
     @Slot()
@@ -223,7 +223,7 @@ class ModelOpener(QObject):
             self.failed.emit()
 
     def _last_path(self, last: ModelReference) -> Path | None:
-        """Return where the model of the last session is, else the last one; None where it is not any more."""
+        """Return the path of the last session's model, else of the last one; None if the file is gone."""
         if last.model_id:
             return self.known_path(last)
         place = self._settings.values.last_model

@@ -8,7 +8,7 @@ from gpu_backend import Frame, RenderRequest
 
 
 class PictureJob:
-    """Implements `ExportJob`: one frame, handed on."""
+    """Implements `ExportJob`: one frame, passed to a function."""
 
     total = 1
     error: BaseException | None = None
@@ -20,12 +20,12 @@ class PictureJob:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the frame was not asked for yet."""
+        """Whether the frame is still to be requested."""
         return self._request is not None
 
     @property
     def has_ended(self) -> bool:
-        """Whether the frame was handed on."""
+        """Whether the frame was delivered."""
         return self._is_delivered
 
     def start(self, changed: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class PictureJob:
         return request
 
     def deliver(self, frame: Frame) -> None:
-        """Hand the frame on."""
+        """Pass the frame to the function."""
         self._deliver(frame)
         self._is_delivered = True
 

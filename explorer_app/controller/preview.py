@@ -17,7 +17,7 @@ from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
 REST_MS = 120
-"""A picture that did not change for this long rests, and gets its full resolution."""
+"""A picture that has not changed for this long is rendered in full."""
 
 MEASURE_MS = 500
 """How often steps are measured while the performance panel is visible."""
@@ -25,11 +25,11 @@ MEASURE_MS = 500
 _STATISTICS_MS = 200
 
 _INPUT_S = 0.05
-"""What is asked for so soon after an input event is its answer; later, nobody knows."""
+"""A request this soon after an input event counts as its answer; later the cause is unknown."""
 
 
 class Preview(QObject):
-    """Asks for pictures of the session and shows the newest frame."""
+    """Requests pictures of the session and provides the newest frame."""
 
     frame_changed = Signal()
     statistics_changed = Signal()
@@ -45,7 +45,7 @@ class Preview(QObject):
         self._frame: Frame | None = None
         self._asked: RenderRequest | None = None
         self._is_new = False
-        """Whether nothing of this model was asked for yet."""
+        """Whether nothing of this model was requested yet."""
         self._first: RenderRequest | None = None
         """The first draft of this model, until its frame is there."""
         self._measured: RenderRequest | None = None
@@ -53,7 +53,7 @@ class Preview(QObject):
         self._wants_values = False
         self._asked_s: float | None = None
         self._input: tuple[float, float] | None = None
-        """When the newest input event was made, and when it was told of."""
+        """When the newest input event happened, and when it was reported."""
         self._dropped_before = 0
         self.statistics = FrameStatistics()
         self._rest = self._timer(REST_MS, self._request_full, single=True)
@@ -80,7 +80,7 @@ class Preview(QObject):
         return self._session
 
     def show_model(self, facts: ModelFacts, *, is_gpu: bool = False, has_picture: bool = False) -> None:
-        """Ask for pictures of another model from now on; the last frame stays until its first.
+        """Request pictures of another model from now on; the last frame stays until the first of that model.
 
         With `has_picture` a stored picture is on the screen, which a draft would only blur.
         """
@@ -92,11 +92,11 @@ class Preview(QObject):
         self.show_device(is_gpu)
 
     def show_no_model(self) -> None:
-        """Ask for nothing until there is a model."""
+        """Request nothing until there is a model."""
         self._facts = self._asked = None
 
     def show_device(self, is_gpu: bool) -> None:
-        """Another device renders, with costs of its own; it renders what was asked for last without being asked."""
+        """Start measuring costs anew: another device renders, and repeats the last request by itself."""
         self._policy.clear(expects_quick=is_gpu)
         self._measured = None
         self.statistics.clear()
@@ -104,7 +104,7 @@ class Preview(QObject):
         self.statistics_changed.emit()
 
     def refresh(self) -> None:
-        """Ask again for the picture that is on the screen: it is rendered in another way now."""
+        """Request the picture on the screen again: it is rendered in another way now."""
         self.show_device(self._policy.expects_quick)
         self._asked = None
         self._ask_again()
@@ -116,11 +116,11 @@ class Preview(QObject):
         self._input = (now_s - age_s, now_s)
 
     def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
-        """Ask for the picture of a session: at once, and small enough to follow the hand while it is live.
+        """Request the picture of a session: at once, and small enough to follow the hand while it is live.
 
         The first of a model is as small as if it were live, and the full one follows: a large network takes seconds.
 
-        Where no hand asks for it, `by_hand` is False: then it tells nothing about how promptly pictures follow.
+        `by_hand` is False where no input caused the request: it then counts in no latency.
         """
         self._session = session
         if self._facts is None or session.model.model_id != self._facts.model_id:
@@ -146,19 +146,19 @@ class Preview(QObject):
         self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=is_full and not live)
 
     def _ask_again(self) -> None:
-        """Ask for what the session shows, without a hand."""
+        """Repeat the request for the session's picture; no input caused it."""
         if self._session is not None:
             self.ask(self._session, live=False, by_hand=False)
 
     def _gesture_s(self) -> float:
-        """Return when the gesture was made that asks for a picture now."""
+        """Return when the input happened that causes the present request."""
         now_s = self._clock()
         if self._input is None or now_s - self._input[1] > _INPUT_S:
             return now_s
         return min(now_s, self._input[0])
 
     def render_failed(self) -> None:
-        """Forget what was asked for, so that it can be asked for again."""
+        """Forget the last request, so that the same can be made again."""
         self._asked = self._measured = self._first = None
 
     @Slot(object)
@@ -178,7 +178,7 @@ class Preview(QObject):
 
     @Slot(bool)
     def set_reading_values(self, on: bool) -> None:
-        """Have the numbers of a layer that is shown brought along, of the one on the screen too."""
+        """Bring the numbers of a shown layer along with its frames, starting with the one on the screen."""
         self._wants_values = on
         shown = self._frame.tap if self._frame is not None else None
         if on and shown is not None and shown.values is None:
@@ -186,7 +186,7 @@ class Preview(QObject):
             self._ask_again()
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Request nothing more."""
         for timer in (self._rest, self._measure, self._tell):
             timer.stop()
         self._facts = None
@@ -202,7 +202,7 @@ class Preview(QObject):
         if shown.frame.request.measure_steps:
             self._measure_next = False
         if not shows_something(shown.frame):
-            return  # a larger draft is asked for next, or the full picture when the hand rests
+            return  # a larger draft is requested next, or the full picture after a rest
         self._frame = shown.shown or shown.frame
         self._asked_s = shown.asked_s
         self.statistics.frame_arrived(shown.frame, self._clock())
@@ -210,23 +210,23 @@ class Preview(QObject):
         self.frame_changed.emit()
         if not self._tell.isActive():
             self._tell.start()
-        if self._facts is not None:  # whoever heard of the frame may have ended the program
+        if self._facts is not None:  # a slot may have closed the app
             self._order_draft_of(shown.frame, self._facts)
 
     def _finished(self, draft: Frame) -> Frame:
-        """Return a draft as it is shown. Called on the rendering thread."""
+        """Return a draft as it is shown. Called on the render thread."""
         if not shows_something(draft):
             return draft
         corrected = self._colours.corrected(draft)
         return replace(corrected, pixels=enlarged(corrected.pixels))
 
     def take_draft(self, draft: Frame) -> None:
-        """Learn from a draft that was ordered how its colours differ from those of the picture on the screen."""
+        """Learn from a requested draft how its colours differ from those of the picture on the screen."""
         if self._frame is not None:
             self._colours.learn(draft, self._frame)
 
     def _order_draft_of(self, full: Frame, facts: ModelFacts) -> None:
-        """Where drafts will follow the hand, have one made of a picture at rest as soon as nothing else is to do."""
+        """Where drafts will follow the hand, request one of a picture at rest, made while the renderer is idle."""
         resolution = self._policy.resolution(facts)
         request = self._colours.wanted(full, resolution) if resolution is not None else None
         if resolution is not None and request is not None:

@@ -1,4 +1,4 @@
-"""What is under way, as the window shows it: a model being opened, a sequence being exported."""
+"""Progress as the window shows it: of opening a model, of exporting a sequence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """A model on its way in.
+    """Progress of opening a model.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class ExportProgress:
-    """A sequence on its way out.
+    """Progress of an export.
 
     Attributes
     ----------

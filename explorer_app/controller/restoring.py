@@ -1,4 +1,4 @@
-"""Bringing back what a session file or a saved picture remembers."""
+"""Restores what a session file or a saved picture holds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def picture_session(document: PictureDocument) -> Session:
 
 
 def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]) -> tuple[str, str]:
-    """Return what to tell, and the details, when another model shows what is restored."""
+    """Return the message and its details for a document that another model shows."""
     name = restoring.model.name or "a model without a name"
     model_id = restoring.model.model_id or "(unknown)"
     return (

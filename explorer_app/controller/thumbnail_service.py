@@ -1,4 +1,4 @@
-"""Small pictures: asked for as often as a widget paints, made once, kept as long as their model is open."""
+"""Small pictures: requested as often as a widget paints, made once, stored as long as their model is open."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
 EXIT_PX = 256
-"""Small pictures are made at least this large and shrunk: what leaves a trained network earlier is pale and blurred."""
+"""Small pictures are rendered at least this large and shrunk: earlier exits of a network are pale and blurred."""
 
 
 class ThumbnailService(QObject):
-    """Orders small pictures and stores them by their keys. That of the session on the screen is its picture, shrunk.
+    """Requests small pictures and stores them by key. The picture on the screen is shrunk instead of rendered again.
 
     Parameters
     ----------
     shown
-        Gives the session whose full picture is on the screen, and that picture; None while there is another one.
+        Returns the session whose full picture is on the screen, and that frame; None if the screen shows anything else.
     """
 
     changed = Signal()
@@ -69,7 +69,7 @@ class ThumbnailService(QObject):
 
     @Slot()
     def take_shown(self) -> None:
-        """Another picture is on the screen: whoever waits for a small one of it has it at once."""
+        """Shrink the picture on the screen for the keys that wait for it."""
         shown = self._shown() if self._waiting else None
         if shown is None:
             return
@@ -98,7 +98,7 @@ class ThumbnailService(QObject):
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
 
     def clear(self) -> None:
-        """Forget everything: another model has other pictures."""
+        """Drop all pictures and requests: another model has other pictures."""
         self._renders.forget_thumbnails()
         self._failed_keys.clear()
         self._waiting.clear()
@@ -118,5 +118,5 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
         transform = what.transform if facts.has_transform else None
         request = replace(what, model_id=facts.model_id, transform=transform)
     large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
-    # Always the picture: by a layer nobody knows a latent again.
+    # Always the picture: a layer does not identify a latent.
     return replace(request, resolution=min(large_enough, default=None), measure_steps=False, tap=None)

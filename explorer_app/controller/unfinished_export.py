@@ -1,4 +1,4 @@
-"""Which export a window has begun and not ended, so that the next start can offer to go on with it."""
+"""Records the export that a window has begun, so that the next start can offer to resume it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class UnfinishedExport:
         self._path = folder / "export.json"
 
     def note(self, manifest: Path) -> None:
-        """Remember the manifest of an export that begins."""
+        """Record the manifest of an export that begins."""
         write_whole(self._path, json.dumps({"manifest": str(manifest.absolute())}).encode("ascii"))
 
     def forget(self) -> None:
-        """Remember none."""
+        """Delete the record."""
         self._path.unlink(missing_ok=True)
 
     def left(self) -> Manifest | None:
@@ -45,7 +45,7 @@ class UnfinishedExport:
 
 
 def stopped_sentence(manifest: Manifest) -> str:
-    """Return what to tell of an export that was not ended."""
+    """Return the message about an unfinished export."""
     settings = manifest.settings
     frames = f"{settings.frame_count:,} frame{'' if settings.frame_count == 1 else 's'}"
     return f"The export “{settings.name}” of {frames} in {settings.folder} is not finished."

@@ -1,4 +1,4 @@
-"""Whole pictures of sessions beside the one on the screen: what one compares it with."""
+"""Whole pictures of sessions other than the one on the screen, to compare with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_backend import Frame, RenderRequest
 
 _CAPACITY = 6
 _REST_MS = 300
-"""A picture that is shown for so long is copied: it may be what one compares with next."""
+"""A picture shown for this long is copied: it may be compared with next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class WholePictureKey:
 
 
 class WholePictures(QObject):
-    """Orders whole pictures of sessions, and keeps a few of them.
+    """Requests whole pictures of sessions, and keeps a few of them.
 
     Parameters
     ----------
     shown
-        Gives the frame on the screen.
+        Returns the frame on the screen.
     """
 
     changed = Signal()
-    """A picture that was ordered is there."""
+    """A requested picture has arrived."""
 
     def __init__(
         self,
@@ -76,20 +76,20 @@ class WholePictures(QObject):
 
     @Slot()
     def note_shown(self) -> None:
-        """Another frame is on the screen."""
+        """Record that another frame is on the screen."""
         self._rest.start()
 
     def take_made(self, event: ThumbnailMade, key: WholePictureKey) -> None:
-        """A picture that was ordered is there."""
+        """Store a requested picture."""
         self._put(key.request, event.frame)
         self.changed.emit()
 
     def take_failed(self, event: ThumbnailFailed) -> None:
-        """A picture that was ordered cannot be made."""
+        """Show why a requested picture cannot be made."""
         self._messages.exception(event.error)
 
     def clear(self) -> None:
-        """Forget all: another model has other pictures."""
+        """Drop all pictures: another model has others."""
         self._frames.clear()
 
     def close(self) -> None:

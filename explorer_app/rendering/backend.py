@@ -1,7 +1,7 @@
-"""What the rendering thread asks of the backend as a whole; the real one, and the interface that a fake keeps.
+"""The backend as the render thread uses it: the interface, which fakes implement too, and the real one.
 
-Names of the front door are looked up where they are called, on a thread that may wait: that is when their modules, and
-with them torch or the driver, are imported.
+Names of `gpu_backend` are looked up when they are called, on a thread that may wait: their modules, and with them torch
+or the driver, are imported then.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class BackendLike(Protocol):
     """Devices, kernels, renderers."""
 
     def preload(self) -> None:
-        """Load what the processor needs as far as that holds up no other thread; imports neither torch nor a driver."""
+        """Load the CPU's libraries as far as that blocks no other thread; imports neither torch nor a driver."""
         ...
 
     def import_processor(self) -> None:
-        """Import what the processor needs, so that making a renderer need not; raises nothing."""
+        """Import the CPU's modules, so that making a renderer need not; raises nothing."""
         ...
 
     def find_devices(self) -> Sequence[DeviceLike]:
-        """Return what there is to render on, the processor among it."""
+        """Return all devices, the CPU among them."""
         ...
 
     def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class BackendLike(Protocol):
         progress: Callable[[int, int], None],
         should_cancel: Callable[[], bool],
     ) -> None:
-        """Compile what is missing, on any thread; `progress` is told how many of how many are done.
+        """Compile the missing kernels, on any thread; `progress` gets the number done and the total.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class BackendLike(Protocol):
         ...
 
     def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Callable[[], bool]) -> None:
-        """Compile what else it takes to show layers instead of the picture, unhurried; as `compile_kernels`."""
+        """Compile the kernels that show layers, at low priority; otherwise as `compile_kernels`."""
         ...
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
@@ -111,7 +111,7 @@ class Backend:
         )
 
     def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Callable[[], bool]) -> None:
-        """Fill it on."""
+        """Add the kernels of layers to the cache."""
         gpu_backend.compile_kernels(
             model, choice.device, precision=choice.precision, of_layers=True, should_cancel=should_cancel
         )

@@ -1,4 +1,4 @@
-"""Which device a person wants, and how exact it should be: a value, no Qt."""
+"""The device and precision that a person chose: a value, no Qt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Precision = Literal["fp16", "fp32"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """A wish; what renders in the end, and why, is for the renderer to say.
+    """A choice; the renderer tells which device renders in the end, and why.
 
     Attributes
     ----------
     device
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     precision
-        Of the activations on a GPU; the processor renders in fp32 whatever is wished.
+        Of the activations on a GPU; the CPU always renders in fp32.
     """
 
     device: str = "auto"
@@ -30,4 +30,4 @@ class DeviceChoice:
 
 
 PROCESSOR = DeviceChoice("cpu", "fp32")
-"""What goes on when no GPU can."""
+"""The fallback when no GPU can render."""

@@ -1,4 +1,4 @@
-"""Looks for devices beside everything else: a driver may take its time, or never answer. No Qt."""
+"""Looks for devices on a thread of its own: a driver may be slow, or never answer. No Qt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.render_events import DeviceFailed, DevicesFound, RenderEvent
 
 _END_S = 1.0
-"""A driver that does not answer must not keep the program from ending."""
+"""A driver that does not answer must not block the exit."""
 
 
 class DeviceFinder:
@@ -38,12 +38,12 @@ class DeviceFinder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it looks, or has looked."""
+        """Whether looking has begun."""
         return self._thread is not None
 
     @property
     def is_done(self) -> bool:
-        """Whether it is known what there is: asking for a device keeps nobody waiting any more."""
+        """Whether devices are known, so that asking for them does not block."""
         with self._condition:
             return self._is_done
 

@@ -1,4 +1,4 @@
-"""What is to do about devices, and when: wishes, kernels that are compiled, devices that were found."""
+"""Which change of the renderer is due: a chosen device, compiled kernels, devices that were found."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from gpu_backend import RenderOptions
 
 PATIENCE_S = 3.0
-"""A model waits this long for a driver that is slow to say what there is; then the processor renders meanwhile."""
+"""A model waits this long for a slow driver; then the CPU renders until the driver answers."""
 
 
 class DeviceWork:
-    """Orders from the window's thread, and the next thing to do about them on the rendering thread.
+    """Takes requests from the GUI thread, and gives the render thread the next change to make.
 
     Parameters
     ----------
     backend
         Finds devices, compiles kernels and makes renderers.
     condition
-        The rendering thread's; notified whenever there may be something to do.
+        The render thread's; notified whenever a change may be due.
     choice
-        The first wish.
+        The first choice.
     tell
-        Takes event.
+        Receives events.
 
     Attributes
     ----------
     manager
-        The renderer; touched by the rendering thread alone.
+        The renderer; used by the render thread alone.
     """
 
     def __init__(
@@ -54,25 +54,25 @@ class DeviceWork:
         self._options: Mailbox[RenderOptions] = Mailbox(condition)
         self.manager = RendererManager(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
 
-    # -- from the window's thread -----------------------------------------------------------------------------------
+    # -- from the GUI thread ------------------------------------------------------------------------------------------
 
     def use(self, choice: DeviceChoice) -> None:
-        """Wish for another device. The newest wins."""
+        """Request another device. The newest wins."""
         self._choices.put(choice)
 
     def set_options(self, options: RenderOptions) -> None:
-        """Wish for another way of rendering. The newest wins."""
+        """Request another way of rendering. The newest wins."""
         self._options.put(options)
 
-    # -- on the rendering thread ------------------------------------------------------------------------------------
+    # -- on the render thread -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to look for devices, if a GPU is wished for."""
+        """Begin to look for devices if a GPU is chosen."""
         if self.manager.wants_gpu:
             self._finder.start()
 
     def look(self) -> None:
-        """Look for devices now that nothing else is to do; who wishes for the processor wants a choice as well."""
+        """Look for devices while the renderer is idle: the menu offers them also where the CPU is chosen."""
         self._finder.start()
 
     @property
@@ -81,7 +81,7 @@ class DeviceWork:
         return self._finder.has_begun
 
     def has_change(self, *, is_model_waiting: bool) -> bool:
-        """Return whether `next_change` has something to do; what no choice asked for waits for a model that waits."""
+        """Return whether a change is due; changes that no choice requested come after a waiting model."""
         if self._is_choice_ready():
             return True
         return not is_model_waiting and (self._is_late_answer_there() or self._compiler.has_ended)
@@ -93,7 +93,7 @@ class DeviceWork:
         return max(0.0, PATIENCE_S - self._finder.seconds)
 
     def next_change(self, *, is_model_waiting: bool) -> Callable[[], None] | None:
-        """Return what to do next, None for nothing. What it does may change the renderer."""
+        """Return the next change to make, None if none is due. It may replace the renderer."""
         choice = self._choices.take() if self._is_choice_ready() else None
         if choice is not None:
             return lambda: self.manager.use(choice)
@@ -106,11 +106,11 @@ class DeviceWork:
 
     @property
     def has_options(self) -> bool:
-        """Whether `apply_options` has something to do."""
+        """Whether options wait for `apply_options`."""
         return not self._options.is_empty
 
     def apply_options(self) -> None:
-        """Render in the way that was wished for last."""
+        """Apply the options requested last."""
         options = self._options.take()
         if options is not None:
             self.manager.set_options(options)
@@ -121,7 +121,7 @@ class DeviceWork:
         self._finder.close()
 
     def _is_choice_ready(self) -> bool:
-        """Return whether a wish can be met without waiting for a driver; if not, begin to ask that."""
+        """Return whether a choice can be applied without waiting for a driver; if not, begin to look for devices."""
         choice = self._choices.peek()
         if choice is None:
             return False

@@ -1,7 +1,7 @@
-"""Compiles kernels beside everything else, so that the processor shows pictures meanwhile. No Qt.
+"""Compiles kernels on a thread of its own; the CPU shows pictures meanwhile. No Qt.
 
-Once a GPU renders pictures, the kernels that show layers follow, without a word: the first layer that somebody chooses
-need not be compiled on the rendering thread.
+Once a GPU renders pictures, the kernels that show layers are compiled silently, so that choosing a layer compiles
+nothing on the render thread.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from gpu_backend import Model
 
 _END_S = 10.0
-"""A kernel that is being compiled cannot be interrupted, and takes under a second; a compiler that never comes back
-must not keep the program from ending."""
+"""Compiling a kernel cannot be interrupted and takes under a second; a compiler that hangs must not block the exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompilingEnded:
-    """The kernels are in the cache, or `error` says why not. Being cancelled ends without a word."""
+    """The kernels are in the cache, or `error` says why not. A cancelled compilation reports nothing."""
 
     model: Model
     choice: DeviceChoice
@@ -36,7 +35,7 @@ class CompilingEnded:
 
 
 class _Compiling:
-    """What is being compiled for whom."""
+    """A compilation under way."""
 
     def __init__(self, model: Model, choice: DeviceChoice) -> None:
         self.model = model
@@ -52,7 +51,7 @@ class KernelCompiler:
     backend
         Compiles.
     condition
-        Notified when something ended.
+        Notified when a compilation has ended.
     tell
         Receives the progress of compiling, on the compiling thread.
     """
@@ -69,23 +68,23 @@ class KernelCompiler:
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is something to take."""
+        """Whether `take` has a result."""
         return not self._ended.is_empty
 
     def start(self, model: Model, choice: DeviceChoice) -> None:
-        """Begin to compile what is missing."""
+        """Begin to compile the missing kernels."""
         self._begin(self._run, model, choice)
 
     def start_layers(self, model: Model, choice: DeviceChoice) -> None:
-        """Begin to compile what shows layers; it ends without a word, errors too: showing a layer will tell them."""
+        """Begin to compile the kernels that show layers. Errors are dropped: showing a layer reports them."""
         self._begin(self._run_layers, model, choice)
 
     def take(self) -> CompilingEnded | None:
-        """Take what ended, None if nothing did."""
+        """Take the result of a compilation that has ended, None if there is none."""
         return self._ended.take()
 
     def cancel(self) -> None:
-        """Stop soon; nothing more is heard of it. Does nothing if nothing is compiled."""
+        """Stop soon, without a result. Does nothing if nothing is being compiled."""
         with self._lock:
             if self._compiling is not None:
                 self._compiling.should_cancel.set()

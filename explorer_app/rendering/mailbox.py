@@ -1,4 +1,4 @@
-"""A mailbox of one: newest wins. What nobody took before the next came is dropped and counted.
+"""A mailbox of one item: the newest wins. An item that was not taken before the next came is dropped and counted.
 
 Requests go down and frames come up through mailboxes, so that a gesture never queues: a signal that carried frames
 would be an unbounded queue. No Qt.
@@ -30,22 +30,22 @@ class Mailbox(Generic[Item]):
 
     @property
     def dropped(self) -> int:
-        """How many items were replaced before anybody took them."""
+        """How many items were replaced before they were taken."""
         with self._condition:
             return self._dropped
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take."""
+        """Whether there is no item."""
         with self._condition:
             return self._item is None
 
     def put(self, item: Item) -> bool:
-        """Leave an item in place of what is there.
+        """Replace the item.
 
         Returns
         -------
-        Whether the mailbox was empty: only then does the receiver need to be told. A closed one takes nothing.
+        Whether the mailbox was empty: only then does the receiver need a signal. A closed mailbox accepts nothing.
         """
         with self._condition:
             if self._is_closed:
@@ -57,18 +57,18 @@ class Mailbox(Generic[Item]):
             return was_empty
 
     def take(self) -> Item | None:
-        """Take what is there, None if nothing is."""
+        """Take the item, None if there is none."""
         with self._condition:
             item, self._item = self._item, None
             return item
 
     def peek(self) -> Item | None:
-        """Return what is there and leave it, None if nothing is."""
+        """Return the item without taking it, None if there is none."""
         with self._condition:
             return self._item
 
     def put_back(self, item: Item) -> None:
-        """Leave an item that was taken, unless a newer one is there, which is not counted as dropped."""
+        """Put a taken item back unless a newer one has arrived; neither is counted as dropped."""
         with self._condition:
             if self._item is None:
                 self.put(item)
@@ -80,11 +80,11 @@ class Mailbox(Generic[Item]):
             return self.take()
 
     def clear(self) -> None:
-        """Throw away what is there, without counting it as dropped."""
+        """Drop the item without counting it."""
         self.take()
 
     def close(self) -> None:
-        """Throw away what is there and take nothing more; whoever waits is woken. May be called twice."""
+        """Drop the item, accept no more and wake waiting threads. May be called twice."""
         with self._condition:
             self._is_closed = True
             self._item = None

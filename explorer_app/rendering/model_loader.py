@@ -1,4 +1,4 @@
-"""Reads model files beside everything else, so that the model that is open goes on answering."""
+"""Reads model files on a thread of its own; the open model goes on rendering."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class ReadModel(Protocol):
     """Reads a model file: `gpu_backend.read_model`, or a test's fake."""
 
     def __call__(self, path: Path, *, progress: Progressed, cancelled: Cancelled) -> Model:
-        """Return the model, telling how far it is and asking whether to stop."""
+        """Return the model; report progress and ask whether to stop."""
         ...
 
 
 class Progressed(Protocol):
-    """Told how many bytes of how many are read."""
+    """Gets the number of bytes read and the total."""
 
     def __call__(self, done: int, total: int, /) -> None:
-        """Take note."""
+        """Report progress."""
         ...
 
 
@@ -43,7 +43,7 @@ class Cancelled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReadingProgress:
-    """How far it is, in bytes."""
+    """Progress in bytes."""
 
     done: int
     total: int
@@ -51,7 +51,7 @@ class ReadingProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReadingEnded:
-    """A file was read, or was not. A reading that was cancelled ends without a word."""
+    """A file was read, or was not. A cancelled reading reports nothing."""
 
     path: Path
     model: Model | None
@@ -69,7 +69,7 @@ class _Reading:
 class ModelLoader(QObject):
     """Reads one file at a time; starting another cancels the one before.
 
-    `ready` is bare and emitted only if there was nothing new to take: connect it queued.
+    `ready` carries nothing and is emitted only if `take` had no event before: connect it queued.
     """
 
     ready = Signal()
@@ -97,7 +97,7 @@ class ModelLoader(QObject):
         thread.start()
 
     def cancel(self) -> None:
-        """Stop reading; nothing more is heard of it. Does nothing if nothing is read."""
+        """Stop reading, without an event. Does nothing if nothing is being read."""
         with self._lock:
             if self._reading is not None:
                 self._reading.cancelled.set()
@@ -105,7 +105,7 @@ class ModelLoader(QObject):
             self._events.clear()
 
     def take(self) -> ReadingProgress | ReadingEnded | None:
-        """Take the newest there is to know: how far it is, or how it ended."""
+        """Take the newest event: progress or the end."""
         return self._events.take()
 
     def close(self) -> None:

@@ -9,11 +9,11 @@ from explorer_app.rendering.renderer_like import PROCESSOR_ID, AnswersRequests, 
 from gpu_backend import Frame, RenderRequest
 
 IN_FLIGHT = 2
-"""More would not make a GPU busier, only memory fuller."""
+"""More would use more memory and keep the GPU no busier."""
 
 
 class Pipeline:
-    """Turns a row of requests into frames, in order and every one of them.
+    """Turns a sequence of requests into frames: all of them, in order.
 
     The processor has nothing to gain from a second picture, and one that is under way there can be given up: it gets
     one at a time.
@@ -28,12 +28,12 @@ class Pipeline:
         self._next_request = next_request
         self._renderer: AnswersRequests | None = None
         self._asked: deque[RenderRequest] = deque()
-        """Requests without an answer; the first ones are in flight."""
+        """Unanswered requests; the first ones are in flight."""
         self._in_flight: deque[PendingLike] = deque()
 
     @property
     def has_in_flight(self) -> bool:
-        """Whether a frame is under way, or was left unanswered by a renderer that went."""
+        """Whether a frame is in flight, or a former renderer left one unanswered."""
         return bool(self._asked)
 
     def next_frame(self, renderer: AnswersRequests, *, should_cancel: Callable[[], bool] | None = None) -> Frame | None:
@@ -64,15 +64,15 @@ class Pipeline:
         return frame
 
     def close(self) -> None:
-        """Leave nothing in flight; its pictures are thrown away. May be called twice."""
+        """Drop the frames in flight. May be called twice."""
         while self._in_flight:
             try:
                 self._in_flight.popleft().wait()
-            except Exception:  # nobody waits for it any more, so nobody cares how it ended
+            except Exception:  # its frame is not needed any more, nor is its error
                 continue
 
     def _request(self, place: int) -> RenderRequest | None:
-        """Return the request at a place of the row of those without an answer."""
+        """Return the unanswered request at an index."""
         if place == len(self._asked):
             request = self._next_request()
             if request is None:

@@ -1,4 +1,4 @@
-"""What the preview asks for and gets."""
+"""A request of the preview, and its answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_backend import Frame, RenderRequest
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """A request and when the hand asked for it, None if no hand did; at rest it is given up for a newer one."""
+    """A request and the time of the input that caused it, None without one; at rest it is cancelled for a newer one."""
 
     request: RenderRequest
     asked_s: float | None
@@ -18,7 +18,7 @@ class PreviewRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreviewFrame:
-    """A frame and when the hand asked for it, None if no hand did.
+    """A frame and the time of the input that caused it, None without one.
 
     `shown` is what to show of it: a draft in better colours and larger, and any other frame as it is.
     """

@@ -1,4 +1,4 @@
-"""What the rendering thread tells, apart from frames: values that wait in order until the window takes them."""
+"""Events of the render thread, apart from frames: values that wait in order until the GUI thread takes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelOpened:
-    """A renderer is ready; requests for its model are answered from now on."""
+    """A renderer is ready and answers requests for its model from now on."""
 
     facts: ModelFacts
     directions: DirectionsLike
@@ -25,7 +25,7 @@ class ModelOpened:
 
 @dataclass(frozen=True, slots=True)
 class ModelRefused:
-    """No renderer could be made for a model; the former one goes on."""
+    """No renderer could be made for a model; the former one stays."""
 
     path: str
     error: BaseException
@@ -33,21 +33,21 @@ class ModelRefused:
 
 @dataclass(frozen=True, slots=True)
 class DevicesFound:
-    """What there is to render on."""
+    """All devices."""
 
     devices: tuple[DeviceLike, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceChanged:
-    """Another device renders from now on, or the same one in another way; model, session and picture stay."""
+    """Another device renders from now on, or the same one in another precision; model, session and picture stay."""
 
     device: DeviceLike
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailed:
-    """A GPU cannot be used as was wished; what renders, or the processor, goes on.
+    """The chosen GPU cannot be used; the present renderer goes on, or the CPU takes over.
 
     `was_rendering` tells a device that failed at its work from one that could not begin.
     """
@@ -58,7 +58,7 @@ class DeviceFailed:
 
 @dataclass(frozen=True, slots=True)
 class KernelsCompiling:
-    """Kernels are being compiled for the GPU: so many of so many are done; another renderer answers meanwhile."""
+    """Kernels are being compiled for the GPU, `done` of `total`; another renderer answers meanwhile."""
 
     done: int
     total: int
@@ -66,14 +66,14 @@ class KernelsCompiling:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanged:
-    """What the renderer holds is another amount than when this was told last."""
+    """The renderer's memory has changed since the last such event."""
 
     memory: MemoryLike
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A picture was rendered in every way there is."""
+    """A picture was rendered in every way."""
 
     comparison: Comparison
 
@@ -87,7 +87,7 @@ class CompareFailed:
 
 @dataclass(frozen=True, slots=True)
 class DirectionsAdvanced:
-    """A search for directions got so far, 0..1."""
+    """Progress of a search for directions, 0..1."""
 
     finder: DirectionFinder
     share: float
@@ -95,7 +95,7 @@ class DirectionsAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class DirectionsFound:
-    """A search for directions found some."""
+    """A search for directions has ended with a result."""
 
     finder: DirectionFinder
     found: NamedDirections
@@ -118,7 +118,7 @@ class RenderFailed:
 
 @dataclass(frozen=True, slots=True)
 class ExportAdvanced:
-    """A job got a frame."""
+    """A job received a frame."""
 
     job: ExportJob
 
@@ -134,7 +134,7 @@ class ExportEnded:
 
 @dataclass(frozen=True, slots=True)
 class ThumbnailMade:
-    """A small frame is there."""
+    """A small frame was made."""
 
     key: Hashable
     frame: Frame
@@ -142,7 +142,7 @@ class ThumbnailMade:
 
 @dataclass(frozen=True, slots=True)
 class ThumbnailFailed:
-    """A small frame cannot be made, and asking again would not help."""
+    """A small frame cannot be made; repeating the request would not help."""
 
     key: Hashable
     error: BaseException

@@ -53,14 +53,14 @@ THUMBNAIL_REST_S = 0.15
 """Thumbnails wait until no preview was asked for this long."""
 
 _END_S = 60.0
-"""A picture that was just saved may take seconds; a driver that never answers must not keep the program from ending."""
+"""Saving a picture may take seconds; a driver that hangs must not block the exit."""
 
 
 class RenderThread(QObject):
-    """Asks go in from the window's thread, frames and events come out there.
+    """Receives requests from the GUI thread, and returns frames and events to it.
 
-    Both signals are bare and emitted only if what they announce was empty before: connect them queued, to a slot that
-    takes whatever is there.
+    Both signals carry nothing and are emitted only if nothing was waiting before: connect them queued, to a slot that
+    takes everything.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class RenderThread(QObject):
             seconds_to_rest=self._preview.seconds_to_rest,
         )
 
-    # -- from the window's thread -----------------------------------------------------------------------------------
+    # -- from the GUI thread ------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> Lifecycle:
@@ -132,7 +132,7 @@ class RenderThread(QObject):
         return self._frames.dropped
 
     def start(self) -> None:
-        """Begin to work. Does nothing after the first time."""
+        """Start the thread. Does nothing after the first time."""
         if self._state is Lifecycle.NEW:
             self._state = Lifecycle.RUNNING
             self._thread.start()
@@ -153,19 +153,19 @@ class RenderThread(QObject):
         self._state = Lifecycle.CLOSED
 
     def ask(self, request: RenderRequest, asked_s: float | None, *, at_rest: bool = False) -> None:
-        """Ask for a picture; it takes the place of one that was asked for and not begun.
+        """Request a picture; it replaces a request that has not begun.
 
-        One that nothing moves in (`at_rest`) is given up when another is asked for; one in a movement never is.
+        A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
         """
         self._thumbnails.note_preview()
         self._preview.ask(PreviewRequest(request, asked_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
-        """Have `finish` make of each draft what is shown, on the rendering thread: the window has no time for it."""
+        """Finish each draft by a function on the render thread, which keeps the work off the GUI thread."""
         self._finish_draft = finish
 
     def take_frame(self) -> PreviewFrame | None:
-        """Take the newest frame, None if there is none that was not taken."""
+        """Take the newest frame, None if it was taken already."""
         return self._frames.take()
 
     def take_events(self) -> list[RenderEvent]:
@@ -173,56 +173,56 @@ class RenderThread(QObject):
         return self._events.take()
 
     def open(self, model: Model) -> None:
-        """Make a renderer for a model and let it take over; an event tells how it went. The newest wins."""
+        """Make a renderer for a model and let it take over; an event reports the result. The newest wins."""
         self._opening.open(model)
 
     def cancel_opening(self) -> None:
-        """Leave the model that is open in place; one that is being prepared is thrown away when it is ready."""
+        """Keep the open model; one that is being prepared is dropped when it is ready."""
         self._opening.cancel()
 
     def use(self, choice: DeviceChoice) -> None:
-        """Have pictures rendered on another device, or try one again; an event tells how it went. The newest wins."""
+        """Render on another device, or try one again; an event reports the result. The newest wins."""
         self._device.use(choice)
 
     def set_options(self, options: RenderOptions) -> None:
-        """Have pictures rendered in another way, on every device to come as well."""
+        """Render in another way, also on devices chosen later."""
         self._device.set_options(options)
 
     def compare(self, request: RenderRequest) -> None:
-        """Have a picture rendered in every way there is; an event brings the comparison. The newest wins."""
+        """Render a picture in every way; an event brings the comparison. The newest wins."""
         self._comparison.ask(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
-        """Render a job's frames, all of them, after the jobs that wait; urgent ones pass those."""
+        """Render all frames of a job after the jobs that wait; an urgent job comes before those."""
         (self._pictures if urgent else self._exports).put(job)
 
     def cancel_export(self, job: ExportJob) -> None:
-        """End a job and give up the frame that is being made; an event tells when."""
+        """End a job and cancel the frame that is being made; an event reports the end."""
         for exports in (self._pictures, self._exports):
             exports.cancel(job)
 
     def find_directions(self, finder: DirectionFinder) -> None:
-        """Search directions with the model that is open; an event tells how it goes. The newest wins."""
+        """Search directions with the open model; events report progress and result. The newest wins."""
         self._directions.put(finder)
 
     def cancel_directions(self) -> None:
-        """End the search for directions; nothing more is heard of it."""
+        """End the search for directions, without an event."""
         self._directions.cancel()
 
     def ask_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
     ) -> None:
-        """Have a small picture made when nothing else is to do. `request` is called on the thread, in its turn.
+        """Make a small picture while the renderer is idle. `request` is called on the render thread, in its turn.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """
         self._thumbnails.ask(key, request, side_px)
 
     def forget_thumbnails(self) -> None:
-        """Make none of the small pictures that were asked for."""
+        """Drop all requests for small pictures."""
         self._thumbnails.clear()
 
-    # -- on the thread ----------------------------------------------------------------------------------------------
+    # -- on the render thread -----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -240,7 +240,7 @@ class RenderThread(QObject):
             self._device.close()
 
     def _next_task(self) -> RenderTask | None:
-        """Wait for a task that is ready and return it; None when it is time to go."""
+        """Wait for a ready task and return it; None when the thread is to end."""
         with self._condition:
             while True:
                 task = self._queue.next()
@@ -249,7 +249,7 @@ class RenderThread(QObject):
                 self._condition.wait(self._queue.seconds_to_wait())
 
     def _show(self, frame: PreviewFrame) -> None:
-        """Leave a frame for the window."""
+        """Put a frame into the mailbox of the GUI thread."""
         if frame.frame.is_draft:
             frame = replace(frame, shown=self._finish_draft(frame.frame))
         if self._frames.put(frame) and self._state is not Lifecycle.CLOSED:
@@ -259,7 +259,7 @@ class RenderThread(QObject):
             self._manager.look_at_memory()
 
     def _swap(self, change: Callable[[], None]) -> None:
-        """Change the renderer, and have the one that takes over show the picture that was asked for last."""
+        """Change the renderer, and repeat the newest request with the new one."""
         former = self._manager.renderer
         try:
             change()
@@ -270,7 +270,7 @@ class RenderThread(QObject):
             self._preview.ask_again()
 
     def _falls_back(self, error: Exception) -> bool:
-        """Go on with the processor if the GPU failed; return whether it did."""
+        """Fall back on the CPU if the GPU failed; return whether it did."""
         is_failure = isinstance(error, DeviceLostError | DeviceMemoryError) and self._manager.is_on_gpu
         if is_failure:
             self._swap(lambda: self._manager.fall_back(error))

@@ -1,4 +1,4 @@
-"""What the rendering thread needs of a renderer: `gpu_backend.Renderer` keeps it, and so does a test's fake."""
+"""The interface of a renderer, which `gpu_backend.Renderer` and the fakes of tests implement."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from gpu_backend import Comparison, RenderOptions, Roofline
 
 PROCESSOR_ID = "cpu"
-"""`DeviceLike.id` of the processor; every other one is a GPU."""
+"""`DeviceLike.id` of the CPU; every other id is a GPU's."""
 
 
 class DeviceLike(Protocol):
-    """On what a renderer runs, and why."""
+    """The device of a renderer, and why it was chosen."""
 
     @property
     def id(self) -> str:
-        """What it is chosen by: "cpu", "cuda:0"."""
+        """Its id in choices: "cpu", "cuda:0"."""
         ...
 
     @property
     def name(self) -> str:
-        """For people: "CPU", "NVIDIA H200"."""
+        """Its name in the window: "CPU", "NVIDIA H200"."""
         ...
 
     @property
@@ -39,22 +39,22 @@ class DeviceLike(Protocol):
 
     @property
     def driver(self) -> str:
-        """Version of its driver; with the processor that of a driver which is there, but of no use."""
+        """Version of its driver; of the CPU, that of an installed GPU driver that cannot be used."""
         ...
 
     @property
     def memory_nbytes(self) -> int:
-        """All of its memory; 0 where that is not known."""
+        """Its total memory; 0 if unknown."""
         ...
 
     @property
     def roofline(self) -> Roofline | None:
-        """What it can do at best; None where that is not known."""
+        """Its peak rates; None if unknown."""
         ...
 
 
 class MemoryLike(Protocol):
-    """What a renderer holds, in bytes."""
+    """Memory of a renderer, in bytes."""
 
     @property
     def weights(self) -> int:
@@ -68,12 +68,12 @@ class MemoryLike(Protocol):
 
     @property
     def pinned(self) -> int:
-        """Memory of the host that the device copies from and to."""
+        """Pinned host memory that the device copies from and to."""
         ...
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum."""
         ...
 
 
@@ -87,25 +87,25 @@ class DirectionsLike(Protocol):
 
     @property
     def reach(self) -> tuple[float, ...]:
-        """A sensible end of each one's slider, counted from its centre."""
+        """Sensible range of each one's slider, from its centre."""
         ...
 
     @property
     def rows(self) -> tuple[RowRange, ...]:
-        """The rows that each is for."""
+        """The w rows that each acts on."""
         ...
 
     @property
     def centre(self) -> tuple[float, ...]:
-        """The middle of each one's slider."""
+        """Centre of each one's slider."""
         ...
 
 
 class PendingLike(Protocol):
-    """A picture on its way."""
+    """A picture in flight."""
 
     def wait(self) -> Frame:
-        """Return it when it is there."""
+        """Wait for the frame and return it."""
         ...
 
 
@@ -114,7 +114,7 @@ class AnswersRequests(Protocol):
 
     @property
     def device(self) -> DeviceLike:
-        """On what it runs."""
+        """Its device."""
         ...
 
     def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
@@ -122,7 +122,7 @@ class AnswersRequests(Protocol):
         ...
 
     def submit(self, request: RenderRequest) -> PendingLike:
-        """Begin a picture and return at once, if no more than one is under way."""
+        """Begin a picture and return at once, if at most one is in flight."""
         ...
 
 
@@ -133,7 +133,7 @@ class RendererLike(AnswersRequests, Protocol):
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of the model."""
+        """Facts of the model."""
         ...
 
     @property
@@ -143,11 +143,11 @@ class RendererLike(AnswersRequests, Protocol):
 
     @property
     def memory(self) -> MemoryLike:
-        """What it holds."""
+        """Its memory."""
         ...
 
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:
-        """Render a picture in every way there is, and tell times and differences; `should_cancel` as in `render`."""
+        """Render a picture in every way; return times and differences. `should_cancel` as in `render`."""
         ...
 
     def close(self) -> None:

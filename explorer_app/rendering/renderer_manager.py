@@ -103,7 +103,7 @@ class RendererManager:
         return self._choice.wants_gpu
 
     def open(self, model: Model, is_wanted: Callable[[], bool]) -> None:
-        """Make a renderer for a model and let it take over; if that fails, or nobody wants it then, all stays."""
+        """Make a renderer for a model and let it take over; on failure or cancelling, nothing changes."""
         try:
             made = self._make(model, is_wanted)
         except Exception as error:
@@ -182,7 +182,7 @@ class RendererManager:
             self.renderer.options = options
 
     def note_picture(self) -> None:
-        """Begin with what nobody waits for, now that there is a picture: on a GPU, the kernels that show layers."""
+        """Begin with work that nothing waits for, once there is a picture: on a GPU, the kernels that show layers."""
         if self.is_on_gpu and self._model is not None and not self._has_begun_layers:
             self._has_begun_layers = True
             self._compiler.start_layers(self._model, self._choice)
@@ -196,7 +196,7 @@ class RendererManager:
         self._compiler.close()
         self._drop()
 
-    # -- making -----------------------------------------------------------------------------------------------------
+    # -- making -------------------------------------------------------------------------------------------------------
 
     def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
         """Return the best renderer that there can be at once. Raises what the processor raises."""
@@ -286,7 +286,7 @@ class RendererManager:
         former, self.renderer = self.renderer, None
         _close(former)
 
-    # -- telling ----------------------------------------------------------------------------------------------------
+    # -- telling ------------------------------------------------------------------------------------------------------
 
     def _tell_shortcoming(self, made: _Made) -> None:
         if made.error is not None:

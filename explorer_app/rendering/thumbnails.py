@@ -21,7 +21,7 @@ THUMBNAIL_PX = 64
 
 
 class ThumbnailStore:
-    """At most `capacity` small frames. Used on the thread of the window only."""
+    """At most `capacity` small frames. Used on the GUI thread only."""
 
     def __init__(self, capacity: int = 4096) -> None:
         self._capacity = capacity
@@ -41,14 +41,14 @@ class ThumbnailStore:
         return frame
 
     def put(self, key: Hashable, frame: Frame) -> None:
-        """Store a frame under a key; the one that was not used for longest makes room."""
+        """Store a frame under a key; the least recently used one is dropped."""
         self._frames[key] = frame
         self._frames.move_to_end(key)
         while len(self._frames) > self._capacity:
             self._frames.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all: another model has other pictures."""
+        """Drop all: another model has other pictures."""
         self._frames.clear()
 
 

@@ -23,7 +23,7 @@ def default_name(direction: str) -> str:
 
 
 def is_named(direction: str) -> bool:
-    """Say whether somebody named a direction; those of SeFa are only counted."""
+    """Return whether a direction has a name of its own; those of SeFa are only numbered."""
     return not direction.startswith(_SEFA)
 
 

@@ -1,6 +1,6 @@
 """History: the sessions one came through, for undo and the strip, and the ones that were kept with a star.
 
-A frozen value: every change makes a new history, so that whoever holds one never sees it change. Steps are bounded,
+A frozen value: every change makes a new history, so that a holder never sees it change. Steps are bounded,
 the oldest go first; what was kept is never dropped by itself.
 """
 

@@ -101,7 +101,7 @@ class CanvasOverlay(QFrame):
         )
 
     def show_loading(self, name: str, sentence: str, share: float) -> None:
-        """Show how far a file is read, in 0..1; 0 means that nobody knows yet."""
+        """Show how far a file is read, in 0..1; 0 means unknown."""
         self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
         self.bar.setRange(0, 1000 if share > 0 else 0)
         if share > 0:

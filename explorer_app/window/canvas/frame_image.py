@@ -9,7 +9,7 @@ from gpu_backend import Frame
 
 
 def frame_image(frame: Frame) -> QImage:
-    """Return a picture over the bytes of a frame. Whoever keeps the picture keeps the frame: Qt does not."""
+    """Return an image over the bytes of a frame. The caller keeps the frame as long as the image: Qt does not."""
     kind = QImage.Format.Format_ARGB32 if frame.has_alpha else QImage.Format.Format_RGB32
     return QImage(frame.pixels.data, frame.width, frame.height, frame.width * 4, kind)
 

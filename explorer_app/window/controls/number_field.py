@@ -83,7 +83,7 @@ class NumberField(QDoubleSpinBox):
             self.blockSignals(False)
 
     def setMinimum(self, low: float) -> None:  # noqa: N802
-        """Change the lower end; a number that gives way to it is nobody's wish, so nothing is emitted."""
+        """Change the lower end; a number that only follows it was not chosen by the person, so nothing is emitted."""
         self.setRange(low, max(low, self.maximum()))
 
     def setMaximum(self, high: float) -> None:  # noqa: N802

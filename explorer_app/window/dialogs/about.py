@@ -1,4 +1,4 @@
-"""What the program says about itself: Help > About, and the report for somebody who looks for a bug."""
+"""What the program says about itself: Help > About, and the report for finding a bug."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_MESSAGES = 40
 
 
 def report(facts: ModelFacts | None, device: DeviceLike | None, messages: Sequence[Message]) -> str:
-    """Return what helps somebody who looks for a bug: versions, model, device, and the newest messages."""
+    """Return a report for finding a bug: versions, model, device, and the newest messages."""
     screen = QGuiApplication.primaryScreen()
     size = (
         f"{screen.size().width()} × {screen.size().height()}, factor {screen.devicePixelRatio():g}" if screen else "-"

@@ -309,7 +309,7 @@ class Dock(QDockWidget):
         self._body = DockBody(self._placeholder, scrolls, self)
         self.setWidget(self._body)
         toggle = self.toggleViewAction()
-        toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which nobody can have meant
+        toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which is never meant
         toggle.triggered.connect(self._toggle)
 
     @property

@@ -65,7 +65,7 @@ class ExportKeyList(QListWidget):
             self.keys_changed.emit()
 
     def ask_for_thumbnails(self) -> None:
-        """Ask for the small picture of every keyframe, of those that were added before anybody listened too."""
+        """Request the small picture of every keyframe, also of those added before the signal was connected."""
         for key in self.keys:
             self.thumbnail_wanted.emit(key.session, key.session)
 

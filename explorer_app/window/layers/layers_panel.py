@@ -136,7 +136,7 @@ class LayersPanel(QWidget):
         layout.addWidget(self.controls)
         layout.addLayout(below)
 
-    # -- showing ----------------------------------------------------------------------------------------------------
+    # -- showing ------------------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Take on a model's layers, or stand grey without one."""
@@ -173,7 +173,7 @@ class LayersPanel(QWidget):
             self._spectrum_timer.start()
 
     def set_on_show(self, on: bool) -> None:
-        """Take note of whether somebody sees it: Qt calls a panel behind another one's tab visible."""
+        """Record whether the panel can be seen: Qt calls a panel behind another one's tab visible."""
         self._is_on_show = on
         self._draw()
 
@@ -182,7 +182,7 @@ class LayersPanel(QWidget):
         if self._facts is not None:
             self.edited.emit(SetParameter("layer", (self._last or first_tap(self._facts)) if on else None), True)
 
-    # -- inside -----------------------------------------------------------------------------------------------------
+    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _choose(self, layer: str | None) -> None:
         tap = None
@@ -215,7 +215,7 @@ class LayersPanel(QWidget):
         whose = "the picture" if tap is None else channels_text(replace(tap, channels=tap.channels[:1]))
         self.about.setText(words or (f"Spectrum of\n{whose}" if self._drawn is not None else ""))
 
-    # -- events -----------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""
@@ -226,7 +226,7 @@ class LayersPanel(QWidget):
             QTimer.singleShot(0, self, self._draw)  # by then it is known whether it is behind another one's tab
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
-        """Compute nothing that nobody sees."""
+        """Compute nothing while the panel is hidden."""
         self._figures_timer.stop()
         self._spectrum_timer.stop()
         super().hideEvent(event)

@@ -72,7 +72,7 @@ GLYPHS = {
 def icon(name: str, token: str = "text") -> QIcon:
     """Return an icon in the colour of a token ("text", "dim", "accent", "on_accent", "good", "warn", "bad").
 
-    It is painted in the theme that is on, so nobody needs to replace it when the theme changes. A disabled icon is dim.
+    It is painted in the theme that is on, so it need not be replaced when the theme changes. A disabled icon is dim.
     """
     return QIcon(_TokenIcon(GLYPHS[name], token))
 

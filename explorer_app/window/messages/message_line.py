@@ -147,12 +147,12 @@ class MessageLine(QFrame):
         QGuiApplication.clipboard().setText(f"{text}\n\n{self.message.details}" if self.message.details else text)
 
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802 - Qt's name
-        """Somebody reads: the time does not pass."""
+        """Stop the timer while the pointer is on the line."""
         self._timer.stop()
         super().enterEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Nobody reads any more."""
+        """Continue the timer."""
         self._let_go()
         super().leaveEvent(event)
 

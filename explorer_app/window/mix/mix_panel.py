@@ -46,7 +46,7 @@ _ASK_MS = 250
 _KEPT_PICTURES = 128
 _PEEK = 12
 _RANDOM_SEEDS = 100_000
-"""Offered seeds stay short enough to be told to somebody."""
+"""Offered seeds stay short enough to be said aloud."""
 
 _ONLY = (("coarse", "Only coarse"), ("middle", "Only middle"), ("fine", "Only fine"), ("all", "All"), ("none", "None"))
 

@@ -21,7 +21,7 @@ _RESET_S = 10.0
 class InputAge(QObject):
     """Watches the events of native windows, which are few, and tells how long each input event had waited.
 
-    The system stamps events with a clock of its own, whose zero nobody knows. The event that came through fastest is
+    The system stamps events with a clock of its own, whose origin is unknown. The event that came through fastest is
     taken to have come at once; how much longer others take is what they waited, in the system's queue or in ours.
 
     Signals

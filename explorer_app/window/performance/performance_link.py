@@ -35,7 +35,7 @@ class PerformanceLink(QObject):
 
     @Slot(bool)
     def set_on_show(self, on: bool) -> None:
-        """Measure steps and show them while somebody sees the panel."""
+        """Measure steps and show them while the panel can be seen."""
         self._panel.set_on_show(on)
         self._engine.set_measuring(on)
 

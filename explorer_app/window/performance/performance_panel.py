@@ -115,7 +115,7 @@ class PerformancePanel(QWidget):
         roofline.step_chosen.connect(self.table.choose)
         return roofline
 
-    # -- what is shown ----------------------------------------------------------------------------------------------
+    # -- what is shown ------------------------------------------------------------------------------------------------
 
     def set_compact(self, compact: bool) -> None:
         """Show the costliest kernels alone, or the roofline too."""
@@ -130,7 +130,7 @@ class PerformancePanel(QWidget):
             self._beat.start()
 
     def set_on_show(self, on: bool) -> None:
-        """Take note of whether somebody sees it: Qt calls a panel behind another one's tab visible."""
+        """Record whether the panel can be seen: Qt calls a panel behind another one's tab visible."""
         self._is_on_show = on
         if on:
             self._beat.start()
@@ -177,7 +177,7 @@ class PerformancePanel(QWidget):
         steps = self.table.steps.steps
         return step_csv(steps, self._roofline) if steps else ""
 
-    # -- events -----------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""

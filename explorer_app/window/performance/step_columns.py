@@ -70,7 +70,7 @@ def roofline_us(step: StepCost, roofline: Roofline) -> float:
 
 
 def roofline_share(step: StepCost, roofline: Roofline | None) -> float | None:
-    """Return how near a step is to what the device can do, 0..1; None where nobody knows."""
+    """Return how near a step is to what the device can do, 0..1; None where it is unknown."""
     if roofline is None or step.time_us <= 0:
         return None
     return roofline_us(step, roofline) / step.time_us

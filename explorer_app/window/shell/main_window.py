@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
 _FRAME = (16, 48)
-"""Room for the frame that a system puts around a window: how large it is nobody knows before it is on the screen."""
+"""Room for the frame that a window manager adds; its size is unknown until the window is shown."""
 _LATEST_PANELS_MS = 400
 """A window that is not painted, since it is minimised or covered, makes its panels at this time."""
 
@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         self._speed_timer.timeout.connect(self._show_speed)
         self._show_everything()
 
-    # -- parts ------------------------------------------------------------------------------------------------------
+    # -- parts --------------------------------------------------------------------------------------------------------
 
     def _make_parts(self) -> None:
         self.quit_question = QuitQuestion(self, self._controller.export, self._messages)
@@ -183,7 +183,7 @@ class MainWindow(QMainWindow):
         menu.path_chosen.connect(self._controller.files.open_model)
         return menu
 
-    # -- connections ------------------------------------------------------------------------------------------------
+    # -- connections --------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
         controller, engine, editing = self._controller, self._engine, self._editing
@@ -223,7 +223,7 @@ class MainWindow(QMainWindow):
         widget.thumbnail_wanted.connect(lambda key, what: self._thumbnails.request(name, widget, key, what))
         widget.destroyed.connect(lambda: self._thumbnails.forget(name))
 
-    # -- panels -----------------------------------------------------------------------------------------------------
+    # -- panels -------------------------------------------------------------------------------------------------------
 
     @property
     def latent(self) -> LatentPanel:
@@ -330,7 +330,7 @@ class MainWindow(QMainWindow):
         self.model.show_model(self._engine.model.facts, is_bundled=self._engine.model.is_bundled)
         self.model.show_devices(self._engine.devices.state)
 
-    # -- what the controller says -----------------------------------------------------------------------------------
+    # -- what the controller says -------------------------------------------------------------------------------------
 
     def _show_everything(self) -> None:
         self._show_model()
@@ -472,7 +472,7 @@ class MainWindow(QMainWindow):
         }
         actions.enable(self.actions_by_key, {need for need, is_there in there.items() if is_there})
 
-    # -- files that are dropped -------------------------------------------------------------------------------------
+    # -- files that are dropped ---------------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
         """Take files, and say what dropping them would do."""
@@ -496,7 +496,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
             self._controller.files.open(path)
 
-    # -- workspaces -------------------------------------------------------------------------------------------------
+    # -- workspaces ---------------------------------------------------------------------------------------------------
 
     @Slot(str)
     def _show_workspace(self, name: str) -> None:
@@ -537,7 +537,7 @@ class MainWindow(QMainWindow):
         else:
             super().keyPressEvent(event)
 
-    # -- where it was -----------------------------------------------------------------------------------------------
+    # -- where it was -------------------------------------------------------------------------------------------------
 
     def show_restored(self) -> None:
         """Show the window where it was, with the docks as they were; the first time, as large as is comfortable."""
@@ -581,7 +581,7 @@ class MainWindow(QMainWindow):
         self._speed_timer.stop()
         self.workspace.stop_making_panels()
         self.message_strip.stop()
-        self.hide()  # the renderer may have a step to end, and nobody wants to watch that
+        self.hide()  # closing waits for a step of the renderer, which need not be watched
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)

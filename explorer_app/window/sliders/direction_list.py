@@ -222,7 +222,7 @@ class DirectionList(QScrollArea):
             return
         self._made_for = ranges
         self.more.setVisible(bool(ranges))
-        self._pointed_at = False  # nobody knows the new rows' places yet
+        self._pointed_at = False  # the new rows are not laid out yet
         for row in self._rows:
             row.hide()
             row.deleteLater()
