@@ -1,4 +1,4 @@
-"""Which cases a run measures: what the command line names, else a choice that tells most in the least time."""
+"""The cases of a run: those of the command line, else the most informative ones in the least time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def choose(
     everything: bool = False,
     quick: bool = False,
 ) -> Choice:
-    """Choose the cases, in the order in which they are measured: what matters most comes first.
+    """Choose the cases in order of measurement, the most important first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How long somebody waits for a model's kernels: compiled into an empty cache, and found in it at the next start."""
+"""Time until a model's kernels are ready: compiled into an empty cache, and read from it at the next start."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Contender(Protocol):
 
     @property
     def nbytes(self) -> int | None:
-        """Memory of the device at its peak since `settle`; None where nobody counts."""
+        """Memory of the device at its peak since `settle`; None where it is not measured."""
         ...
 
     def close(self) -> None:

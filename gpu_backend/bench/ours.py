@@ -29,7 +29,7 @@ class Ours:
     Parameters
     ----------
     executor
-        Gives the executor of this precision; asked when the contender is prepared, and kept by whoever gives it.
+        Returns the executor of this precision; called when the contender is prepared. The caller owns the executor.
     use_graph
         Whether the captured graph is replayed, or its kernels are launched one by one.
     """

@@ -45,7 +45,7 @@ class Peer:
 
     @property
     def nbytes(self) -> int | None:
-        """What torch's allocator took of the GPU for it, at its peak; nobody counts on the processor."""
+        """Peak GPU memory of torch's allocator; not measured on the processor."""
         return self._nbytes
 
     def prepare(self) -> None:

@@ -1,4 +1,4 @@
-"""The report as pictures, by matplotlib: latency, throughput, kernels against the roofline.
+"""Plots of the report by matplotlib: latency, throughput, kernels against the roofline.
 
 python -m gpu_backend.bench.plots bench.json      draws them again from a file
 """
@@ -20,11 +20,11 @@ _LABELLED_SHARE = 0.06
 """A kernel with this share of the time is named in the roofline plot."""
 
 _NAME_PX = (110.0, 15.0)
-"""Names nearer to each other than this, along x and y, would lie over each other."""
+"""Labels nearer to each other than this, along x and y, would overlap."""
 
 
 def draw_plots(report: Report, folder: Path) -> tuple[Path, ...]:
-    """Draw what the report has numbers for, and return the files."""
+    """Draw the plots that the report has numbers for, and return the files."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ def _latency(figure: Any, report: Report) -> bool:
 
 
 def _throughput(figure: Any, report: Report) -> bool:
-    """Images a second against the batch, everybody in one precision."""
+    """Images a second against the batch size, all contenders in one precision."""
     lines = []
     for who in (OURS, *PEERS):
         rows = [row for row in report.measurements if row.who == who]
@@ -190,7 +190,7 @@ def _roofline(figure: Any, report: Report) -> bool:
 
 
 def _name_kernels(axes: Any, costs: Sequence[KernelCost]) -> None:
-    """Name those that take most of the time, the slowest first, where no name stands yet."""
+    """Label the kernels that take most of the time, the slowest first, where there is room."""
     from matplotlib.patheffects import withStroke
 
     outline = withStroke(linewidth=2, foreground=look.PANEL)

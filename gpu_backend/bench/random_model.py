@@ -1,4 +1,4 @@
-"""A network with random weights, for measurements that need a size and no picture."""
+"""A network with random weights, for measurements that need a size but no trained model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark found, as frozen data that goes into JSON and comes back from it."""
+"""Results of a benchmark as frozen data, stored as JSON."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A network of somebody's on one device.
+    """A contender's network on one device.
 
     Attributes
     ----------
     latency_ms, least_ms
         Median and least time from w rows to the bytes of `batch` pictures.
     nbytes
-        Memory of the device that it held at its peak; None where nobody counts.
+        Peak device memory; None where it is not measured.
     prepare_s
         Building, compiling and tuning, before the first timed run.
     """
@@ -114,7 +114,7 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """How long a model's kernels take to be ready, on so many threads.
+    """Time until a model's kernels are ready, on a number of threads.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Compiling:
 
 @dataclass(frozen=True, slots=True)
 class Gesture:
-    """Pictures of a moving hand: from the request to the bytes on the host, one at a time.
+    """Latency of a gesture: from the request to the bytes on the host, one frame at a time.
 
     Attributes
     ----------

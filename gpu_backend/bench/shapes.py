@@ -1,4 +1,4 @@
-"""Networks by name, for measurements that need a size and no file: ``ffhq1024``, or ``RESOLUTION:BASE:MAX``."""
+"""Networks by name, for measurements that need a size but no file: ``ffhq1024``, or ``RESOLUTION:BASE:MAX``."""
 
 from __future__ import annotations
 

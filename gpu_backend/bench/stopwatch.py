@@ -1,4 +1,4 @@
-"""Warming up, timing, and what becomes of failures.
+"""Warm-up, timing and handling of failures.
 
 On a GPU contenders run one after the other: their runs are queued, each between a pair of events. On the processor
 they take turns, so that whatever else the machine does meets all of them.
@@ -25,7 +25,7 @@ STOPPED = "the run was stopped"
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is run: warm-up until both its numbers are reached, then `runs` unless they take longer than `limit_s`.
+    """Amount of work: warm-up until both its numbers are reached, then `runs` unless they take longer than `limit_s`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Effort:
 
 
 class Budget:
-    """Seconds after which nothing new begins."""
+    """Seconds after which no new work starts."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -60,7 +60,7 @@ class Budget:
 
 
 class Stopwatch:
-    """Measures contenders and keeps what came of it. After Ctrl-C nothing new begins, and what was measured stays.
+    """Measures contenders and stores the results. After Ctrl-C no new work starts, and finished results are kept.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Stopwatch:
         self._is_stopped = False
 
     def measure(self, contenders: Sequence[Contender], *, in_turns: bool) -> None:
-        """Measure some contenders, letting go of each afterwards."""
+        """Measure some contenders, closing each afterwards."""
         for together in [contenders] if in_turns else [[contender] for contender in contenders]:
             work = partial(self._measure, together, queued=not in_turns)
             self.attempt(work, [contender.case.title for contender in together])
@@ -155,7 +155,7 @@ class Stopwatch:
 
 
 class _Entrant:
-    """A contender on its way."""
+    """A contender that is being measured."""
 
     def __init__(self, contender: Contender, prepare_s: float) -> None:
         self.contender = contender
@@ -178,18 +178,18 @@ class _Entrant:
                 return
 
     def estimate_runs(self, effort: Effort) -> int:
-        """As many runs as are wanted and fit."""
+        """Number of runs that are requested and fit the time."""
         fitting = int(effort.limit_s * 1e3 / max(self.estimate_ms, 1e-6))
         return min(effort.runs, max(fitting, effort.least))
 
     def wants_more(self, effort: Effort) -> bool:
-        """Whether it should have another turn."""
+        """Whether more runs are needed."""
         spent_s = sum(self.times_ms) / 1e3
         enough = len(self.times_ms) >= effort.runs or (len(self.times_ms) >= effort.least and spent_s > effort.limit_s)
         return not enough and not self.failed
 
     def result(self) -> Measurement:
-        """What came of it."""
+        """The result."""
         case = self.contender.case
         return Measurement(
             case.who,
@@ -205,7 +205,7 @@ class _Entrant:
 
 
 def why(error: Exception) -> str:
-    """Say in one line what went wrong."""
+    """Summarise an error in one line."""
     if isinstance(error, CannotRunError):
         return str(error)
     text = str(error)

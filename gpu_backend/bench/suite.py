@@ -1,4 +1,4 @@
-"""The story of a run: a drag, our networks, their kernels, the roofline, the peers, the verdict."""
+"""A whole run: a drag, our networks, their kernels, the roofline, the peers, the verdict."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class _Run:
         return None
 
     def _named(self, what: str, work: Callable[[], T]) -> T | None:
-        """Say what is measured and do it; None if that fails or is stopped, and it is named then."""
+        """Announce and run a measurement; None, and an entry in the list of failures, if it fails or is stopped."""
 
         def told() -> T:
             self.say(what)
@@ -217,7 +217,7 @@ class _Run:
 
 
 def _device_facts(device: str) -> DeviceFacts:
-    """Return what will be measured, found with a network that is made in no time."""
+    """Return the cases that will be measured, determined with a tiny network."""
     executor, facts = make_executor(random_model(shape_of("8:64:8")), device)
     executor.close()
     return facts
@@ -238,7 +238,7 @@ def _effort(options: BenchOptions, *, on_gpu: bool) -> Effort:
 
 @contextlib.contextmanager
 def _threads(threads: int | None) -> Iterator[None]:
-    """Let torch, and ours on the processor, use so many threads; None leaves it to torch."""
+    """Set the threads of torch and of our CPU executor; None leaves torch's default."""
     before = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(threads)
@@ -249,7 +249,7 @@ def _threads(threads: int | None) -> Iterator[None]:
 
 
 def _method(effort: Effort, *, on_gpu: bool) -> tuple[str, ...]:
-    """Say how it was measured, for whoever reads the numbers later."""
+    """Describe how it was measured, for later readers."""
     common = (
         "Latency: from w rows to the bytes (B, G, R, X) of all pictures of the batch; median over the runs.",
         "Four inputs take turns; weights are the same size for all, random for the peers.",

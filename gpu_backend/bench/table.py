@@ -60,13 +60,13 @@ def _measurements(report: Report) -> str:
 
 
 def _times_ours(report: Report, row: Measurement) -> str:
-    """How many times as long as ours, in the precision that the report leads with."""
+    """Time relative to ours in the report's first precision."""
     ours = ours_at(report, row.batch)
     return "" if ours is None or ours is row else f"{row.latency_ms / ours.latency_ms:.2f}"
 
 
 def ours_at(report: Report, batch: int) -> Measurement | None:
-    """Return what others are compared with: this renderer in its first precision, with its graph."""
+    """Return the baseline: this renderer in its first precision, with its graph."""
     return next((m for m in report.measurements if m.who == OURS and m.batch == batch), None)
 
 

@@ -1,4 +1,4 @@
-"""torch as the peers use it: on which device, with which arithmetic, and why not."""
+"""torch as the peers use it: device, arithmetic, and reasons why a combination is unavailable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OLDEST_TF32 = (8, 0)
 
 
 def cuda_problem() -> str:
-    """Say why torch cannot use a GPU here; nothing if it can."""
+    """Return why torch cannot use a GPU here; empty if it can."""
     if torch.version.cuda is None:
         return f"this torch ({torch.__version__}) is a build without CUDA"
     if not torch.cuda.is_available():
@@ -22,7 +22,7 @@ def cuda_problem() -> str:
 
 
 def precision_problem(precision: str, device: torch.device) -> str:
-    """Say why torch has no such precision on a device; nothing if it has."""
+    """Return why torch lacks a precision on a device; empty if it has it."""
     if device.type != "cuda":
         return "tf32 is arithmetic of GPUs" if precision == "tf32" else ""
     if precision == "tf32" and torch.cuda.get_device_capability(device) < _OLDEST_TF32:
@@ -46,7 +46,7 @@ def arithmetic(precision: str) -> Iterator[None]:
 
 
 def events_ms(runs: int, run: Callable[[], object], device: torch.device) -> list[float]:
-    """Queue so many runs, each between two events, wait for all, and return the time of each."""
+    """Enqueue a number of runs, each between two events, wait for all, and return the time of each."""
     make: Any = torch.cuda.Event
     events = [(make(enable_timing=True), make(enable_timing=True)) for _ in range(runs)]
     with torch.cuda.device(device):

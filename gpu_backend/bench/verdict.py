@@ -1,4 +1,4 @@
-"""What the measurements were wanted to be, and whether they are."""
+"""Goals of the measurements, and whether they are met."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HOST = _Goal("host time a frame", "ms", 0.3, 0.1)
 
 
 def judge(report: Report) -> tuple[Judgement, ...]:
-    """Return the verdict; none for another network or another GPU than the goals were set for."""
+    """Return the verdict; empty for networks or GPUs without goals."""
     if not is_judged(report):
         return ()
     lines = []

@@ -128,7 +128,7 @@ def family_of(modules: Modules) -> Literal["stylegan2", "stylegan3", "stylegan_x
     Raises
     ------
     Unsupported
-        If it is a network that is recognised and not run.
+        If it is a network that is recognised but not supported.
     Refusal
         If it is not a generator.
     """

@@ -1,10 +1,10 @@
-"""The layers and the tensors that make a StyleGAN1 generator (Karras et al. 2019), worked out from a few numbers.
+"""The layers and the tensors that make a StyleGAN1 generator (Karras et al. 2019), derived from a few numbers.
 
 With L = log2(R), block R has the rows
 
     conv0  2L - 4       conv1  2L - 3
 
-and the constant that the network starts from stands in the place of the first block's conv0. Names are those that a
+and the constant that the network starts from replaces the first block's conv0. Names are those that a
 StyleGAN2 has. Up-convolutions hold their weights as a transposed convolution scatters them, at every resolution; the
 first half of a style scales, its bias including the one that scales vary about, and the second half shifts.
 """
@@ -20,7 +20,7 @@ from gpu_backend.model.spec import Activation, AdainLayerKind, AdainLayerSpec, S
 from gpu_backend.model.stylegan2 import BUFFER_SUFFIXES
 
 INPUT = "b4.input"
-"""Name of the layer that the constant makes."""
+"""Name of the layer of the learned constant."""
 
 
 def stylegan1_layers(

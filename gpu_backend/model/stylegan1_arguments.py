@@ -21,7 +21,7 @@ _ALWAYS: tuple[tuple[str, object, str], ...] = (
     ("const_input_layer", True, "a constant at the beginning"),
     ("blur_filter", [1, 2, 1], "the blur [1, 2, 1]"),
 )
-"""Arguments that no public network changes: name, value, what it stands for."""
+"""Arguments with the same value in all public networks: name, value, meaning."""
 
 _KNOWN = KNOWN | {name for name, _, _ in _ALWAYS} | {"fused_scale"}
 
@@ -34,9 +34,9 @@ def read_stylegan1_arguments(
     Raises
     ------
     Unsupported
-        If the network calculates in a way that is not run.
+        If the network computes something that is not supported.
     Refusal
-        If an argument is not of its kind, or contradicts the tensors.
+        If an argument has the wrong type, or contradicts the tensors.
     """
     arguments = parts.arguments
     for name, value, words in _ALWAYS:

@@ -1,4 +1,4 @@
-"""The spec of a StyleGAN1 generator from tensor shapes; settings say the rest, as in `assembly`."""
+"""The spec of a StyleGAN1 generator from tensor shapes and settings, as in `assembly`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_backend.model.stylegan2 import num_ws_of
 
 @dataclass(frozen=True, slots=True)
 class StyleGAN1Settings:
-    """What a network's tensors do not tell; the fields are those of StyleGAN1Spec and of its parts."""
+    """Settings that tensor shapes do not determine; the fields are those of StyleGAN1Spec and of its parts."""
 
     mapping_activation: Activation = "lrelu"
     lr_multiplier: float = 0.01
@@ -26,7 +26,7 @@ class StyleGAN1Settings:
 
 
 def assemble_stylegan1(shapes: Shapes, settings: StyleGAN1Settings) -> StyleGAN1Spec:
-    """Work out the spec of a StyleGAN1 generator, and check every tensor's shape against it.
+    """Derive the spec of a StyleGAN1 generator, and check every tensor's shape against it.
 
     Raises
     ------

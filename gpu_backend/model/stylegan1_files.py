@@ -1,4 +1,4 @@
-"""StyleGAN1 generators in files of tensors, TensorFlow's among them."""
+"""StyleGAN1 generators in files of tensors, including those of TensorFlow."""
 
 from __future__ import annotations
 

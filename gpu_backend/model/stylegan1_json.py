@@ -8,7 +8,7 @@ from gpu_backend.model.stylegan1_assembly import StyleGAN1Settings
 
 
 def stylegan1_settings_from_json(data: object) -> StyleGAN1Settings:
-    """Take from the header what the tensor shapes of a StyleGAN1 do not tell.
+    """Read from the header the settings that the tensor shapes of a StyleGAN1 do not determine.
 
     Raises
     ------

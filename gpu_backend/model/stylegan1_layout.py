@@ -1,4 +1,4 @@
-"""How a tool names and lays out the tensors of a StyleGAN1 generator, put beside ours; as `layout` for StyleGAN2."""
+"""A tool's names and layouts of the tensors of a StyleGAN1 generator, mapped to ours; as `layout` for StyleGAN2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_MAPPING_LAYERS = 64
 _MAX_FILTERS = 64
 
 Roles = Mapping[str, tuple[str, Change]]
-"""Official ending -> the tool's whole name, and what to do to the numbers."""
+"""Official suffix -> the tool's full name, and the conversion of the values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The StyleGAN1 layouts that are known: one table a tool.
+"""The known StyleGAN1 layouts: one table a tool.
 
 With L = log2(R), styled layers and noise pictures are numbered 2L - 4 and 2L - 3 in block R. Up-convolutions of NVIDIA,
 and of ports, hold their weights as a correlation on doubled pixels wants them up to 64 pixels, and as a transposed

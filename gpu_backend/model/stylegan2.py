@@ -1,4 +1,4 @@
-"""The layers and the tensors that make a StyleGAN2 generator, worked out from a few numbers.
+"""The layers and the tensors that make a StyleGAN2 generator, derived from a few numbers.
 
 Layer order, row indices and shapes follow the StyleGAN2 papers (Karras et al. 2020a, 2020b) and the
 state-dict names of public files. With L = log2(R), block R has the rows
@@ -17,7 +17,7 @@ from gpu_backend.model.mapping_network import mapping_shapes
 from gpu_backend.model.spec import Activation, Architecture, LayerSpec, StyleGAN2Spec
 
 BUFFER_SUFFIXES = (".noise_const", ".w_avg")
-"""Endings of the tensors that are stored with the parameters but are none."""
+"""Suffixes of tensors that are stored with the parameters but not trained."""
 
 
 def num_ws_of(resolution: int) -> int:

@@ -1,4 +1,4 @@
-"""The tensors of a StyleGAN3 generator (Karras et al. 2021), and what follows from its layers.
+"""The tensors of a StyleGAN3 generator (Karras et al. 2021), and facts that follow from its layers.
 
 Row 0 of w styles the input, row i + 1 layer i, the last one the toRGB.
 """
@@ -11,7 +11,7 @@ from gpu_backend.model.mapping_network import mapping_shapes
 from gpu_backend.model.spec import StyleGAN3Spec
 
 BUFFER_SUFFIXES = (".w_avg", ".transform", ".freqs", ".phases", ".magnitude_ema", ".up_filter", ".down_filter")
-"""Endings of the tensors that are stored with the parameters but are none."""
+"""Suffixes of tensors that are stored with the parameters but not trained."""
 
 
 def tensor_shapes(spec: StyleGAN3Spec) -> dict[str, tuple[int, ...]]:

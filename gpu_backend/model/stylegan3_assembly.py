@@ -1,4 +1,4 @@
-"""The spec of a StyleGAN3 generator from tensor shapes and layer names; settings say the rest, as in `assembly`."""
+"""The spec of a StyleGAN3 generator from tensor shapes, layer names and settings, as in `assembly`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"L[0-9]{1,3}_([1-9][0-9]{0,4})_([1-9][0-9]{0,4})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class FilteredLayerSettings:
-    """What a layer's tensors and its name do not tell; the fields are those of FilteredLayerSpec."""
+    """Settings of a layer that its tensors and name do not determine; the fields are those of FilteredLayerSpec."""
 
     in_rate: int
     out_rate: int
@@ -34,7 +34,7 @@ class FilteredLayerSettings:
 
 @dataclass(frozen=True, slots=True)
 class StyleGAN3Settings:
-    """What a network's tensors do not tell. `layers` is in execution order."""
+    """Settings that tensor shapes do not determine. `layers` is in execution order."""
 
     mapping_activation: Activation
     lr_multiplier: float
@@ -48,7 +48,7 @@ class StyleGAN3Settings:
 def assemble_stylegan3(
     shapes: Shapes, settings: StyleGAN3Settings, family: Literal["stylegan3", "stylegan_xl"] = "stylegan3"
 ) -> StyleGAN3Spec:
-    """Work out the spec of a StyleGAN3 or StyleGAN-XL generator, and check every tensor's shape against it.
+    """Derive the spec of a StyleGAN3 or StyleGAN-XL generator, and check every tensor's shape against it.
 
     Raises
     ------

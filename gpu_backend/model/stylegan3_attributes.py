@@ -1,4 +1,4 @@
-"""What the modules of a pickled StyleGAN3 say about themselves, as `attributes` has it for StyleGAN2."""
+"""Attributes of the modules of a pickled StyleGAN3; as `attributes` for StyleGAN2."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gpu_backend.model.stylegan3_assembly import FilteredLayerSettings, StyleGAN
 from gpu_backend.model.watch import Watch
 
 _CLAMP = 256
-"""What the clamp is where nothing is said of it."""
+"""Clamp where none is stored."""
 
 _MAX_SMALL = 64
 """Longest array among the attributes: a rate a layer."""
@@ -46,7 +46,7 @@ _DESIGN = {
     "sampling_rates",
     "use_radial_filters",
 }
-"""What the filters and sizes, which are stored, were made from."""
+"""Attributes from which the stored filters and sizes were computed."""
 
 STYLEGAN3_ATTRIBUTES = {
     **MAPPING_ATTRIBUTES,
@@ -94,7 +94,7 @@ STYLEGAN3_ATTRIBUTES = {
         "lrelu_upsampling",
     },
 }
-"""Class -> attributes that its pictures depend on, or that say what is known anyway."""
+"""Class -> attributes that affect its pictures, or that are redundant."""
 
 STYLEGAN3_ROLES = (
     *MAPPING_ROLES,
@@ -111,13 +111,13 @@ def check_stylegan3_classes(modules: Modules) -> tuple[str, ...]:
     Raises
     ------
     Unsupported
-        If a module stands where StyleGAN3 has none, or is of another class.
+        If there is an unexpected module, or one of another class.
     """
     return check_roles(modules, STYLEGAN3_ROLES, STYLEGAN3_ATTRIBUTES)
 
 
 def decode_small_arrays(source: Source, modules: Modules) -> None:
-    """Put lists in place of the NumPy arrays among the attributes: sizes stand there as arrays of two numbers."""
+    """Convert NumPy arrays among the attributes to lists: sizes are stored as arrays of two numbers."""
     for record in modules.records.values():
         for name, value in record.state.items():
             if isinstance(value, ArrayRecord):
@@ -125,12 +125,12 @@ def decode_small_arrays(source: Source, modules: Modules) -> None:
 
 
 def read_stylegan3_settings(modules: Modules) -> StyleGAN3Settings:
-    """Collect the hyper-parameters that shapes and layer names do not tell.
+    """Collect the hyper-parameters that shapes and layer names do not determine.
 
     Raises
     ------
     Refusal
-        If one is missing, or none that such a network has.
+        If one is missing or invalid.
     """
     activation, rate = mapping_settings(modules)
     clamp = _clamp_default(modules)
@@ -160,7 +160,7 @@ def read_stylegan3_settings(modules: Modules) -> StyleGAN3Settings:
 
 
 def check_stylegan3_attributes(modules: Modules, spec: StyleGAN3Spec) -> None:
-    """Check what the modules say about themselves against what their tensors are.
+    """Check the attributes of the modules against their tensors.
 
     Raises
     ------

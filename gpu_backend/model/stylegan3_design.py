@@ -1,4 +1,4 @@
-"""The layers, frequencies and filters of a StyleGAN3 network of a size, as its paper lays them out.
+"""The layers, frequencies and filters of a StyleGAN3 network of a size, by the formulas of its paper.
 
 With N layers before the toRGB, M of them critically sampled, and e_i = min(i / (N - M), 1) (Karras et al. 2021,
 section 3.2)::
@@ -52,7 +52,7 @@ class SidedLayer:
 
 @dataclass(frozen=True, slots=True)
 class StyleGAN3Design:
-    """What decides the layers; the defaults are those of configuration T.
+    """Parameters that determine the layers; the defaults are those of configuration T.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class StyleGAN3Design:
         return filters_of(self.sided_layers())
 
     def sided_layers(self) -> list[SidedLayer]:
-        """List the layers with what they lie between."""
+        """List the layers with their input and output bands."""
         first = self._side(0)
         return [self._layer(0, 0, 0, first, first), *self.layers_after(first, 0, 0)]
 

@@ -8,7 +8,7 @@ from gpu_backend.model.stylegan3_assembly import FilteredLayerSettings, StyleGAN
 
 
 def stylegan3_settings_from_json(data: object) -> StyleGAN3Settings:
-    """Take from the header what the tensor shapes of a StyleGAN3 do not tell.
+    """Read from the header the settings that the tensor shapes of a StyleGAN3 do not determine.
 
     Raises
     ------

@@ -74,7 +74,7 @@ def stylegan_xl_tensors(modules: Modules) -> tuple[dict[str, TensorRecord], tupl
 
 
 def check_stylegan_xl_attributes(modules: Modules, spec: StyleGAN3Spec) -> None:
-    """Check what the modules say about themselves against what their tensors are.
+    """Check the attributes of the modules against their tensors.
 
     Raises
     ------

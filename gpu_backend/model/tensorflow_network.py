@@ -1,4 +1,4 @@
-"""A pickled TensorFlow network taken apart: its arrays by name, the arguments it was built with."""
+"""Contents of a pickled TensorFlow network: its arrays by name, the arguments it was built with."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TensorFlowParts:
 
 
 def take_apart(generator: TensorFlowNetwork) -> TensorFlowParts:
-    """Collect what a generator and its components hold.
+    """Collect the contents of a generator and its components.
 
     Raises
     ------

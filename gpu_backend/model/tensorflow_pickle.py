@@ -41,7 +41,7 @@ def find_tensorflow(source: Source, pickled: Pickled) -> Found:
     Raises
     ------
     Unsupported
-        If it is a network that is recognised and not run.
+        If it is a network that is recognised but not supported.
     Refusal
         If there is no generator, or it contradicts itself.
     """

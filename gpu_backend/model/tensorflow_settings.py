@@ -31,7 +31,7 @@ KNOWN = frozenset(
         *("use_noise", "randomize_noise", "func_name", "structure", "blur_filter", "force_clean_graph"),
     )
 )
-"""Arguments that are read, or that the picture of a full network does not depend on."""
+"""Arguments that are read, or that do not affect the picture of a full network."""
 
 
 def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tuple[Settings, tuple[str, ...]]:
@@ -40,9 +40,9 @@ def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tu
     Raises
     ------
     Unsupported
-        If the network calculates in a way that is not run.
+        If the network computes something that is not supported.
     Refusal
-        If an argument is not of its kind.
+        If an argument has the wrong type.
     """
     arguments = parts.arguments
     rate = learning_rate(arguments)
@@ -91,7 +91,7 @@ def unknown_arguments(arguments: Collection[str], known: frozenset[str]) -> tupl
 
 
 def check_arguments(parts: TensorFlowParts, placed: Placed, resolution: int) -> None:
-    """Check the arguments that are stored against what the tensors are.
+    """Check the stored arguments against the tensors.
 
     Raises
     ------

@@ -23,16 +23,16 @@ from gpu_backend.training.data.source import DataError, shuffled
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
 _MOST_THREADS = 16
 _AHEAD = 3
-"""Batches that are decoded before they are asked for."""
+"""Batches decoded ahead."""
 
 
 class FileSource:
-    """Pictures by number, each read by one function.
+    """Pictures by index, read by a function.
 
     Parameters
     ----------
     names
-        Of all pictures, in an order that is the same every time.
+        Names of all pictures in a reproducible order.
     fetch
         Name to the bytes or the path of a picture; called from several threads.
     """

@@ -1,4 +1,4 @@
-"""From the word of the command line to a source."""
+"""Opens the picture source that the command line names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_source(
 ) -> PictureSource:
     """Open a folder, a zip, or the procedural world, named ``world``; a folder of that name is ``./world``.
 
-    `say` hears what a person should know of how pictures are made.
+    `say` receives messages for the user about how pictures are produced.
 
     Raises
     ------

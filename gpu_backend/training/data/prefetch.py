@@ -1,4 +1,4 @@
-"""Batches that are ready when a step begins: loaded by a thread, pinned, and copied to the GPU beside its work."""
+"""Prefetched batches: loaded by a thread, pinned, and copied to the GPU while it computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLL_S = 0.1
 class Prefetch:
     """An iterator over batches on the device; close it to end its thread.
 
-    Errors of the source are raised where the batch is asked for.
+    Errors of the source are raised by the call that requests the batch.
     """
 
     def __init__(self, source: PictureSource, size: int, seed: int, start: int, device: torch.device) -> None:

@@ -1,4 +1,4 @@
-"""What every source of pictures can do, and the order in which a finite set is shown."""
+"""The interface of picture sources, and the shuffled order of finite ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_backend.errors import LoomError
 
 
 class DataError(LoomError):
-    """The pictures to train on are not there, or cannot be read."""
+    """The training pictures are missing or unreadable."""
 
 
 class PictureSource(Protocol):
@@ -25,7 +25,7 @@ class PictureSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What this is, in a few words."""
+        """Short description."""
         ...
 
     @property
@@ -44,12 +44,12 @@ class PictureSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back files and threads; may be called twice."""
+        """Release files and threads; may be called twice."""
         ...
 
 
 def shuffled(count: int, seed: int, start: int) -> Iterator[int]:
-    """Yield indices below `count` without end: a new permutation every time all were shown."""
+    """Yield indices below `count` endlessly: a new permutation every epoch."""
     epoch, place = divmod(start, count)
     while True:
         order = np.random.Generator(np.random.PCG64([seed, epoch])).permutation(count)

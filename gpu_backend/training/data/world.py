@@ -1,4 +1,4 @@
-"""Pictures of the procedural world, drawn when they are needed."""
+"""Pictures of the procedural world, drawn on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_backend.training.world import draw, sample_factors
 from gpu_backend.training.world.drawer import Drawer, at_once, to_bytes
 
 _CHUNK = 64
-"""Pictures whose factors come from one generator: what a picture shows depends on its position only."""
+"""Pictures whose factors come from one generator: content depends on the position in the stream alone."""
 _SEED_MASK = (1 << 62) - 1
 _SEED_PRIMES = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)
 
@@ -22,7 +22,7 @@ class WorldSource:
     Parameters
     ----------
     say
-        Hears it when drawing takes longer than it might.
+        Receives a message if drawing is slower than it could be.
     """
 
     def __init__(self, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None) -> None:
@@ -43,7 +43,7 @@ class WorldSource:
 
     @property
     def is_on_device(self) -> bool:
-        """On a GPU, drawing takes its place in the queue of work there."""
+        """On a GPU, drawing is enqueued on the stream."""
         return self._device.type == "cuda"
 
     def batches(self, size: int, seed: int, start: int) -> Iterator[Tensor]:
@@ -54,11 +54,11 @@ class WorldSource:
             position += size
 
     def close(self) -> None:
-        """Give back what drawing holds of a GPU."""
+        """Release the GPU memory of the drawer."""
         self._drawer = self._block = None
 
     def _drawn(self, seed: int, first: int, count: int) -> Tensor:
-        """Pictures from blocks of one size, for which a GPU has a graph."""
+        """Draws in blocks of one size, which a GPU captures as a graph."""
         start, end = first // self._at_once, (first + count - 1) // self._at_once + 1
         blocks = torch.cat([self._drawn_block(seed, index) for index in range(start, end)])
         return blocks[first - start * self._at_once :][:count]

@@ -12,7 +12,7 @@ from gpu_backend.training.kernels.launcher import lanes_of, launch, strips_of
 from gpu_backend.training.kernels.recipe import training_kernel, vector_of
 
 _TURNS = 4
-"""Pixels of a thread in the first pass."""
+"""Pixels that a thread processes in the first pass."""
 
 
 def layer(
@@ -48,7 +48,7 @@ def gradients(
     act: BiasAct,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-    """Return dx, and of ds, dr and db what is wanted."""
+    """Return dx, and those of ds, dr and db that are requested."""
     dy = _ordered(dy)
     batch, channels, pixels = _sizes(dy)
     vector = vector_of(dy.dtype, channels)
@@ -86,7 +86,7 @@ def second_gradients(
     ddx: Tensor | None,
     dds: Tensor | None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the gradients for dy, x and s, from those for dx and ds, one of which there is."""
+    """Return the gradients for dy, x and s, from those for dx and ds, at least one of which is given."""
     dy = _ordered(dy)
     batch, channels, pixels = _sizes(dy)
     vector = vector_of(dy.dtype, channels)
@@ -115,12 +115,12 @@ def _sizes(x: Tensor) -> tuple[int, int, int]:
 
 
 def _step(noise: Tensor | None, pixels: int) -> int:
-    """Return how far the noise of one picture is from that of the next; all may have the same."""
+    """Return the stride between the noises of two pictures; 0 if all share one."""
     return pixels if noise is not None and noise.shape[0] > 1 else 0
 
 
 def _numbers(act: BiasAct, dtype: torch.dtype) -> tuple[float, float, float]:
-    """Return gain, slope below zero and bound, rounded as results are: what was clamped is known by being there."""
+    """Return gain, slope below zero and bound, rounded as results are: a result equal to the bound was clamped."""
     below = LRELU_SLOPE if act.activation == "lrelu" else 1.0
     bound = math.inf if act.clamp is None else torch.tensor(act.clamp, dtype=dtype).item()
     return act.gain, below, bound

@@ -1,4 +1,4 @@
-"""Kernels of the trainer before they are compiled, and the forms in which a training of our networks wants them."""
+"""Kernel recipes of the trainer, and the variants that a training of our networks uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 THREADS = 256
-"""Of a block."""
+"""Threads of a block."""
 
 TYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 _VECTORS = {torch.float32: 4, torch.float16: 8, torch.bfloat16: 8}
@@ -18,7 +18,7 @@ _VECTORS = {torch.float32: 4, torch.float16: 8, torch.bfloat16: 8}
 
 @dataclass(frozen=True, slots=True)
 class TrainingKernel(KernelRecipe):
-    """A kernel of this folder."""
+    """A kernel of the trainer."""
 
     @property
     def package(self) -> str:
@@ -27,20 +27,20 @@ class TrainingKernel(KernelRecipe):
 
 
 def training_kernel(stem: str, dtype: torch.dtype, vector: int, **macros: int) -> TrainingKernel:
-    """Return a kernel for tensors of a type, of which a thread takes so many neighbouring channels."""
+    """Return a kernel for tensors of a type; a thread processes `vector` neighbouring channels."""
     values = {"TYPE": TYPES[dtype], "V": vector, **macros}
     return TrainingKernel(stem, tuple((name, str(int(value))) for name, value in values.items()))
 
 
 def vector_of(dtype: torch.dtype, channels: int) -> int:
-    """Return how many neighbouring channels a thread takes; 0 if there is no kernel for such a picture."""
+    """Return how many neighbouring channels a thread processes; 0 if no kernel supports the tensor."""
     whole = _VECTORS.get(dtype, 0)
     vector = whole if whole and channels % whole == 0 else 1
     return vector if whole and channels // vector <= THREADS else 0
 
 
 def usual_kernels(dtype: torch.dtype) -> Iterator[TrainingKernel]:
-    """Yield what a training in a precision wants: that precision for features, float32 for the picture and the last."""
+    """Yield the kernels of a training in a precision: features in that precision, pictures and last layers float32."""
     for kind, vector in dict.fromkeys(((dtype, _VECTORS[dtype]), (torch.float32, 4), (torch.float32, 1))):
         for scale, noise, bias, sloped in ((1, 0, 0, 0), (1, 1, 1, 1), (0, 0, 1, 1)):
             yield training_kernel("scaled_act", kind, vector, SCALE=scale, NOISE=noise, BIAS=bias, SLOPED=sloped)
@@ -66,4 +66,4 @@ def filter_kernel(dtype: torch.dtype, vector: int, kind: int, pad: int) -> Train
 
 
 FILTER_ROWS = (8, 4, 8)
-"""Rows that a thread walks down, by kind."""
+"""Rows of a thread, by kind."""

@@ -41,7 +41,7 @@ def gradients(
     act: BiasAct,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-    """Return dx, and of ds, dr and db what is wanted."""
+    """Return dx, and those of ds, dr and db that are requested."""
     m = _sloped(_wide(dy), y, act)
     wants_scale, wants_strength, wants_bias = wanted
     dx = m if scale is None else m * scale[:, :, None, None]
@@ -85,7 +85,7 @@ def second_gradients(
 
 
 def _sloped(values: Tensor, y: Tensor | None, act: BiasAct) -> Tensor:
-    """Multiply by the slope at y of what stands behind the sum."""
+    """Multiply by the slope of activation and clamp, given their result y."""
     if y is None:
         return values if act.gain == 1.0 else values * act.gain
     slope = torch.where(y > 0, act.gain, act.gain * (LRELU_SLOPE if act.activation == "lrelu" else 1.0))

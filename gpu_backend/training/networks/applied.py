@@ -1,4 +1,4 @@
-"""The call of a differentiable function of one's own, which torch leaves untyped."""
+"""A typed call of a custom autograd function, which torch leaves untyped."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from torch.autograd import Function
 
 
 def applied(function: type[Function], *arguments: Any) -> Any:
-    """Apply a function; what it returns can be differentiated by it."""
+    """Apply a custom autograd function."""
     return function.apply(*arguments)  # type: ignore[no-untyped-call]

@@ -25,7 +25,7 @@ from gpu_backend.training.networks.applied import applied
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a kernel goes over a picture; transposed, from the output's picture to the input's."""
+    """Stride, padding and direction of a convolution; transposed convolutions go from the output to the input."""
 
     stride: int = 1
     padding: int = 0
@@ -33,7 +33,7 @@ class Geometry:
 
     @property
     def back(self) -> Geometry:
-        """The way of the gradient."""
+        """The counterpart that computes the gradient."""
         return Geometry(self.stride, self.padding, not self.transposed)
 
     def apply(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ _wanted = [True]
 
 @contextmanager
 def no_weight_gradients() -> Iterator[None]:
-    """Leave out gradients of weights on the way back: an inner gradient has no use for them, but their price.
+    """Skip weight gradients in the backward pass: an inner gradient does not need them, and they are expensive.
 
     autograd functions do not know which gradients are requested, so this applies to all threads.
     """

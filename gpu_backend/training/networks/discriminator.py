@@ -23,7 +23,7 @@ _HALF_POWER = math.sqrt(0.5)
 
 
 class PlainConv(nn.Module):
-    """A convolution with equalised learning rate, bias, activation and gain; halves the side if asked."""
+    """A convolution with equalised learning rate, bias, activation and gain; optionally halves the side."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, *, halves: bool = False, gain: float = 1.0) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class PlainConv(nn.Module):
 
 
 class FromRgb(PlainConv):
-    """The 1 x 1 convolution of pictures, which gives the layout to all that follows: channels last."""
+    """The 1 x 1 convolution of pictures, which sets the channels-last layout of all later layers."""
 
     def __init__(self, outputs: int) -> None:
         super().__init__(3, outputs, 1)
@@ -55,7 +55,7 @@ class FromRgb(PlainConv):
 
 
 class Skip(nn.Module):
-    """The straight branch of a block: half the side, other channels, nothing else."""
+    """The linear branch of a block: halves the side and changes the channels."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

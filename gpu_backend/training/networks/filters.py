@@ -23,7 +23,7 @@ _TAPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is done with a picture x of one axis, f = [1, 3, 3, 1] / 8; the gain is that of the whole picture.
+    """The filter along one axis of a picture x, f = [1, 3, 3, 1] / 8; the gain applies to both axes together.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Filter:
 
     @property
     def back(self) -> Filter:
-        """The way of the gradient."""
+        """The counterpart that computes the gradient."""
         if self.kind == "same":
             return Filter("same", _TAPS - 1 - self.pad, self.gain)
         return Filter("up" if self.kind == "down" else "down", self.pad, self.gain)

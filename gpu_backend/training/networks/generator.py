@@ -14,7 +14,7 @@ _W_AVG_BETA = 0.998
 
 
 class Mapping(nn.Module):
-    """z to w; keeps the running mean of w, to which truncation pulls."""
+    """z to w; tracks the running mean of w for truncation."""
 
     w_avg: Tensor
 
@@ -36,7 +36,7 @@ class Mapping(nn.Module):
         return x
 
     def follow(self, w: Tensor) -> None:
-        """Let the running mean follow the w of a batch."""
+        """Update the running mean with the w of a batch."""
         self.w_avg.lerp_(w.detach().float().mean(0), 1.0 - _W_AVG_BETA)
 
 
@@ -81,7 +81,7 @@ class Synthesis(nn.Module):
         Parameters
         ----------
         low
-            What layers compute in: bfloat16 is for all, float16 for those only that the spec marks.
+            Precision of the layers: bfloat16 applies to all, float16 to those that the spec marks.
         """
         x: Tensor | None = None
         image: Tensor | None = None
@@ -94,7 +94,7 @@ class Synthesis(nn.Module):
 
 
 class Generator(nn.Module):
-    """Both, in float32 unless asked otherwise; its state dict is what a model file holds."""
+    """Mapping and synthesis, in float32 by default; the state dict has the tensors of a model file."""
 
     def __init__(self, spec: StyleGAN2Spec) -> None:
         super().__init__()
@@ -118,5 +118,5 @@ class Generator(nn.Module):
 
 
 def block_precision(low: torch.dtype, use_half: bool) -> torch.dtype:
-    """Return what a block computes in; float16 has too little range for the blocks that are not marked."""
+    """Return the precision of a block; float16 has too little range for unmarked blocks."""
     return torch.float32 if low == torch.float16 and not use_half else low

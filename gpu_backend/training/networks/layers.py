@@ -19,7 +19,7 @@ from gpu_backend.training.networks.resampling import UpConvolution
 from gpu_backend.training.networks.scaled_act import scaled_act
 
 NoiseInput = Literal["random", "const", "none"]
-"""New numbers for every picture, the stored pictures, or nothing."""
+"""Source of noise: random for every picture, the stored noise pictures, or none."""
 
 
 class Dense(nn.Module):
@@ -82,7 +82,7 @@ class StyledConv(nn.Module):
 
 
 class ToRgb(nn.Module):
-    """The 1 x 1 convolution with style that adds to the picture, without demodulation; the picture is float32."""
+    """toRGB: a styled 1 x 1 convolution without demodulation, added to the picture in float32."""
 
     def __init__(self, layer: LayerSpec, w_dim: int) -> None:
         super().__init__()

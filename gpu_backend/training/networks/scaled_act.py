@@ -1,4 +1,4 @@
-"""What stands before and behind a convolution, in one pass: scale, noise, bias, activation, gain and clamp.
+"""Scale, noise, bias, activation, gain and clamp around a convolution, in one pass.
 
     y = clamp(act(x s + r n + b) gain)      x (n, c, h, w), s (n, c), n noise (n, 1, h, w), r its strength, b (c,)
 

@@ -1,4 +1,4 @@
-"""The sizes of a network that is to be trained, and its spec."""
+"""Sizes of a network to train, and its spec."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NetworkShape:
     mapping_layers: int = 2
 
     def channels(self, resolution: int) -> int:
-        """Width of a block."""
+        """Channels of a block."""
         return max(1, min(self.channel_base // resolution, self.channel_max))
 
     @property

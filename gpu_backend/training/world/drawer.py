@@ -1,4 +1,4 @@
-"""Pictures of one shape again and again on a GPU: their parts melted by torch.compile, and all of it one CUDA graph."""
+"""Repeated drawing of pictures of one shape on a GPU: parts fused by torch.compile, all captured in one CUDA graph."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gpu_backend.training.world.parts import Melted, Run, as_is
 from gpu_backend.training.world.picture import scene
 
 _MOST_PIXELS = 32 << 16
-"""Of the pictures that are drawn together; a GPU needs some 2 KB for each."""
+"""Samples of the pictures drawn together; a GPU needs about 2 KB for each."""
 _MOST_AT_ONCE = 32
 
 
 def at_once(resolution: int) -> int:
-    """How many pictures are drawn together."""
+    """Pictures drawn together."""
     return max(1, min(_MOST_AT_ONCE, _MOST_PIXELS // resolution**2))
 
 
 class Drawer:
-    """Draws pictures as bytes, `at_once` at a time. The first call takes as long as compiling does, once a machine.
+    """Draws pictures as bytes, `at_once` at a time. The first call on a machine compiles the parts.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Drawer:
         self._graph = graph
 
     def _warmed(self) -> Run:
-        """Draw until nothing is made, compiled or copied from the host any more; return how parts are run."""
+        """Warm up until nothing is allocated, compiled or copied from the host; return how parts are run."""
         self._bytes(as_is)
         melted = Melted()
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""The named factors of the world: what a picture shows, as numbers that are known exactly."""
+"""The named factors of the world: exact numbers for what a picture shows."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from gpu_backend.training.world.noise import Salt, chance
 
 @dataclass(frozen=True)
 class Factor:
-    """One thing about a landscape that can be set by itself.
+    """One independent property of a landscape.
 
     Parameters
     ----------
     name : str
-        What it is called, also as a label of the pictures.
+        Name, also the label of the pictures.
     low, high : float
         Its range, both ends included.
     meaning : str
@@ -46,7 +46,7 @@ FACTORS: tuple[Factor, ...] = (
 
 
 def sample_factors(count: int, generator: torch.Generator) -> torch.Tensor:
-    """Draw factors as pictures of the world are meant to have them: each on its own, even over its range.
+    """Sample factors independently and uniformly over their ranges.
 
     Parameters
     ----------
@@ -100,5 +100,5 @@ class Setting:
         return cls(*(*columns, folded[:, None, None]))
 
     def chance(self, salt: Salt) -> torch.Tensor:
-        """A number of each picture's own in 0..1, another one for every ``salt``; ``(n, 1, 1)``."""
+        """A random number in 0..1 for each picture and ``salt``; ``(n, 1, 1)``."""
         return chance(self.seeds, salt)

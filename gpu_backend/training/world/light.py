@@ -1,4 +1,4 @@
-"""The sun or the moon of each picture, and the colour of what falls on the land."""
+"""The sun or the moon of each picture, and the colour of the light on the land."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from gpu_backend.training.world.numbers import numbers
 
 # Optical depth of clear air at 680, 550 and 440 nm, towards the zenith (Rayleigh: the fourth power of the wavelength).
 _AIR = (0.040, 0.098, 0.235)
-# Mist scatters all colours nearly alike.
+# Mist scatters all colours almost equally.
 _MIST = (0.95, 1.0, 1.06)
 _MOONLIGHT = (0.34, 0.52, 0.92)
 
@@ -31,7 +31,7 @@ class Light:
     air, mist : torch.Tensor
         Optical depths towards the zenith.
     path : torch.Tensor
-        How much more air the sun's light crosses than from the zenith.
+        Length of the sun's path through the air, relative to the zenith.
     day, night : torch.Tensor
         Shares of daylight and of moonlight.
     lamp : torch.Tensor

@@ -1,4 +1,4 @@
-"""From the land along every column to what each sample sees, through the air before it."""
+"""From the land along every column to the colour that each sample sees, air included."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from gpu_backend.training.world.terrain import Terrain
 
 
 def fog(setting: Setting, colour: torch.Tensor, behind: torch.Tensor, distance: torch.Tensor) -> torch.Tensor:
-    """Lay the air between the eye and ``distance`` ``(n, W, H)`` over ``colour``."""
+    """Blend the air between the eye and ``distance`` ``(n, W, H)`` over ``colour``."""
     thick = 0.006 + 0.060 * setting.haze**2
     clear = torch.exp(-(thick[:, None] * rgb(0.72, 0.95, 1.30, distance)) * (distance - 0.8).clamp(min=0.0)[:, None])
     return behind + (colour - behind) * clear
@@ -18,7 +18,7 @@ def fog(setting: Setting, colour: torch.Tensor, behind: torch.Tensor, distance: 
 
 @dataclass(frozen=True)
 class Seen:
-    """What of the land is seen where; made by `look`. Shapes are ``(n, W, H)``, of ``colour`` ``(n, 3, W, H)``."""
+    """The visible land, computed by `look`. Shapes are ``(n, W, H)``, of ``colour`` ``(n, 3, W, H)``."""
 
     colour: torch.Tensor
     distance: torch.Tensor
@@ -28,7 +28,7 @@ class Seen:
 
 
 def look(land: Terrain, line: torch.Tensor, up: torch.Tensor) -> Seen:
-    """Find the land that is first as high as each look ``up`` ``(n, W, H)``, between two steps of distance."""
+    """Find the first land that each view ray ``up`` ``(n, W, H)`` hits, interpolated between two steps of distance."""
     steps = line.shape[2]
     index = torch.searchsorted(line, up)
     far = index.clamp(max=steps - 1)

@@ -1,4 +1,4 @@
-"""Noise that is a function of place and seed alone, so that no picture depends on another and none on the device."""
+"""Noise that depends on position and seed alone: the same on every device and in every batch."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 
 from gpu_backend.training.world.numbers import numbers, whole_numbers
 
-# Odd multipliers of 32-bit hashes as signed integers (xxHash's primes); products wrap, which is what mixes.
+# Odd multipliers of 32-bit hashes as signed integers (xxHash's primes); the overflow of products mixes the bits.
 _FIRST = -1640531535
 _SECOND = -2048144777
 _THIRD = -1028477379
@@ -30,7 +30,7 @@ def _mixed(key: torch.Tensor) -> torch.Tensor:
 
 
 def hashed(cell: torch.Tensor, keys: torch.Tensor, salt: Salt) -> torch.Tensor:
-    """A number in 0..1 for every whole-numbered ``cell`` ``int32``, by the seeds ``keys`` and ``salt``."""
+    """A random number in 0..1 for every integer ``cell`` ``int32``, from the seeds ``keys`` and ``salt``."""
     key = _mixed(_mixed(cell * _FIRST + keys) + _salted(salt))
     return key.float() * (0.5 * _UNIT) + 0.5
 
@@ -41,7 +41,7 @@ def chance(keys: torch.Tensor, salt: Salt) -> torch.Tensor:
 
 
 def smoothstep(low: float | torch.Tensor, high: float | torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """0 below ``low``, 1 above ``high``, and a smooth way between."""
+    """Smoothstep: 0 below ``low``, 1 above ``high``."""
     share = ((value - low) / (high - low)).clamp(0.0, 1.0)
     return share * share * (3.0 - 2.0 * share)
 
@@ -51,7 +51,7 @@ def _fade(share: torch.Tensor) -> torch.Tensor:
 
 
 def gradient_noise(x: torch.Tensor, y: torch.Tensor, keys: torch.Tensor, salt: Salt) -> torch.Tensor:
-    """Noise of gradients on a lattice of pitch 1, about -1..1 (Perlin 2002: quintic interpolation).
+    """Gradient noise on a lattice of pitch 1, about -1..1 (Perlin 2002: quintic interpolation).
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def ridged(
     footprint: torch.Tensor,
     gain: torch.Tensor,
 ) -> torch.Tensor:
-    """Crests and valleys: folded octaves, each fine only where the one before is high (Musgrave 1994).
+    """Ridged multifractal: each octave is weighted by the one before (Musgrave 1994).
 
     Returns
     -------
@@ -161,7 +161,7 @@ def ridged(
     fold = 1.0 - _octaves(x, y, keys, salt, octaves).abs() * 1.3
     for octave, crest in enumerate((fold * fold).unbind(1)):
         seen = (1.9 - footprint * (1.6 * frequency)).clamp(0.0, 1.0) if octave > 1 else 1.0
-        # Octaves that are too fine to see leave their mean behind, so that far mountains do not sink.
+        # Octaves below the sampling limit contribute their mean, so that far mountains do not sink.
         value = (0.45 + (crest - 0.45) * seen) * weight
         total = total + value * amplitude
         weight = (value * 1.7).clamp(0.0, 1.0)

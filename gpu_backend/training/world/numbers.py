@@ -1,4 +1,4 @@
-"""Fixed numbers as tensors, each made once."""
+"""Constant tensors, each created once."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def numbers(values: Sequence[float], device: torch.device) -> torch.Tensor:
 
 
 def number(value: float, device: torch.device) -> torch.Tensor:
-    """One of them, ``() float32``: what differs between calls of a compiled function without compiling it anew."""
+    """A scalar, ``() float32``: a value that may change without recompiling a function."""
     return numbers((value,), device)[0]
 
 

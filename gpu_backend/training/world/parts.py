@@ -1,4 +1,4 @@
-"""How the parts of a picture are run: as they are, or each melted into few kernels by torch.compile."""
+"""How the parts of a picture are run: eagerly, or each fused into few kernels by torch.compile."""
 
 import re
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import torch
 Result = TypeVar("Result")
 
 _MOST_SHAPES = 64
-"""In which a part is met: rows of a picture that are many or few."""
+"""Most shapes that a part is compiled for: it is called with many rows of a picture or few."""
 
 
 class Run(Protocol):
-    """Runs a part of a picture: a function of tensors, and of what holds tensors."""
+    """Runs a part of a picture: a function of tensors and of objects that hold tensors."""
 
     def __call__(self, part: Callable[..., Result], *arguments: object) -> Result:
-        """Return what the part gives for the arguments."""
+        """Return the result of the part for the arguments."""
         ...
 
 
@@ -26,12 +26,12 @@ def as_is(part: Callable[..., Result], *arguments: object) -> Result:
 
 
 class Melted:
-    """Runs parts compiled: a minute or two for the first picture of a shape, a fraction of the time from then on.
+    """Runs compiled parts. The first picture of a shape takes a minute or two, later ones a fraction of the eager time.
 
     Attributes
     ----------
     problems
-        Parts that cannot be compiled here, which run as they are, and why.
+        Parts that cannot be compiled here and run eagerly, and why.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Melted:
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_SHAPES)
 
     def __call__(self, part: Callable[..., Result], *arguments: object) -> Result:
-        """Compile a part when it is met first, and call it."""
+        """Compile a part at its first call, and call it."""
         if part not in self._compiled:
             self._compiled[part] = torch.compile(part, dynamic=False)
         try:

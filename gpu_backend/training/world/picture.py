@@ -20,7 +20,7 @@ from gpu_backend.training.world.water import water
 
 @dataclass(frozen=True)
 class Scene:
-    """A picture and what of it is what.
+    """A picture and its segmentation.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Scene:
 
 
 def _over(picture: torch.Tensor, start: int, stop: int, colour: torch.Tensor, cover: torch.Tensor) -> torch.Tensor:
-    """Lay ``colour`` ``(n, 3, W, h)`` over some rows of a picture, or ``(n, W, h)`` over those of a mask."""
+    """Blend ``colour`` ``(n, 3, W, h)`` over some rows of a picture, or ``(n, W, h)`` over rows of a mask."""
     part = picture[..., start:stop]
     if picture.ndim == 4:
         cover = cover[:, None]
@@ -50,9 +50,9 @@ def _halved_land(land: Terrain) -> Terrain:
 
 
 def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int, run: Run = as_is) -> Scene:
-    """Draw pictures and say what is where; the arguments are those of `draw`, on one device."""
+    """Draw pictures with their segmentation; the arguments are those of `draw`, on one device."""
     setting = Setting.of(factors, seeds)
-    # Four samples a pixel; small pictures are sampled as finely as the next larger ones, so that they look alike.
+    # Four samples a pixel. Small pictures are sampled as finely as the next larger ones, so that both look the same.
     fine = 4 if resolution <= 64 else 2
     samples = resolution * fine
     view, light = View.of(setting, samples), run(Light.of, setting)
@@ -63,7 +63,7 @@ def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int, run: Run 
     seen = run(look, land, run(skyline, land), looks)
     horizon, ambient = run(_around, light, view.across)
 
-    # Sky and water are smooth: a quarter of the samples does.
+    # Sky and water are smooth: a quarter of the samples is enough.
     rows, half = view.rows(0.0, 9.0), view.rows(0.0, 9.0).start // 2
     above = run(sky, setting, light, coarse, coarse.across, coarse.up[:, :, half:].clamp(min=0.0))
     picture = run(_land_before_sky, setting, seen, horizon, above, rows.start)
@@ -123,7 +123,7 @@ def _not_behind(
     cover: torch.Tensor,
     colour: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cover and colour, in their air, of what stands at a distance, where no land hides it."""
+    """Cover and colour, seen through the air, of trees at a distance, where no land hides them."""
     land = seen.land[..., start:stop]
     shown = (seen.distance[..., start:stop] > distance * 0.985).float() * land + 1.0 - land
     return cover * shown, fog(setting, colour, horizon, distance.expand_as(cover))
@@ -139,7 +139,7 @@ def _finished(
 
 
 def _developed(setting: Setting, light: torch.Tensor) -> torch.Tensor:
-    """From linear light to values 0..1 for a screen: white balance, exposure, a film's curve, sRGB.
+    """Convert linear light to display values 0..1: white balance, exposure, filmic tone curve, sRGB.
 
     The curve is Narkowicz's fit of the ACES film (2016), softened at its shoulder.
     """

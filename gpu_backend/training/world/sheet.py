@@ -1,4 +1,4 @@
-"""``python -m gpu_backend.training.world.sheet``: many pictures of the world on one, to be looked at."""
+"""``python -m gpu_backend.training.world.sheet``: a contact sheet of pictures of the world."""
 
 import argparse
 import math
@@ -21,7 +21,7 @@ def contact_sheet(count: int, resolution: int, seed: int, device: str) -> torch.
 
 
 def strip(name: str, count: int, resolution: int, seed: int, device: str) -> torch.Tensor:
-    """Draw one landscape ``count`` times while one factor goes from its lowest to its highest value."""
+    """Draw one landscape ``count`` times while one factor sweeps its range."""
     index = [factor.name for factor in FACTORS].index(name)
     factors = sample_factors(1, torch.Generator().manual_seed(seed)).repeat(count, 1)
     factors[:, index] = torch.linspace(FACTORS[index].low, FACTORS[index].high, count)
@@ -37,7 +37,7 @@ def _drawn(factors: torch.Tensor, seeds: torch.Tensor, resolution: int, device: 
 
 
 def tiled(pictures: torch.Tensor, columns: int) -> Image.Image:
-    """Lay pictures ``(n, 3, R, R)`` in -1..1 side by side, ``columns`` in a row."""
+    """Tile pictures ``(n, 3, R, R)`` in -1..1, ``columns`` in a row."""
     count, _, size, _ = pictures.shape
     sheet = Image.new("RGB", (columns * size, math.ceil(count / columns) * size))
     values = to_bytes(pictures).permute(0, 2, 3, 1).contiguous().numpy()

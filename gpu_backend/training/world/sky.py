@@ -9,13 +9,13 @@ from gpu_backend.training.world.view import View
 
 
 def _toward(across: torch.Tensor, up: torch.Tensor, light_across: torch.Tensor, light_up: torch.Tensor) -> torch.Tensor:
-    """Cosine of the angle between a look and a light, both as tangents."""
+    """Cosine of the angle between a view ray and a light, both as tangents."""
     dot = across * light_across + up * light_up + 1.0
     return dot * torch.rsqrt((across**2 + up**2 + 1.0) * (light_across**2 + light_up**2 + 1.0))
 
 
 def air(light: Light, across: torch.Tensor, up: torch.Tensor, glow: float = 1.0) -> torch.Tensor:
-    """Colour of the clear sky, with the glow of what shines in it but without its disc.
+    """Colour of the clear sky with the glow of sun or moon, without the disc.
 
     One scattering along the look (after Preetham 1999), with the sun's own path the shorter the higher one looks: that
     is what leaves the zenith blue while the horizon burns.
@@ -85,7 +85,7 @@ def sky(setting: Setting, light: Light, view: View, across: torch.Tensor, up: to
     bend_y = fractal(x * 0.9, y * 0.9 + 3.0, keys, 24, 2)
     x, y = x * 1.7 + 0.32 * bend_x, y * 2.3 + 0.32 * bend_y
     field = fractal(x, y, keys, 30, 5, footprint * 2.0, 0.52)
-    # A second look a step towards the light tells which side of a cloud is lit.
+    # A second sample a step towards the light shows which side of a cloud is lit.
     stood = light.day * light.sun_up + (1.0 - light.day) * light.moon_up
     step_x, step_y = (light.across - across) * 0.28, -(stood - up) * 0.28
     lit_field = fractal(x + step_x, y + step_y, keys, 30, 3, footprint * 2.0, 0.52)
@@ -100,7 +100,7 @@ def sky(setting: Setting, light: Light, view: View, across: torch.Tensor, up: to
     around = air(light, across * 0.0, up * 0.0 + 0.55)
     body = sunlight * (0.06 + 0.42 * lit + rim)[:, None] + around * 0.55
     body = body * (1.0 - 0.30 * cover)[:, None]
-    # Distance takes the clouds' contrast as it takes the mountains'.
+    # Distance reduces the contrast of clouds as it does that of mountains.
     near = smoothstep(-0.02, 0.30 + 0.25 * setting.haze, up)
     alpha = density * (0.30 + 0.65 * near)
     return clear + (body - clear) * alpha[:, None]

@@ -1,4 +1,4 @@
-"""The land: a field of heights in perspective, its slopes in the light, snow, woods and meadows."""
+"""The land: a height field in perspective, lit, with snow, woods and meadows."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _NEAR_SHARE = 0.34
 
 
 def distances(steps: int, device: torch.device) -> torch.Tensor:
-    """Where the land is looked at: ``(1, 1, steps)``, in equal ratios up to a middle distance and in others beyond."""
+    """Sampled distances ``(1, 1, steps)``: geometric up to a middle distance, with another ratio beyond."""
     share = torch.linspace(0.0, 1.0, steps, device=device)[None, None]
     near = share / _NEAR_SHARE * math.log(_MIDDLE / _NEAREST) + math.log(_NEAREST)
     far = (share - _NEAR_SHARE) / (1.0 - _NEAR_SHARE) * math.log(_FARTHEST / _MIDDLE) + math.log(_MIDDLE)
@@ -83,7 +83,7 @@ def _relief(setting: Setting, x: torch.Tensor, z: torch.Tensor, across: torch.Te
 
 
 def _shadow(height: torch.Tensor, distance: torch.Tensor, light: Light, pitch: float, columns: int) -> torch.Tensor:
-    """How far the land beside each place reaches above its line to the light; ``(n, W, K)``, 0 in full light."""
+    """Height by which neighbouring land blocks the light at each place; ``(n, W, K)``, 0 in full light."""
     right, up, _ = light.slope
     climb = up / right.abs().clamp(min=0.12)
     deepest = torch.zeros_like(height)
@@ -98,7 +98,7 @@ def _shadow(height: torch.Tensor, distance: torch.Tensor, light: Light, pitch: f
 
 
 def terrain(setting: Setting, light: Light, view: View, steps: int) -> Terrain:
-    """Raise the land, and light it."""
+    """Compute the land's heights and its lighting."""
     keys = setting.seeds
     across, pitch = view.across, view.pitch
     z = distances(steps, across.device)
@@ -149,7 +149,7 @@ def vegetation(setting: Setting) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def winter(setting: Setting) -> torch.Tensor:
-    """How much snow the season lays everywhere; ``(n, 1, 1)``."""
+    """Uniform snow cover of the season; ``(n, 1, 1)``."""
     return smoothstep(0.27, 0.03, setting.season)
 
 

@@ -1,4 +1,4 @@
-"""Trees that stand on the land, and the grass before the eye."""
+"""Trees on the land, and grass in the foreground."""
 
 import torch
 
@@ -103,7 +103,7 @@ def tree_row(
 def grass(
     setting: Setting, light: Light, ambient: torch.Tensor, view: View, up: torch.Tensor, run: Run = as_is
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Blades before the eye, cover ``(n, W, H)`` and colour ``(n, 3, W, H)``, for the rows ``up`` ``(n, 1, H)``."""
+    """Grass in the foreground: cover ``(n, W, H)`` and colour ``(n, 3, W, H)`` for the rows ``up`` ``(n, 1, H)``."""
     covered = torch.zeros_like(view.across * up)
     colour = torch.zeros_like(covered)[:, None].expand(-1, 3, -1, -1).contiguous()
     for row in range(GRASS_ROWS):

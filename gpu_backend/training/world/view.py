@@ -1,4 +1,4 @@
-"""Where the eye stands and which way each sample of a picture looks."""
+"""The camera: position of the eye, and the view ray of each sample."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from gpu_backend.training.world.factors import Setting
 
 #: Width and height of a picture at distance 1.
 SPAN = 1.5
-#: How high the eye is above the valley's floor, in the unit of the terrain (some 100 m).
+#: Height of the eye above the valley's floor, in the unit of the terrain (about 100 m).
 EYE = 0.62
 #: Between these shares of a picture's height lies its horizon, so that sky and water are drawn only where they can be.
 LOWEST_HORIZON, HIGHEST_HORIZON = 0.30, 0.42
@@ -20,7 +20,7 @@ def _halved(places: torch.Tensor, dimension: int) -> torch.Tensor:
 
 
 def doubled(value: torch.Tensor) -> torch.Tensor:
-    """Give each sample of a coarse view ``(..., W, H)`` to the four of the fine one that it stands for."""
+    """Upsample a coarse view ``(..., W, H)``: each sample is copied to four of the fine one."""
     return value.repeat_interleave(2, -1).repeat_interleave(2, -2)
 
 
@@ -43,7 +43,7 @@ class View:
     pitch: float
 
     def coarse(self) -> "View":
-        """The same view with half as many samples each way."""
+        """The same view with half as many samples along each axis."""
         return View(_halved(self.across, 1), _halved(self.up, 2), self.pitch * 2.0)
 
     def rows(self, low: float, high: float) -> slice:
@@ -55,7 +55,7 @@ class View:
 
     @classmethod
     def of(cls, setting: Setting, samples: int) -> "View":
-        """Look at the world through ``samples`` x ``samples`` samples."""
+        """Return the view with ``samples`` x ``samples`` samples."""
         places = (torch.arange(samples, device=setting.seeds.device, dtype=torch.float32) + 0.5) / samples
         horizon = LOWEST_HORIZON + (HIGHEST_HORIZON - LOWEST_HORIZON) * setting.chance(1)
         return cls((places[None, :, None] - 0.5) * SPAN, (places[None, None, :] - horizon) * SPAN, SPAN / samples)

@@ -1,4 +1,4 @@
-"""Water: the world upside down, seen through ripples, over what lies below."""
+"""Water: the mirrored world through ripples, blended over the ground below."""
 
 import torch
 
@@ -15,7 +15,7 @@ from gpu_backend.training.world.view import EYE, View
 
 
 def _ripples(setting: Setting, view: View, x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    """Waves at places on the water, about -1..1; those too fine to see are left out."""
+    """Wave heights on the water, about -1..1, without those below the sampling limit."""
     footprint = view.pitch * z * z * 2.0
     total = torch.zeros_like(x)
     for octave, (wide, deep, weight) in enumerate(((3.0, 9.0, 1.0), (7.5, 21.0, 0.6))):
@@ -66,7 +66,7 @@ def water(
 
 
 def _surface(setting: Setting, view: View, level: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Ripples, and where they turn each look upwards: by how much up, and to which side."""
+    """Ripples, and the reflected view ray of each sample: its tangents up and to the side."""
     across, down = view.across, -view.up
     away = (EYE - level) / down.clamp(min=0.012)
     ripple = _ripples(setting, view, across * away, away)
@@ -90,13 +90,13 @@ def _shown(
     cover: torch.Tensor,
     colour: torch.Tensor,
 ) -> torch.Tensor:
-    """Lay over one another: what is below, what is reflected (the sky, the land's image, the trees), and glints."""
+    """Composite the ground below, the reflection (sky, land, trees) and glints."""
     across, down = view.across, -view.up
     away = (EYE - level) / down.clamp(min=0.012)
     reflected = reflected + (fog(setting, image.colour, horizon, image.distance) - reflected) * image.land[:, None]
     reflected = reflected + (colour - reflected) * cover[:, None]
     grazing = 1.0 - down.clamp(min=0.0) * torch.rsqrt(down**2 + across**2 + 1.0)
-    # Schlick's formula with the fourth power and a raised floor: water that is seen from above stays a mirror.
+    # Schlick's formula with the fourth power and a raised minimum, so that water seen from above still reflects.
     fresnel = 0.12 + 0.82 * grazing**4
     body = rgb(0.014, 0.050, 0.062, depth) * (ambient * 1.2 + light.lamp * 0.35)
     body = body + (ground * 0.5 - body) * (0.7 * torch.exp(-depth.clamp(min=0.0) * 9.0))[:, None]
