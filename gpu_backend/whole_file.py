@@ -118,9 +118,11 @@ def write_whole(
         if check is not None:
             check(written)
         disk.move(written, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             disk.remove(aside)
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            error.filename = str(path)  # writing and flushing do not say what
         raise
     else:
         if written != aside:

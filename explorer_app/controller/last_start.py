@@ -17,7 +17,7 @@ from PySide6.QtGui import QImage
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.known_model import KnownModel, known_from_json, known_to_json
 from explorer_app.rendering.renderer_like import DirectionsLike
-from gpu_backend import Frame, ModelFacts, write_whole
+from gpu_backend import Frame, LoomError, ModelFacts, read_regular_file, write_whole
 
 SAVE_AFTER_MS = 3000
 """A picture is written at most this often."""
@@ -138,9 +138,8 @@ class LastStart(QObject):
 
 def _read(place: Path, path: Path) -> KnownModel | None:
     """Return what a file tells of the model at a path."""
-    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
-        if place.stat().st_size <= _MAX_NBYTES:
-            return known_from_json(place.read_bytes()).at(path)
+    with contextlib.suppress(OSError, LoomError, ValueError, TypeError, RecursionError):
+        return known_from_json(read_regular_file(place, _MAX_NBYTES, "facts of a model")).at(path)
     return None
 
 

@@ -48,8 +48,8 @@ def check_output_path(path: Path) -> None:
     Raises
     ------
     ExportError
-        If the path is too long, leads through something that is no folder, or leads to a folder without permission to
-        write.
+        If the path is too long, leads through something that is no folder or to a folder without permission to write,
+        or is that of a folder, a pipe or a device.
     """
     aside = path.with_name(part_name(path.name, os.getpid()))
     try:
@@ -63,6 +63,8 @@ def check_output_path(path: Path) -> None:
         raise ExportError(
             f"{shown} cannot be written ({error.strerror}); choose another name or folder.", str(error)
         ) from error
+    if path.exists() and not path.is_file():
+        raise ExportError(f"{path} cannot be written, since it is a folder, a pipe or a device; choose another name.")
     folder = next((parent for parent in path.absolute().parents if parent.exists()), path.absolute().parent)
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise ExportError(f"{path.name} cannot be written to {folder}, which is not a folder; choose another folder.")

@@ -54,7 +54,7 @@ class DirectionFiles:
         """Add directions to those of a model; where its folder refuses, to the user's. Raises LoomError."""
         places = list(self._places(facts))
         for number, path in enumerate(places):
-            before = path.read_bytes() if path.exists() else None
+            before = path.read_bytes() if path.is_file() else None
             kept = None if before is None else self._read(path, facts)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)

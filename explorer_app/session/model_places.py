@@ -50,7 +50,7 @@ class ModelPlaces:
         reading the file tells whether it is the same model.
         """
         known = self._read().get(model.model_id, "")
-        return Path(known) if known and Path(known).is_file() else self.find_beside(model, beside)
+        return Path(known) if known and _is_file(Path(known)) else self.find_beside(model, beside)
 
     def last_seen(self, model: ModelReference) -> str:
         """Return the path at which a model was last, whether or not it is there; empty if that is not known."""
@@ -62,7 +62,7 @@ class ModelPlaces:
         if folder is None or not model.name or re.search(r"[/\\\0]", model.name):
             return None
         paths = (folder / (model.name + suffix) for suffix in MODEL_SUFFIXES)
-        return next((path for path in paths if path.is_file()), None)
+        return next((path for path in paths if _is_file(path)), None)
 
     def remember(self, model_id: str, path: str | Path) -> None:
         """Note where a model is, and write the list. Raises OSError if the system refuses."""
@@ -86,6 +86,14 @@ class ModelPlaces:
         if self._places is None:
             self._places = {} if self._path is None else _places_of(self._path)
         return self._places
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a file; a path that the system refuses, such as one that is too long, has none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _places_of(path: Path) -> dict[str, str]:

@@ -80,6 +80,8 @@ def write_directions(directions: NamedDirections, path: str | os.PathLike[str], 
         raise ModelFileError(f"{path.name} was not written: expected finite numbers, but others came.") from None
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
+    if path.exists() and not path.is_file():
+        raise LoomError(f"{path.name} was not written: there is a folder, a pipe or a device of that name.")
     try:
         write_whole(path, content)
     except OSError as error:

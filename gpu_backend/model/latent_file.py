@@ -10,6 +10,7 @@ import io
 import math
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ _KEYS = ("w", "ws", "latent", "latents", "latent_code", "w_plus")
 
 _ZIP = b"PK\x03\x04"
 
+_DAMAGED = (
+    *(ValueError, KeyError, EOFError, RecursionError, MemoryError, struct.error, zipfile.BadZipFile, zlib.error),
+    RuntimeError,  # zips that are encrypted, or compressed in an unknown way
+)
+
 
 def read_latent(path: Path) -> StoredLatent:
     """Read w rows from a file, whose format is detected by content.
@@ -56,7 +62,7 @@ def read_latent(path: Path) -> StoredLatent:
         raise ModelFileError(f"{name} cannot be read ({error.strerror}).", str(error)) from error
     except (LimitError, RequestError) as error:
         raise ModelFileError(f"{name}: {error.sentence}" if name not in error.sentence else error.sentence) from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, struct.error, MemoryError) as error:
+    except _DAMAGED as error:
         raise ModelFileError(f"{name} should hold w rows (.npz, .npy or .pt), but is damaged.", str(error)) from error
 
 
@@ -150,7 +156,10 @@ def _npy(data: bytes) -> NDArray[Any]:
     file = io.BytesIO(data)
     version = npy_format.read_magic(file)
     read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    shape, _, dtype = read_header(file)
+    try:
+        shape, _, dtype = read_header(file)
+    except Exception as error:  # NumPy parses the header as Python: SyntaxError, TokenError, RecursionError and more
+        raise ValueError(f"the header cannot be read ({error})") from error
     if dtype.hasobject or dtype.kind != "f":
         raise Refusal("an array of floating-point numbers", f"one of {dtype} came")
     _check_shape(shape)

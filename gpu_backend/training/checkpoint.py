@@ -81,6 +81,8 @@ def read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Any], d
         If the file is no checkpoint, damaged, or of another version.
     """
     try:
+        if not path.is_file():  # opening a pipe would wait for its other end
+            raise ValueError("no file, but a folder, a pipe or a device")
         read = torch.load(path, map_location=device, weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise CheckpointError(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from gpu_backend.torch_import import torch_needed
+from gpu_backend.training.options import WORLD, check_data
 from gpu_backend.training.request import TrainOutcome, TrainRequest
 
 
@@ -17,6 +18,7 @@ def run_training(request: TrainRequest, say: Callable[[str], None], progress: Ca
     LoomError
         If options, data, device, checkpoint or folder are invalid, or training diverges.
     """
+    check_data(str(request.given.get("data", WORLD)))
     if "torch" not in sys.modules:  # takes seconds on a slow machine
         say("Loading PyTorch.")
     with torch_needed("Training"):

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 from gpu_backend.errors import RequestError
+
+WORLD = "world"
+"""The word for landscapes that are drawn on the fly; a folder of that name is ``./world``."""
 
 PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -43,7 +47,7 @@ class TrainOptions:
         Capture updates as CUDA graphs where possible: on a GPU, unless in fp16.
     """
 
-    data: str = "world"
+    data: str = WORLD
     resolution: int = 256
     channel_base: int = 16384
     channel_max: int = 512
@@ -128,3 +132,12 @@ def options_from(saved: Mapping[str, Any], given: Mapping[str, Any]) -> TrainOpt
     """Return the options of a checkpoint, overridden by the given ones; unknown saved options are dropped."""
     known = {field.name for field in fields(TrainOptions)}
     return TrainOptions(**{**{name: value for name, value in saved.items() if name in known}, **given})
+
+
+def check_data(data: str) -> None:
+    """Raise RequestError if there is neither a folder nor a file of pictures in this place."""
+    path = Path(data)
+    if data == WORLD or path.is_dir() or path.is_file():
+        return
+    what = f"{data} is a pipe or a device" if path.exists() else f"there is no {data}"
+    raise RequestError(f"A folder of pictures, a zip of pictures or the word world is wanted, but {what}.")

@@ -80,6 +80,7 @@ def test_a_full_disk_leaves_what_was_there(stage: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no room") as caught:
         write_whole(tmp_path / "file", b"new", FullDisk(0, stage))
     assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename == str(tmp_path / "file"), "whoever tells of it can name the file"
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"old")]
 
 

@@ -8,22 +8,23 @@ from pathlib import Path
 import torch
 
 from gpu_backend.training.data.files import ZipSource, folder_source
-from gpu_backend.training.data.source import DataError, PictureSource
-
-WORLD = "world"
+from gpu_backend.training.data.source import PictureSource
+from gpu_backend.training.options import WORLD, check_data
 
 
 def open_source(
     data: str, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None
 ) -> PictureSource:
-    """Open a folder, a zip, or the procedural world, named ``world``; a folder of that name is ``./world``.
+    """Open a folder, a zip, or the procedural world, named ``world``.
 
     `say` receives messages for the user about how pictures are produced.
 
     Raises
     ------
+    RequestError
+        If there is no such place.
     DataError
-        If there is no such place, or no pictures in it.
+        If there are no pictures in it.
     """
     if data == WORLD:
         from gpu_backend.training.data.world import WorldSource
@@ -32,6 +33,5 @@ def open_source(
     path = Path(data)
     if path.is_dir():
         return folder_source(path, resolution)
-    if path.is_file():
-        return ZipSource(path, resolution)
-    raise DataError(f"A folder of pictures, a zip of pictures or the word world is wanted, but there is no {data}.")
+    check_data(data)
+    return ZipSource(path, resolution)

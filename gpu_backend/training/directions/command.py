@@ -62,7 +62,7 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
         finally:
             renderer.close()
     joined = found if kept is None else _joined(kept, found)
-    if path.exists() and (kept is None or len(joined) < len(kept) + len(found)):
+    if path.is_file() and (kept is None or len(joined) < len(kept) + len(found)):
         old = path.with_name(f"{path.name}.old")
         write_whole(old, path.read_bytes())
         note(f"The directions that are replaced stay in {old}.")

@@ -50,6 +50,10 @@ def read_features(path: str | os.PathLike[str]) -> tuple[FeatureNetwork, dict[st
         If it is no such file, or damaged.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():  # opening a pipe would wait for its other end
+        raise ModelFileError(
+            f"{path.name} was not opened: expected a network of features, but this is a folder, a pipe or a device."
+        )
     try:
         with safe_open(path, framework="pt") as file:
             said = json.loads((file.metadata() or {})[KEY])

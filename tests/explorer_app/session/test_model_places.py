@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 from explorer_app.session.model_places import MAX_PLACES, ModelPlaces
@@ -61,3 +62,12 @@ def test_the_list_is_bounded_and_its_oldest_places_go_first(tmp_path: Path):
     assert places.find(CATS) == tmp_path / "cats.pkl"
     assert len(places._read()) == MAX_PLACES
     assert f"{0:064x}" not in places._read()
+
+
+def test_a_path_that_the_system_refuses_is_that_of_no_file(tmp_path: Path) -> None:
+    places = ModelPlaces(tmp_path / "models.json")
+    (tmp_path / "models.json").write_text(
+        json.dumps({"format": "latent-loom-models", "places": {"ab" * 32: "/" + "n" * 5000, "cd" * 32: "/a\0b"}})
+    )
+    for name, model_id in (("n" * 5000, "ab" * 32), ("a", "cd" * 32), ("n" * 300, "")):
+        assert places.find(ModelReference("", name, model_id), tmp_path) is None

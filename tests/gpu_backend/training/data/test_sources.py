@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from gpu_backend.errors import RequestError
 from gpu_backend.training.data import open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.data.source import DataError, shuffled
@@ -78,7 +79,7 @@ def test_pictures_are_cropped_to_their_middle(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no .*nowhere"):
+    with pytest.raises(RequestError, match=r"there is no .*nowhere"):
         open_source(str(tmp_path / "nowhere"), 8, CPU)
     with pytest.raises(DataError, match="cannot be read as one"):
         open_source(str(folder / "0.png"), 8, CPU)
