@@ -1,14 +1,15 @@
-"""The table of actions comes alive: one QAction a line, connected to what it asks for."""
+"""QActions made of the table, one a line, and the menu bar that holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QMenuBar
 
 from explorer_app.logs import log_path
-from explorer_app.window.actions.action_table import ACTIONS
+from explorer_app.window.actions.action_table import ACTIONS, MENUS
 from explorer_app.window.look.icons import icon
 
 
@@ -43,3 +44,39 @@ def enable(actions: Mapping[str, QAction], there: set[str]) -> None:
     for spec in ACTIONS:
         actions[spec.key].setVisible(spec.needs != "transform" or spec.needs in there)
         actions[spec.key].setEnabled(not spec.needs or spec.needs in there)
+
+
+def fill_menu_bar(
+    bar: QMenuBar, actions: Mapping[str, QAction], docks: Sequence[QAction], recent: QMenu, devices: QMenu
+) -> dict[str, QMenu]:
+    """Fill a menu bar and return its menus by name.
+
+    Parameters
+    ----------
+    actions
+        The actions of the table, by key.
+    docks
+        What shows and hides each dock; they stand in View, before the themes.
+    recent
+        The menu of recent models; it stands below "Open model".
+    devices
+        The menu of devices; it stands in Model, before "Inspect".
+    """
+    menus: dict[str, QMenu] = {}
+    for name in MENUS:
+        menu = menus[name] = bar.addMenu(f"&{name}")
+        menu.setToolTipsVisible(True)
+        for spec in ACTIONS:
+            if name not in (spec.menu, spec.also):
+                continue
+            if spec.key == "inspect" and name == "Model":
+                menu.addMenu(devices)
+            if spec.starts_section and not menu.isEmpty():
+                menu.addSeparator()
+            if spec.key == "theme-system":
+                menu.addActions(list(docks))
+                menu.addSeparator()
+            menu.addAction(actions[spec.key])
+            if spec.key == "open-model" and name == "File":
+                menu.addMenu(recent)
+    return menus

@@ -6,9 +6,10 @@ import atexit
 import shutil
 import tempfile
 from functools import cache
+from pathlib import Path
 from string import Template
 
-from explorer_app.window.look import fonts, style_images, theme
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.theme import Tokens
 
 _SHEET = Template("""
@@ -166,6 +167,16 @@ QGroupBox { border: none; margin-top: ${p20}px; }
 QGroupBox::title { subcontrol-origin: margin; color: $dim; }
 """)
 
+_STROKE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="16" height="16">'
+    '<path d="{path}" fill="none" stroke="{colour}" stroke-width="{width}"'
+    ' stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
+_DOT = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="16" height="16">'
+    '<circle cx="8" cy="8" r="4" fill="{colour}"/></svg>'
+)
+
 
 @cache
 def _folder() -> str:
@@ -173,6 +184,29 @@ def _folder() -> str:
     folder = tempfile.mkdtemp(prefix="latentloom-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
+    """Write arrows and ticks in a theme's colours, since a style sheet shows pictures from files only.
+
+    Returns
+    -------
+    Name -> path with forward slashes.
+    """
+    drawings = {
+        "down": _STROKE.format(path="M3 6l5 5 5-5", colour=tokens.dim, width=2),
+        "up": _STROKE.format(path="M3 10l5-5 5 5", colour=tokens.dim, width=2),
+        "right": _STROKE.format(path="M6 3l5 5-5 5", colour=tokens.dim, width=2),
+        "check": _STROKE.format(path="M3 8.5l3.5 3.5 6.5-8", colour=tokens.accent, width=2),
+        "check_on": _STROKE.format(path="M3 8.5l3.5 3.5 6.5-8", colour=tokens.on_accent, width=2.4),
+        "dot_on": _DOT.format(colour=tokens.on_accent),
+    }
+    paths = {}
+    for name, drawing in drawings.items():
+        path = Path(folder) / f"{name}-{tokens.name}.svg"
+        path.write_text(drawing, encoding="utf-8")
+        paths[name] = path.as_posix()
+    return paths
 
 
 def style_sheet(tokens: Tokens) -> str:
@@ -198,5 +232,5 @@ def style_sheet(tokens: Tokens) -> str:
         "accent_hover": theme.mixed(tokens.accent, tokens.strong, 0.18).name(),
         "accent_pressed": theme.mixed(tokens.accent, tokens.ground, 0.18).name(),
     }
-    values |= style_images.write(tokens, _folder())
+    values |= _write_images(tokens, _folder())
     return _SHEET.substitute(values)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QStyle, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer_app.window.look import fonts
 
@@ -33,8 +33,6 @@ DOCK_RADIUS = 8
 """Corner of a dock, in px."""
 RADIUS = 6
 """Corner of a control, in px."""
-MOTION_MS = 120
-"""How long anything may move by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +217,3 @@ def set_role(widget: QWidget, role: str) -> None:
     style = widget.style()
     style.unpolish(widget)
     style.polish(widget)
-
-
-def motion_ms() -> int:
-    """Return how long a movement lasts: `MOTION_MS`, or 0 where the system asks for no motion."""
-    app = QApplication.instance()
-    if not isinstance(app, QApplication):
-        return 0
-    asked = app.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration)
-    return MOTION_MS if asked > 0 else 0

@@ -23,7 +23,6 @@ from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.actions import actions
 from explorer_app.window.actions.action_table import ACTIONS
-from explorer_app.window.actions.menu_bar import fill_menu_bar
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
@@ -174,7 +173,7 @@ class MainWindow(QMainWindow):
         self.top_bar.set_menus(self._recent_menu(inspect), self.device_menu)
         toggles = self.workspace.toggles
         bar = self.top_bar.menu_bar
-        self.menus = fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
+        self.menus = actions.fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
         self.top_bar.set_workspaces([self.actions_by_key[f"workspace-{name}"] for name in WORKSPACES])
         self.setMenuWidget(self.top_bar)
 

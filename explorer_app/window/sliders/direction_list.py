@@ -78,7 +78,6 @@ class DirectionRow(SliderRow):
             label_px=label_px,
             tip="how far to go along this direction.",
         )
-        self.setMinimumHeight(theme.px(theme.ROW))  # or the first rows are squeezed until the others are made
         self._made_for = made_for
         self._slider = made_for.own(Slider(made_for.direction))
         self._resolutions: Sequence[int] = ()
@@ -250,10 +249,14 @@ class DirectionList(QScrollArea):
                 session, resolutions = self._shown
                 row.show_slider(session.slider(row.shown.direction), resolutions)
             self._layout.insertWidget(index, row)
+            row.show()
             self._rows.append(row)
             self._order.append(index)
         if count > first:
             self._chain()
+            # Now: the scroll area would do so a turn later, and squeeze all rows until then.
+            least = self._content.minimumSizeHint().height()
+            self._content.resize(self._content.width(), max(self._content.height(), least))
         if count == len(ranges):
             self._row_timer.stop()
 

@@ -64,8 +64,20 @@ def test_rows_below_the_edge_are_made_while_nothing_else_is_to_do(qtbot):
     assert not rows._row_timer.isActive()
 
 
-def test_the_first_rows_have_their_height_before_the_others_are_made(panel):
-    assert all(row.minimumHeight() >= theme.px(theme.ROW) for row in panel.directions.rows)
+def test_rows_keep_their_height_while_more_are_made(qtbot):
+    panel = SlidersPanel()
+    qtbot.addWidget(panel)
+    panel.resize(320, 250)
+    panel.show()
+    panel.show_model(model_facts(), model_directions())
+    panel.directions._row_timer.stop()
+    QApplication.processEvents()
+    heights = []
+    while len(panel.directions._rows) < 24:
+        panel.directions._make_more()
+        panel.directions._layout.activate()
+        heights.append({row.height() for row in panel.directions._rows})
+    assert heights == [{theme.px(theme.ROW)}] * len(heights)
 
 
 def test_a_starred_direction_below_the_edge_has_its_row_at_once(qtbot):
