@@ -214,7 +214,7 @@ def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
     line = QRectF(rect.left(), rect.bottom() - metrics.height() - 1, rect.width(), metrics.height() + 1)
     painter.fillRect(line, ink.veil(0.66))
     painter.setPen(ink.light())
-    cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(line.width()) - 6)
+    cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(line.width()) - 2)
     painter.drawText(line, Qt.AlignmentFlag.AlignCenter, cut)
 
 

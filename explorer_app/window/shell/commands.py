@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from PySide6.QtCore import QObject, QUrl
+from PySide6.QtCore import QObject, QSize, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from explorer_app.window.sliders.find_directions import FindDirections
 
 _ZOOM_STEP = 1.25
+
+FRAME = (16, 48)
+"""Room for the frame that a window manager adds, in px; its size is unknown until the window is shown."""
 
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
@@ -406,6 +409,8 @@ class Commands(QObject):
                 other.raise_()
                 other.activateWindow()
                 return
+        room = self._window.screen().availableGeometry().size() - QSize(*FRAME)
+        dialog.resize(dialog.size().boundedTo(room))
         dialog.open()
 
     def _choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:

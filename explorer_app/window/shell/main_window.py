@@ -40,7 +40,7 @@ from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.model_text import loading_text
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.performance.input_age import InputAge
-from explorer_app.window.shell.commands import Commands
+from explorer_app.window.shell.commands import FRAME, Commands
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.file_drop import drop_text, dropped
 from explorer_app.window.shell.hints import Hints
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
-_FRAME = (16, 48)
-"""Room for the frame that a window manager adds; its size is unknown until the window is shown."""
 _LATEST_PANELS_MS = 400
 """A window that is not painted, since it is minimised or covered, makes its panels at this time."""
 
@@ -545,7 +543,7 @@ class MainWindow(QMainWindow):
         if geometry.isEmpty() or not self.restoreGeometry(geometry):
             free = self.screen().availableGeometry()
             width, height = (theme.px(size) for size in _FIRST_SIZE)
-            self.resize(min(width, free.width() - _FRAME[0]), min(height, free.height() - _FRAME[1]))
+            self.resize(min(width, free.width() - FRAME[0]), min(height, free.height() - FRAME[1]))
         self.show()
         handle = self.windowHandle()
         self.input_age.watch(handle)

@@ -43,10 +43,9 @@ def contrast(first: str, second: str) -> float:
 @pytest.fixture
 def system_font(qapp: QApplication) -> Iterator[Callable[[QFont], None]]:
     """Call it with what the system's UI font is from now on."""
-    kept = fonts._Fonts.system
+    kept = fonts._Fonts.system, fonts._Fonts.family
     yield lambda font: setattr(fonts._Fonts, "system", font)
-    fonts._Fonts.system = kept
-    fonts.use("inter")
+    fonts._Fonts.system, fonts._Fonts.family = kept
     appearance.apply(qapp, "dark")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QRect, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog
@@ -231,3 +231,19 @@ def test_only_files_that_load_are_promised(window: MainWindow) -> None:
         for suffix in (".pkl", ".pt", ".safetensors"):
             assert suffix in promise
         assert ".onnx" not in promise
+
+
+class SmallScreen:
+    """A screen of 800 x 500, as one of 1600 x 1000 at 200 %."""
+
+    def availableGeometry(self) -> QRect:  # noqa: N802 - Qt's name
+        return QRect(0, 0, 800, 500)
+
+
+def test_a_dialog_is_no_larger_than_the_screen(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "screen", SmallScreen)
+    for key in ("shortcuts", "inspect"):
+        window.actions_by_key[key].trigger()
+        dialog = next(each for each in window.findChildren(QDialog) if each.isVisible())
+        assert dialog.height() <= 452
+        dialog.close()
