@@ -22,14 +22,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QEventLoop, QMetaObject, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+import explorer_app  # noqa: E402, F401 - before NumPy, whose library of linear algebra it keeps to one thread
+
+# isort: split
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
 
 import gpu_backend  # noqa: E402
 from explorer_app.app import App, Places  # noqa: E402

@@ -19,6 +19,9 @@ from PySide6.QtCore import QCoreApplication, Qt
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import explorer_app  # noqa: E402, F401 - before NumPy, whose library of linear algebra it keeps to one thread
+
+# isort: split
 import gpu_backend  # noqa: E402
 from explorer_app.assets import bundled_model  # noqa: E402
 from explorer_app.exporting.job import SequenceJob  # noqa: E402
