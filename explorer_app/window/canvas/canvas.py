@@ -31,7 +31,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas_caption import CanvasCaption
 from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image, shrunk
-from explorer_app.window.canvas.picture_stage import PictureStage
+from explorer_app.window.canvas.picture_stage import CAPTION_PX, PictureStage
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.gestures.plane_drag import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, PlaneDrag
 from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
@@ -331,7 +331,8 @@ class Canvas(PictureStage):
         self._target = target
         if self._covers(target, exposed):
             self._paint_picture(painter, target)
-            if exposed.intersects(self.caption_rect()):
+            is_low = exposed.bottom() > self.height() - theme.px(CAPTION_PX)
+            if is_low and exposed.intersects(self.caption_rect()):
                 self.caption.paint(painter)
         else:
             self._paint_all(painter, target)

@@ -43,6 +43,8 @@ class PictureStage(QWidget):
         self._frame: Frame | None = None
         self._size: tuple[int, int] | None = None
         """Width and height of the full picture; None before there is one."""
+        self._placed: tuple[object, QRectF] = None, QRectF()
+        """Where the picture lies, and all that this depends on: each picture that is painted asks for it."""
 
     @property
     def frame(self) -> Frame | None:
@@ -96,10 +98,14 @@ class PictureStage(QWidget):
 
     def picture_rect(self) -> QRectF:
         """Return where the picture lies, in the widget's own coordinates."""
-        ratio = self.devicePixelRatioF()
-        stage = self._stage()
-        left, top, width, height = self.view.place(self.picture_size, self._stage_size())
-        return QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
+        ratio, size = self.devicePixelRatioF(), self.size()
+        key = (self.view, self._size, size, ratio, theme.px(EDGE_PX), self.room_above, self.room_below)
+        if self._placed[0] != key:
+            stage = self._stage()
+            left, top, width, height = self.view.place(self.picture_size, self._stage_size())
+            place = QRectF((stage.x() + left) / ratio, (stage.y() + top) / ratio, width / ratio, height / ratio)
+            self._placed = key, place
+        return QRectF(self._placed[1])
 
     def picture_area(self) -> QRectF:
         """Return where a fitted picture may lie, in the widget's own coordinates."""
