@@ -54,7 +54,7 @@ class DeviceWork:
         self._options: Mailbox[RenderOptions] = Mailbox(condition)
         self.manager = RendererManager(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
 
-    # -- from the GUI thread ------------------------------------------------------------------------------------------
+    # -- from the GUI thread ----------------------------------------------------------------------------------------
 
     def use(self, choice: DeviceChoice) -> None:
         """Request another device. The newest wins."""
@@ -64,7 +64,7 @@ class DeviceWork:
         """Request another way of rendering. The newest wins."""
         self._options.put(options)
 
-    # -- on the render thread -----------------------------------------------------------------------------------------
+    # -- on the render thread ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to look for devices if a GPU is chosen."""

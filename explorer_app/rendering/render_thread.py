@@ -119,7 +119,7 @@ class RenderThread(QObject):
             seconds_to_rest=self._preview.seconds_to_rest,
         )
 
-    # -- from the GUI thread ------------------------------------------------------------------------------------------
+    # -- from the GUI thread ----------------------------------------------------------------------------------------
 
     @property
     def state(self) -> Lifecycle:
@@ -222,7 +222,7 @@ class RenderThread(QObject):
         """Drop all requests for small pictures."""
         self._thumbnails.clear()
 
-    # -- on the render thread -----------------------------------------------------------------------------------------
+    # -- on the render thread ---------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:

@@ -196,7 +196,7 @@ class RendererManager:
         self._compiler.close()
         self._drop()
 
-    # -- making -------------------------------------------------------------------------------------------------------
+    # -- making -----------------------------------------------------------------------------------------------------
 
     def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
         """Return the best renderer that there can be at once. Raises what the processor raises."""
@@ -286,7 +286,7 @@ class RendererManager:
         former, self.renderer = self.renderer, None
         _close(former)
 
-    # -- telling ------------------------------------------------------------------------------------------------------
+    # -- telling ----------------------------------------------------------------------------------------------------
 
     def _tell_shortcoming(self, made: _Made) -> None:
         if made.error is not None:

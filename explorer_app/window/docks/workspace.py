@@ -301,7 +301,7 @@ class Workspace(QMainWindow):
         wanted[place] = max(min(least, room // 3), room - sum(wanted) + wanted[place])
         self.resizeDocks(docks, [max(1, height) for height in wanted], Qt.Orientation.Vertical)
 
-    # -- the window's size, and what a person does --------------------------------------------------------------------
+    # -- the window's size, and what a person does ------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Fit the layout to the new size, once for many such events."""

@@ -136,7 +136,7 @@ class LayersPanel(QWidget):
         layout.addWidget(self.controls)
         layout.addLayout(below)
 
-    # -- showing ------------------------------------------------------------------------------------------------------
+    # -- showing ----------------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Take on a model's layers, or stand grey without one."""
@@ -182,7 +182,7 @@ class LayersPanel(QWidget):
         if self._facts is not None:
             self.edited.emit(SetParameter("layer", (self._last or first_tap(self._facts)) if on else None), True)
 
-    # -- inside -------------------------------------------------------------------------------------------------------
+    # -- inside -----------------------------------------------------------------------------------------------------
 
     def _choose(self, layer: str | None) -> None:
         tap = None
@@ -215,7 +215,7 @@ class LayersPanel(QWidget):
         whose = "the picture" if tap is None else channels_text(replace(tap, channels=tap.channels[:1]))
         self.about.setText(words or (f"Spectrum of\n{whose}" if self._drawn is not None else ""))
 
-    # -- events -------------------------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""

@@ -115,7 +115,7 @@ class PerformancePanel(QWidget):
         roofline.step_chosen.connect(self.table.choose)
         return roofline
 
-    # -- what is shown ------------------------------------------------------------------------------------------------
+    # -- what is shown ----------------------------------------------------------------------------------------------
 
     def set_compact(self, compact: bool) -> None:
         """Show the costliest kernels alone, or the roofline too."""
@@ -177,7 +177,7 @@ class PerformancePanel(QWidget):
         steps = self.table.steps.steps
         return step_csv(steps, self._roofline) if steps else ""
 
-    # -- events -------------------------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Catch up with what happened while hidden."""

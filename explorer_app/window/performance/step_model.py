@@ -41,7 +41,7 @@ class StepModel(QAbstractTableModel):
         self._largest = 1.0
         """Share of the step that costs most: its bar is full."""
 
-    # -- what the table asks for --------------------------------------------------------------------------------------
+    # -- what the table asks for ------------------------------------------------------------------------------------
 
     @property
     def steps(self) -> tuple[StepCost, ...]:
@@ -95,7 +95,7 @@ class StepModel(QAbstractTableModel):
             return None
         return value / self._largest if column == _SHARE else value
 
-    # -- order --------------------------------------------------------------------------------------------------------
+    # -- order ------------------------------------------------------------------------------------------------------
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; without one, rows are in execution order."""
@@ -134,7 +134,7 @@ class StepModel(QAbstractTableModel):
             return round(value, 2), ""
         return (-1.0 if value is None else value), ""
 
-    # -- what Qt asks for ---------------------------------------------------------------------------------------------
+    # -- what Qt asks for -------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: _Index | None = None) -> int:  # noqa: N802 - Qt's name
         """Return the number of steps."""

@@ -102,7 +102,7 @@ class MainWindow(QMainWindow):
         self._speed_timer.timeout.connect(self._show_speed)
         self._show_everything()
 
-    # -- parts --------------------------------------------------------------------------------------------------------
+    # -- parts ------------------------------------------------------------------------------------------------------
 
     def _make_parts(self) -> None:
         self.quit_question = QuitQuestion(self, self._controller.export, self._messages)
@@ -180,7 +180,7 @@ class MainWindow(QMainWindow):
         menu.path_chosen.connect(self._controller.files.open_model)
         return menu
 
-    # -- connections --------------------------------------------------------------------------------------------------
+    # -- connections ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
         controller, engine, editing = self._controller, self._engine, self._editing
@@ -220,7 +220,7 @@ class MainWindow(QMainWindow):
         widget.thumbnail_wanted.connect(lambda key, what: self._thumbnails.request(name, widget, key, what))
         widget.destroyed.connect(lambda: self._thumbnails.forget(name))
 
-    # -- panels -------------------------------------------------------------------------------------------------------
+    # -- panels -----------------------------------------------------------------------------------------------------
 
     @property
     def latent(self) -> LatentPanel:
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
         self.model.show_model(self._engine.model.facts, is_bundled=self._engine.model.is_bundled)
         self.model.show_devices(self._engine.devices.state)
 
-    # -- what the controller says -------------------------------------------------------------------------------------
+    # -- what the controller says -----------------------------------------------------------------------------------
 
     def _show_everything(self) -> None:
         self._show_model()
@@ -469,7 +469,7 @@ class MainWindow(QMainWindow):
         }
         actions.enable(self.actions_by_key, {need for need, is_there in there.items() if is_there})
 
-    # -- files that are dropped ---------------------------------------------------------------------------------------
+    # -- files that are dropped -------------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
         """Take files, and say what dropping them would do."""
@@ -493,7 +493,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
             self._controller.files.open(path)
 
-    # -- workspaces ---------------------------------------------------------------------------------------------------
+    # -- workspaces -------------------------------------------------------------------------------------------------
 
     @Slot(str)
     def _show_workspace(self, name: str) -> None:
@@ -534,7 +534,7 @@ class MainWindow(QMainWindow):
         else:
             super().keyPressEvent(event)
 
-    # -- where it was -------------------------------------------------------------------------------------------------
+    # -- where it was -----------------------------------------------------------------------------------------------
 
     def show_restored(self) -> None:
         """Show the window where it was, with the docks as they were; the first time, as large as is comfortable."""
