@@ -136,6 +136,6 @@ def may_need_processor(settings: Settings, choice: DeviceChoice) -> bool:
 
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:
-    """Return what is wished for by name, and where a name is empty what the preferences wish for."""
+    """Return the choice of the command line, with the preferences' choice where a name is empty."""
     exact = precision or settings.values.precision
     return DeviceChoice(device or settings.values.device, "fp32" if exact == "fp32" else "fp16")

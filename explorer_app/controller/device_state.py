@@ -80,7 +80,7 @@ class DeviceState:
         if self.compiling is not None:
             total = self.compiling.total
             kernels = "a kernel is" if total == 1 else f"{total} kernels are"
-            return f"Until {kernels} compiled for {self._wished_name}, {self.renders_meanwhile} renders."
+            return f"Until {kernels} compiled for {self._chosen_name}, {self.renders_meanwhile} renders."
         return self.problem or self.device.reason
 
     @property
@@ -91,6 +91,6 @@ class DeviceState:
         return f"{self.device.name} ({self.device.precision})"
 
     @property
-    def _wished_name(self) -> str:
+    def _chosen_name(self) -> str:
         named = [device.name for device in self.gpus if device.id == self.choice.device]
         return next(iter([*named, *(device.name for device in self.gpus)]), "the GPU")

@@ -137,7 +137,7 @@ class Preview(QObject):
         if request == self._asked:
             return  # on its way, or on the screen
         self._asked = request
-        self._measured = None  # one that was on its way gives way to this
+        self._measured = None  # a measured request under way is replaced by this one
         if self._measure_next:  # until a measured frame is there: this one may give way to another
             self._measured = request
             request = replace(request, measure_steps=True)
@@ -246,7 +246,7 @@ class Preview(QObject):
     def _measure_soon(self) -> None:
         """Measure the next picture; the one on the screen if none comes and its steps are not known.
 
-        Measured pictures tell nothing about frame times, so a model's first picture is a plain one.
+        Measured pictures count in no frame times, so a model's first picture is a plain one.
         """
         is_timed = self.statistics.newest_ms > 0
         if is_timed and self._asked is not None and self._asked != self._measured:

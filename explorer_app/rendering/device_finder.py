@@ -22,16 +22,16 @@ class DeviceFinder:
         Finds devices.
     condition
         Notified when it is done.
-    tell
+    report
         Receives `DevicesFound`, on the finder's thread.
     """
 
     def __init__(
-        self, backend: BackendLike, condition: threading.Condition, tell: Callable[[RenderEvent], None]
+        self, backend: BackendLike, condition: threading.Condition, report: Callable[[RenderEvent], None]
     ) -> None:
         self._backend = backend
         self._condition = condition
-        self._tell = tell
+        self._report = report
         self._thread: threading.Thread | None = None
         self._began_s = 0.0
         self._is_done = False
@@ -69,7 +69,7 @@ class DeviceFinder:
             event: RenderEvent = DevicesFound(tuple(self._backend.find_devices()))
         except Exception as error:
             event = DeviceFailed(error, was_rendering=False)
-        self._tell(event)
+        self._report(event)
         with self._condition:
             self._is_done = True
             self._condition.notify_all()

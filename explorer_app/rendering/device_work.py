@@ -32,7 +32,7 @@ class DeviceWork:
         The render thread's; notified whenever a change may be due.
     choice
         The first choice.
-    tell
+    report
         Receives events.
 
     Attributes
@@ -46,13 +46,13 @@ class DeviceWork:
         backend: BackendLike,
         condition: threading.Condition,
         choice: DeviceChoice,
-        tell: Callable[[RenderEvent], None],
+        report: Callable[[RenderEvent], None],
     ) -> None:
-        self._finder = DeviceFinder(backend, condition, tell)
-        self._compiler = KernelCompiler(backend, condition, tell)
+        self._finder = DeviceFinder(backend, condition, report)
+        self._compiler = KernelCompiler(backend, condition, report)
         self._choices: Mailbox[DeviceChoice] = Mailbox(condition)
         self._options: Mailbox[RenderOptions] = Mailbox(condition)
-        self.manager = RendererManager(backend, self._compiler, choice, tell, knows_gpus=lambda: self._finder.is_done)
+        self.manager = RendererManager(backend, self._compiler, choice, report, knows_gpus=lambda: self._finder.is_done)
 
     # -- from the GUI thread ----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Render events wait here in order, none dropped, until the window takes them. No Qt."""
+"""A queue of render events for the GUI thread: in order, none dropped. No Qt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EventQueue:
     Parameters
     ----------
     announce
-        Called, on the thread that tells, only if there was nothing to take before.
+        Called on the thread that puts an event, only if the queue was empty.
     """
 
     def __init__(self, announce: Callable[[], object]) -> None:
@@ -24,7 +24,7 @@ class EventQueue:
         self._events: deque[RenderEvent] = deque()
         self._is_closed = False
 
-    def tell(self, event: RenderEvent) -> None:
+    def put(self, event: RenderEvent) -> None:
         """Append an event."""
         with self._lock:
             was_empty = not self._events

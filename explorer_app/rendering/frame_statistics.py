@@ -110,7 +110,7 @@ class FrameStatistics:
             for step in timings.steps
         )
         self._timing_source = timings.timing_source
-        # Times from events are scaled to fill the device's time, gaps included: there is nothing to tell them by.
+        # Times from events are scaled to fill the device's time, gaps included: the two cannot be told apart.
         self._idle_ms = None
         if timings.device_ms is not None and timings.timing_source == "cupti":
             self._idle_ms = max(0.0, timings.device_ms - sum_us / 1000.0)

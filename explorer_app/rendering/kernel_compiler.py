@@ -52,15 +52,15 @@ class KernelCompiler:
         Compiles.
     condition
         Notified when a compilation has ended.
-    tell
+    report
         Receives the progress of compiling, on the compiling thread.
     """
 
     def __init__(
-        self, backend: BackendLike, condition: threading.Condition, tell: Callable[[RenderEvent], None]
+        self, backend: BackendLike, condition: threading.Condition, report: Callable[[RenderEvent], None]
     ) -> None:
         self._backend = backend
-        self._tell_news = tell
+        self._report_progress = report
         self._lock = threading.Lock()
         self._ended: Mailbox[CompilingEnded] = Mailbox(condition)
         self._compiling: _Compiling | None = None
@@ -120,7 +120,7 @@ class KernelCompiler:
             self._backend.compile_kernels(
                 compiling.model,
                 compiling.choice,
-                progress=lambda done, total: self._tell(compiling, done, total),
+                progress=lambda done, total: self._report(compiling, done, total),
                 should_cancel=compiling.should_cancel.is_set,
             )
         except CancelledError:
@@ -132,7 +132,7 @@ class KernelCompiler:
                 self._compiling = None
                 self._ended.put(CompilingEnded(compiling.model, compiling.choice, error))
 
-    def _tell(self, compiling: _Compiling, done: int, total: int) -> None:
+    def _report(self, compiling: _Compiling, done: int, total: int) -> None:
         with self._lock:
             if compiling is self._compiling:
-                self._tell_news(KernelsCompiling(done, total))
+                self._report_progress(KernelsCompiling(done, total))

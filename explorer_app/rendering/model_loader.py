@@ -120,18 +120,18 @@ class ModelLoader(QObject):
         try:
             model = self._read(
                 reading.path,
-                progress=lambda done, total: self._tell(reading, ReadingProgress(done, total)),
+                progress=lambda done, total: self._report(reading, ReadingProgress(done, total)),
                 cancelled=reading.cancelled.is_set,
             )
         except CancelledError:
             return
         except Exception as error:
-            self._tell(reading, ReadingEnded(reading.path, None, error))
+            self._report(reading, ReadingEnded(reading.path, None, error))
         else:
             start_times.mark(start_times.MODEL_READ)
-            self._tell(reading, ReadingEnded(reading.path, model, None))
+            self._report(reading, ReadingEnded(reading.path, model, None))
 
-    def _tell(self, reading: _Reading, event: ReadingProgress | ReadingEnded) -> None:
+    def _report(self, reading: _Reading, event: ReadingProgress | ReadingEnded) -> None:
         with self._lock:
             is_new = reading is self._reading and self._events.put(event)
         if is_new:

@@ -49,7 +49,7 @@ class DeviceChanged:
 class DeviceFailed:
     """The chosen GPU cannot be used; the present renderer goes on, or the CPU takes over.
 
-    `was_rendering` tells a device that failed at its work from one that could not begin.
+    `was_rendering` distinguishes a device that failed while rendering from one that could not begin.
     """
 
     error: BaseException

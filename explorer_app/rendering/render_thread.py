@@ -3,15 +3,15 @@
 A `TaskQueue` chooses the task; the tasks and their order stand in `tasks/`. It waits on one condition for all of them.
 Nothing that goes wrong ends the thread: errors become events. Nothing on it waits for a disk, an encoder or a socket.
 
-A step in progress is given up, between two steps of the network, when a task that it yields to is ready::
+A step in progress is cancelled, between two steps of the network, when a task that it yields to is ready::
 
     closing                 every step but that of a picture that was saved
     DEVICE, MODEL           a preview, a thumbnail, a comparison
     PREVIEW                 a thumbnail, and a comparison on the processor
-    a newer preview         a preview at rest, unless the one before was given up as well
+    a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 
-What was given up goes back to where it waited, unless something newer is there; it is no error and no measured frame.
+A cancelled request waits again, unless there is a newer one; it is no error and no measured frame.
 When another renderer takes over, the picture that was asked for last is rendered again.
 """
 
@@ -90,15 +90,15 @@ class RenderThread(QObject):
         self._frames: Mailbox[PreviewFrame] = Mailbox()
         self._finish_draft: Callable[[Frame], Frame] = lambda draft: draft
         self._events = EventQueue(self.events_ready.emit)
-        self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._events.tell)
+        self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._events.put)
         self._manager = self._device.manager
-        tell, recovers = self._events.tell, self._falls_back
-        self._preview = PreviewTask(self._condition, self._show, tell, recovers)
-        self._comparison = ComparisonTask(self._condition, tell, recovers)
-        self._pictures = SavePictureTask(self._condition, tell, recovers)
-        self._exports = ExportTask(self._condition, tell, recovers)
-        self._directions = DirectionsTask(self._condition, tell, recovers)
-        self._thumbnails = ThumbnailTask(self._condition, tell, recovers, thumbnail_rest_s)
+        report, recovers = self._events.put, self._falls_back
+        self._preview = PreviewTask(self._condition, self._show, report, recovers)
+        self._comparison = ComparisonTask(self._condition, report, recovers)
+        self._pictures = SavePictureTask(self._condition, report, recovers)
+        self._exports = ExportTask(self._condition, report, recovers)
+        self._directions = DirectionsTask(self._condition, report, recovers)
+        self._thumbnails = ThumbnailTask(self._condition, report, recovers, thumbnail_rest_s)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
             self._condition,
@@ -265,7 +265,7 @@ class RenderThread(QObject):
             change()
         except Exception as error:
             if not self._falls_back(error):
-                self._events.tell(RenderFailed(error))
+                self._events.put(RenderFailed(error))
         if self._manager.renderer is not former:
             self._preview.ask_again()
 

@@ -1,13 +1,13 @@
-"""The renderer and what decides on which device it is: touched by the rendering thread alone.
+"""The renderer, and the choice of its device: used by the render thread alone.
 
 ::
 
-    a model, or another wish ──► every kernel is ready?
-                                   │ yes ──► the renderer that is wished for
-                                   └ no ───► the processor (a model) or what there is (a wish) answers meanwhile
-                                             └─ kernels compiled ──► the renderer that is wished for takes over
-    a GPU gave a picture ──► the kernels that show layers are compiled as well, while it renders
-    the GPU fails ──► the processor takes over, with the same model; nothing that was asked for is lost
+    a model, or another choice ──► is every kernel ready?
+                                     │ yes ──► the renderer of the choice
+                                     └ no ───► the CPU (a model) or the present renderer (a choice) answers meanwhile
+                                               └─ kernels compiled ──► the renderer of the choice takes over
+    a GPU rendered a picture ──► the kernels that show layers are compiled as well, meanwhile
+    the GPU fails ──► the CPU takes over with the same model; no request is lost
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A renderer, and what kept it from being the one that is wished for: kernels, some of them ready, or an error."""
+    """A renderer, and why it is not the chosen one: kernels that are ready and needed, or an error."""
 
     renderer: RendererLike
     kernels: tuple[int, int] | None = None
@@ -46,7 +46,7 @@ class _Made:
 
 
 class RendererManager:
-    """Makes renderers, lets one take over from another, and falls back on the processor.
+    """Makes renderers, replaces one by another, and falls back on the CPU.
 
     Parameters
     ----------
@@ -55,18 +55,18 @@ class RendererManager:
     compiler
         Compiles kernels; closed with this.
     choice
-        What is wished for.
-    tell
-        Takes event.
+        The chosen device.
+    report
+        Receives events.
     knows_gpus
-        Says whether asking for a GPU is answered at once. Until it is, the processor has to do.
+        Returns whether GPUs can be looked up without waiting. Until then the CPU renders.
 
     Attributes
     ----------
     renderer
-        What renders; None before the first model.
+        The present one; None before the first model.
     is_provisional
-        The processor renders because it was not known yet what there is.
+        The CPU renders because devices were not known yet.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class RendererManager:
         backend: BackendLike,
         compiler: KernelCompiler,
         choice: DeviceChoice,
-        tell: Callable[[RenderEvent], None],
+        report: Callable[[RenderEvent], None],
         *,
         knows_gpus: Callable[[], bool],
     ) -> None:
         self._backend = backend
         self._compiler = compiler
         self._choice = choice
-        self._tell = tell
+        self._report = report
         self._model: Model | None = None
         self._options: RenderOptions | None = None
         self._memory: MemoryLike | None = None
@@ -99,7 +99,7 @@ class RendererManager:
 
     @property
     def wants_gpu(self) -> bool:
-        """Whether one is wished for."""
+        """Whether a GPU is chosen."""
         return self._choice.wants_gpu
 
     def open(self, model: Model, is_wanted: Callable[[], bool]) -> None:
@@ -107,31 +107,31 @@ class RendererManager:
         try:
             made = self._make(model, is_wanted)
         except Exception as error:
-            self._bring_back()
-            self._tell(ModelRefused(model.facts.path, error))
+            self._remake()
+            self._report(ModelRefused(model.facts.path, error))
             return
         try:
             renderer = made.renderer
             opened = ModelOpened(renderer.facts, renderer.directions, renderer.device)
         except Exception as error:
             made.renderer.close()
-            self._bring_back()
-            self._tell(ModelRefused(model.facts.path, error))
+            self._remake()
+            self._report(ModelRefused(model.facts.path, error))
             return
         if not is_wanted():
             made.renderer.close()
-            self._bring_back()
+            self._remake()
             return
         self._compiler.cancel()
         self._model = model
         former = self._take_over(made.renderer)
-        self._tell(opened)
-        self._tell_memory()
-        self._tell_shortcoming(made)
+        self._report(opened)
+        self._report_memory()
+        self._report_shortcoming(made)
         _close(former)  # last: meanwhile the window asks for its first picture
 
     def use(self, choice: DeviceChoice) -> None:
-        """Wish for another device or precision, or try again: what renders goes on until the other one can."""
+        """Choose another device or precision, or try again; the present renderer stays until the new one is ready."""
         self._compiler.cancel()
         self._choice = choice
         self._is_gpu_lost = self.is_provisional = False
@@ -144,7 +144,7 @@ class RendererManager:
                 ready, total = self._backend.kernels_ready(model, choice)
                 self._has_kernels = total > 0
         except Exception as error:
-            self._tell(DeviceFailed(error, was_rendering=False))
+            self._report(DeviceFailed(error, was_rendering=False))
             return
         if ready < total:
             self._compile(model, ready, total)
@@ -152,31 +152,31 @@ class RendererManager:
             self._replace(model)
 
     def use_found(self) -> None:
-        """Use what is wished for, now that it is known what there is."""
+        """Apply the choice now that devices are known."""
         self.use(self._choice)
 
     def take_compiled(self, ended: CompilingEnded) -> None:
-        """Let the GPU take over whose kernels are compiled now."""
+        """Let the GPU take over: its kernels are compiled."""
         if ended.model is not self._model or ended.choice != self._choice:
             return
         if ended.error is not None:
-            self._tell(DeviceFailed(ended.error, was_rendering=False))
+            self._report(DeviceFailed(ended.error, was_rendering=False))
         else:
             self._replace(ended.model)
 
     def fall_back(self, error: Exception) -> None:
-        """Go on with the processor after the GPU failed."""
+        """Continue on the CPU after the GPU failed."""
         self._compiler.cancel()
         self._is_gpu_lost = isinstance(error, DeviceLostError)
         self._drop()
-        self._tell(DeviceFailed(error, was_rendering=True))
+        self._report(DeviceFailed(error, was_rendering=True))
         self._restore()
         if self.renderer is not None:
-            self._tell(DeviceChanged(self.renderer.device))
-            self._tell_memory()
+            self._report(DeviceChanged(self.renderer.device))
+            self._report_memory()
 
     def set_options(self, options: RenderOptions) -> None:
-        """Render in another way, now and with every renderer to come."""
+        """Render in another way, also with later renderers."""
         self._options = options
         if self.renderer is not None:
             self.renderer.options = options
@@ -188,8 +188,8 @@ class RendererManager:
             self._compiler.start_layers(self._model, self._choice)
 
     def look_at_memory(self) -> None:
-        """Tell what the renderer holds, if that has changed."""
-        self._tell_memory(only_news=True)
+        """Report the renderer's memory if it has changed."""
+        self._report_memory(only_news=True)
 
     def close(self) -> None:
         """Compile no more and free the device. May be called twice."""
@@ -199,7 +199,7 @@ class RendererManager:
     # -- making -----------------------------------------------------------------------------------------------------
 
     def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
-        """Return the best renderer that there can be at once. Raises what the processor raises."""
+        """Return the best renderer that can be made at once. Raises the errors of the CPU's renderer."""
         try:
             return self._make_at_once(model)
         except TorchError:
@@ -213,10 +213,10 @@ class RendererManager:
             self._backend.compile_kernels(
                 model,
                 self._choice,
-                progress=lambda done, total: self._tell(KernelsCompiling(done, total)),
+                progress=lambda done, total: self._report(KernelsCompiling(done, total)),
                 should_cancel=lambda: not is_wanted(),
             )
-        return _Made(self._make_wished(model))
+        return _Made(self._make_chosen(model))
 
     def _make_at_once(self, model: Model) -> _Made:
         choice = self._choice
@@ -227,16 +227,16 @@ class RendererManager:
             ready, total = self._backend.kernels_ready(model, choice)
             self._has_kernels = total > 0
             if ready >= total:
-                return _Made(self._make_wished(model))
+                return _Made(self._make_chosen(model))
         except Exception as error:
             return _Made(self._backend.make_renderer(model, PROCESSOR), error=error)
         return _Made(self._backend.make_renderer(model, PROCESSOR), kernels=(ready, total))
 
-    def _make_wished(self, model: Model) -> RendererLike:
-        """Return the renderer that is wished for; where memory is short the former one makes room."""
+    def _make_chosen(self, model: Model) -> RendererLike:
+        """Return the chosen renderer; where memory is short, close the present one first."""
         choice = self._choice
         if choice.device == "auto" and self._has_kernels:
-            choice = replace(choice, device="cuda")  # there is one: if it fails, that is to be told
+            choice = replace(choice, device="cuda")  # there is a GPU: its failure is to be reported
         try:
             return self._backend.make_renderer(model, choice)
         except DeviceMemoryError:
@@ -246,27 +246,27 @@ class RendererManager:
             return self._backend.make_renderer(model, choice)
 
     def _replace(self, model: Model) -> None:
-        """Let the renderer that is wished for take over, with the model that is open."""
+        """Replace the renderer by the chosen one, with the open model."""
         try:
-            renderer = self._make_wished(model)
+            renderer = self._make_chosen(model)
         except Exception as error:
-            self._tell(DeviceFailed(error, was_rendering=False))
+            self._report(DeviceFailed(error, was_rendering=False))
             if self.renderer is not None:
                 return
             self._restore()
         else:
             _close(self._take_over(renderer))
         if self.renderer is not None:
-            self._tell(DeviceChanged(self.renderer.device))
-            self._tell_memory()
+            self._report(DeviceChanged(self.renderer.device))
+            self._report_memory()
 
-    def _bring_back(self) -> None:
-        """Have the model that is open rendered again, if it made room for one that is not used after all."""
+    def _remake(self) -> None:
+        """Make a renderer for the open model again, if its own was closed for one that failed."""
         if self.renderer is None and self._model is not None:
             self._replace(self._model)
 
     def _take_over(self, renderer: RendererLike) -> RendererLike | None:
-        """Render with this from now on; return the former one, to be closed."""
+        """Use a renderer from now on; return the former one, to be closed."""
         former, self.renderer = self.renderer, renderer
         if self._options is not None:
             renderer.options = self._options
@@ -274,41 +274,41 @@ class RendererManager:
         return former
 
     def _restore(self) -> None:
-        """Have the model that is open rendered by the processor, if nothing renders it any more."""
+        """Make a CPU renderer for the open model if there is none."""
         if self.renderer is None and self._model is not None:
             try:
                 self._take_over(self._backend.make_renderer(self._model, PROCESSOR))
             except Exception as error:
-                self._tell(DeviceFailed(error, was_rendering=False))
+                self._report(DeviceFailed(error, was_rendering=False))
 
     def _drop(self) -> None:
         """Close the renderer."""
         former, self.renderer = self.renderer, None
         _close(former)
 
-    # -- telling ----------------------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------------------------
 
-    def _tell_shortcoming(self, made: _Made) -> None:
+    def _report_shortcoming(self, made: _Made) -> None:
         if made.error is not None:
-            self._tell(DeviceFailed(made.error, was_rendering=False))
+            self._report(DeviceFailed(made.error, was_rendering=False))
         elif made.kernels is not None and self._model is not None:
             self._compile(self._model, *made.kernels)
 
     def _compile(self, model: Model, ready: int, total: int) -> None:
-        self._tell(KernelsCompiling(ready, total))
-        self._has_begun_layers = True  # those come after these, once the renderer that is wished for has taken over
+        self._report(KernelsCompiling(ready, total))
+        self._has_begun_layers = True  # kernels of layers follow once the chosen renderer has taken over
         self._compiler.start(model, self._choice)
 
-    def _tell_memory(self, *, only_news: bool = False) -> None:
+    def _report_memory(self, *, only_news: bool = False) -> None:
         memory = self.renderer.memory if self.renderer is not None else None
         if memory is not None and not (only_news and memory == self._memory):
             self._memory = memory
-            self._tell(MemoryChanged(memory))
+            self._report(MemoryChanged(memory))
 
 
 def _close(renderer: RendererLike | None) -> None:
-    """Close a renderer that is not used any more, if there was one."""
+    """Close a renderer, if there is one."""
     if renderer is not None:
-        # On a device that was lost even this may fail; it is gone all the same, and why was told.
+        # On a lost device even this may fail; the loss itself was reported.
         with contextlib.suppress(Exception):
             renderer.close()

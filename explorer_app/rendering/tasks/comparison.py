@@ -19,10 +19,10 @@ class ComparisonTask(RenderTask):
     preview_share = 0.1
 
     def __init__(
-        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._requests: Mailbox[RenderRequest] = Mailbox(condition)
-        self._tell = tell
+        self._report = report
         self._recovers = recovers
 
     def ask(self, request: RenderRequest) -> None:
@@ -42,13 +42,13 @@ class ComparisonTask(RenderTask):
         is_slow = renderer.device.id == PROCESSOR_ID
         self.yields_to = URGENT | {Priority.PREVIEW} if is_slow else URGENT
         try:
-            self._tell(Compared(renderer.compare(request, should_cancel=should_yield)))
+            self._report(Compared(renderer.compare(request, should_cancel=should_yield)))
         except CancelledError:
             self._requests.put_back(request)
             return False
         except DeviceMemoryError as error:
-            self._tell(CompareFailed(error))  # two kinds of kernels take more memory than pictures do
+            self._report(CompareFailed(error))  # two kinds of kernels take more memory than pictures do
         except Exception as error:
             if not self._recovers(error):
-                self._tell(CompareFailed(error))
+                self._report(CompareFailed(error))
         return True

@@ -22,12 +22,12 @@ class DirectionsTask(RenderTask):
     yields_to = URGENT | {Priority.PREVIEW}
 
     def __init__(
-        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._finders: Mailbox[DirectionFinder] = Mailbox(condition)
         self._wanted: DirectionFinder | None = None
         """The search that is under way; one that was cancelled in a step does not go on."""
-        self._tell = tell
+        self._report = report
         self._recovers = recovers
 
     def put(self, finder: DirectionFinder) -> None:
@@ -55,12 +55,12 @@ class DirectionsTask(RenderTask):
             if self._recovers(error):
                 self._go_on(finder)
             else:
-                self._tell(DirectionsFailed(finder, error))
+                self._report(DirectionsFailed(finder, error))
             return True
         if found is not None:
-            self._tell(DirectionsFound(finder, found))
+            self._report(DirectionsFound(finder, found))
         else:
-            self._tell(DirectionsAdvanced(finder, finder.share))
+            self._report(DirectionsAdvanced(finder, finder.share))
             self._go_on(finder)
         return True
 

@@ -43,7 +43,7 @@ class ExportTask(RenderTask):
     ----------
     condition
         The render thread's.
-    tell
+    report
         Receives the progress and the end of each job.
     recovers
         Lets another device take over if the error is one of the device; returns whether it did. The job then goes on
@@ -55,10 +55,10 @@ class ExportTask(RenderTask):
     preview_share = 0.05
 
     def __init__(
-        self, condition: Condition, tell: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
+        self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
         self._condition = condition
-        self._tell = tell
+        self._report = report
         self._recovers = recovers
         self._entries: deque[_Entry] = deque()
 
@@ -109,7 +109,7 @@ class ExportTask(RenderTask):
             entry.job.start(self._notify)
         elif entry.job.has_ended:
             self._remove(entry)
-            self._tell(ExportEnded(entry.job, False, entry.job.error))
+            self._report(ExportEnded(entry.job, False, entry.job.error))
         else:
             return self._render(entry, renderer, should_yield)
         return True
@@ -119,7 +119,7 @@ class ExportTask(RenderTask):
             frame = entry.pipeline.next_frame(renderer, should_cancel=lambda: entry.is_cancelled or should_yield())
             if frame is not None:
                 entry.job.deliver(frame)
-                self._tell(ExportAdvanced(entry.job))
+                self._report(ExportAdvanced(entry.job))
         except CancelledError:
             return False
         except Exception as error:
@@ -136,7 +136,7 @@ class ExportTask(RenderTask):
         """End a job before its last frame."""
         self._remove(entry)
         entry.job.stop(cancelled=entry.is_cancelled)
-        self._tell(ExportEnded(entry.job, error is None, error))
+        self._report(ExportEnded(entry.job, error is None, error))
 
     def _remove(self, entry: _Entry) -> None:
         with self._condition:

@@ -30,7 +30,7 @@ class PreviewTask(RenderTask):
         The render thread's.
     show
         Takes a frame.
-    tell
+    report
         Takes what went wrong.
     recovers
         Lets another device take over if the error is one of the device; returns whether it did.
@@ -42,12 +42,12 @@ class PreviewTask(RenderTask):
         self,
         condition: Condition,
         show: Callable[[PreviewFrame], None],
-        tell: Callable[[RenderEvent], None],
+        report: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
     ) -> None:
         self._requests: Mailbox[PreviewRequest] = Mailbox(condition)
         self._show = show
-        self._tell = tell
+        self._report = report
         self._recovers = recovers
         self._moved_s = float("-inf")
         self._newest: PreviewRequest | None = None
@@ -90,7 +90,7 @@ class PreviewTask(RenderTask):
             return False
         except Exception as error:
             if not self._recovers(error):
-                self._tell(RenderFailed(error))
+                self._report(RenderFailed(error))
             return True
         self._was_given_up = False
         if not asked.is_at_rest:

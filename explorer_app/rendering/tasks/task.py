@@ -50,7 +50,7 @@ class RenderTask(ABC):
     priority
         Among the tasks that are ready, the one with the smallest number takes the next step.
     yields_to
-        Priorities for which a step in progress is given up; the task does it again later.
+        Priorities for which a step in progress is cancelled; the task repeats it later.
     preview_share
         Part of the time, 0 <= share < 1, that this task gets while pictures move; see `TaskQueue`.
     needs_renderer
@@ -87,5 +87,5 @@ class RenderTask(ABC):
 
         Returns
         -------
-        Whether the step was done; False if it was given up.
+        Whether the step was done; False if it was cancelled.
         """

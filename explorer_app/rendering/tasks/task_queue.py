@@ -1,4 +1,4 @@
-"""Whose turn it is on the render thread: the order of tasks, who gives way to whom, and what previews leave to others.
+"""Scheduling of the render thread: the order of tasks, what yields to what, and the time that previews leave to others.
 
 While pictures move, the hand comes first: another task than the preview gets `RenderTask.preview_share` of the time
 that previews take, and beyond that only steps too short to be felt, and only while no preview waits. It saves the time
@@ -101,7 +101,7 @@ class TaskQueue:
         return task in self._credit_s and not self._has_credit(task) and self._step_s[task] > _SHORT_S
 
     def should_yield(self, task: RenderTask) -> bool:
-        """Return whether a step in progress is to be given up. Callable from any thread."""
+        """Return whether a step in progress is to be cancelled. Callable from any thread."""
         with self._condition:
             if self._is_closing():
                 return not task.finishes_on_close

@@ -30,7 +30,7 @@ class ThumbnailTask(RenderTask):
 
     Parameters
     ----------
-    condition, tell, recovers
+    condition, report, recovers
         As for `PreviewTask`.
     rest_s
         How long previews must have rested.
@@ -42,12 +42,12 @@ class ThumbnailTask(RenderTask):
     def __init__(
         self,
         condition: Condition,
-        tell: Callable[[RenderEvent], None],
+        report: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
         rest_s: float,
     ) -> None:
         self._condition = condition
-        self._tell = tell
+        self._report = report
         self._recovers = recovers
         self._rest_s = rest_s
         self._last_preview_s = float("-inf")
@@ -94,7 +94,7 @@ class ThumbnailTask(RenderTask):
             request = order.request()
             if request.model_id == renderer.facts.model_id:
                 frame = renderer.render(request, should_cancel=should_yield)
-                self._tell(ThumbnailMade(order.key, shrink(frame, order.side_px or max(frame.width, frame.height))))
+                self._report(ThumbnailMade(order.key, shrink(frame, order.side_px or max(frame.width, frame.height))))
         except CancelledError:
             self._put_back(order)
             return False
@@ -102,7 +102,7 @@ class ThumbnailTask(RenderTask):
             if self._recovers(error):
                 self._put_back(order)
             else:
-                self._tell(ThumbnailFailed(order.key, error))
+                self._report(ThumbnailFailed(order.key, error))
         return True
 
     def _put_back(self, order: _Order) -> None:

@@ -1,4 +1,4 @@
-"""Which widgets are told of a session: those on show whose part of it changed. Others catch up when they are shown."""
+"""Updates widgets of a session: visible ones whose part of it changed. Others catch up when they are shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionView(Protocol):
 class SessionViews:
     """Hands a session to widgets.
 
-    A widget that has emitted an edit is told of the next session in any case, hidden or not: what it shows may be what
+    A widget that has emitted an edit gets the next session in any case, hidden or not: what it shows may be what
     the hand wanted and not what became of it.
     """
 
@@ -34,10 +34,10 @@ class SessionViews:
         self._session: Session | None = None
         self._views: list[SessionView] = []
         self._shown: dict[SessionView, Session] = {}
-        """What each widget was told last; a widget without an entry is told in any case."""
+        """The last session of each widget; a widget without an entry is updated in any case."""
         self._hidden: set[SessionView] = set()
         self._ahead: set[SessionView] = set()
-        """Those that have emitted an edit since they were told."""
+        """Widgets that have emitted an edit since their last update."""
         for view in views:
             self.add(view)
 

@@ -1,4 +1,4 @@
-"""What can be told of a step, column by column: the table, its tooltips and the copied CSV are made from this."""
+"""The columns of a step's figures: the table, its tooltips and the copied CSV are made from them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from gpu_backend import KernelFacts, Roofline
 
 Value = float | str | tuple[int, ...] | None
-"""What a cell holds; None where there is nothing to tell."""
+"""Value of a cell; None if it is empty."""
 
 SLOW_FLOP_PER_S = 1e12
-"""A device whose best step is slower than this is told in GF/s."""
+"""A device whose best step is slower than this is shown in GF/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One thing to tell of a step.
+    """One figure of a step.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Column:
     rank
         In a narrow table, columns of a low rank are shown first.
     value
-        What it tells, as a number where it can be one.
+        The figure, as a number where possible.
     text
         That as the cell shows it.
     has_bar
@@ -90,7 +90,7 @@ def _number(digits: int, scale: float = 1.0) -> Callable[[Value], str]:
 
 
 def _rate(scale: float) -> Callable[[Value], str]:
-    """Return what tells a rate with three figures, and a dash where nothing was counted."""
+    """Return a formatter of rates with three figures, and a dash where nothing was counted."""
 
     def text(value: Value) -> str:
         if not isinstance(value, int | float) or value <= 0:
@@ -104,7 +104,7 @@ def _rate(scale: float) -> Callable[[Value], str]:
 
 
 def percent(value: Value) -> str:
-    """Return a part in 0..1 in percent; what is there but rounds to nothing is told as less than one."""
+    """Return a part in 0..1 in percent; a part that rounds to zero is shown as less than one."""
     if not isinstance(value, int | float):
         return "–"
     return "<1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
@@ -335,7 +335,7 @@ def columns_for(steps: Iterable[StepCost]) -> tuple[Column, ...]:
 
 
 def known_keys(steps: Sequence[StepCost], roofline: Roofline | None) -> frozenset[str]:
-    """Return the columns that have something to tell of these steps."""
+    """Return the columns that are not empty for these steps."""
     return frozenset(
         column.key for column in COLUMNS if any(column.value(step, roofline) is not None for step in steps)
     )
