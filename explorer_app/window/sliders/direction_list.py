@@ -28,6 +28,9 @@ _LABEL_PX, _NAMED_PX = 86, 108
 _FIRST_ROWS, _MORE_ROWS = 10, 4
 """Rows that are made at once, and each time afterwards."""
 
+_START_MS = 2500
+"""The other rows wait this long, since they would hold up the first live picture of a start."""
+
 _MORE_MS = 15
 """Between those times the window is painted."""
 
@@ -170,7 +173,7 @@ class DirectionList(QScrollArea):
         self._rows: list[DirectionRow] = []
         self._shown: tuple[Session, Sequence[int]] | None = None
         self._row_timer = QTimer(self)
-        self._row_timer.setInterval(_MORE_MS)
+        self.verticalScrollBar().valueChanged.connect(self._hurry)
         self._row_timer.timeout.connect(self._make_more)
         self._made_for: tuple[DirectionRange, ...] = ()
         self._order: list[int] = []
@@ -213,8 +216,8 @@ class DirectionList(QScrollArea):
     def show_directions(self, directions: Directions | None) -> None:
         """Make a row for each of a model's named and first directions.
 
-        The first ones are made at once, the others a few at a time while nothing else is to do: a row costs
-        milliseconds, and most rows lie below the edge.
+        The first ones are made at once. The others lie below the edge, and a row costs milliseconds: they are made a
+        few at a time once the start is over, or as soon as the pointer is on the list or it is scrolled.
         """
         ranges = () if directions is None else _ranges(directions)
         if ranges == self._made_for:
@@ -228,12 +231,19 @@ class DirectionList(QScrollArea):
         self._rows = []
         self._order = []
         self._shown = None
-        self._row_timer.start()
+        self._row_timer.start(_START_MS)
         self._make_rows(_FIRST_ROWS)
 
     @Slot()
     def _make_more(self) -> None:
+        self._row_timer.setInterval(_MORE_MS)
         self._make_rows(len(self._rows) + _MORE_ROWS)
+
+    @Slot()
+    def _hurry(self) -> None:
+        """Make the other rows now: somebody is about to see them."""
+        if self._row_timer.isActive() and self._row_timer.interval() != _MORE_MS:
+            self._row_timer.start(_MORE_MS)
 
     def _make_rows(self, count: int) -> None:
         """Have at least so many rows, or all."""
@@ -278,6 +288,7 @@ class DirectionList(QScrollArea):
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
         """Rows stay where they are while one is about to press something in them."""
         self._pointed_at = True
+        self._hurry()
         super().enterEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802

@@ -12,7 +12,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import SLIDER_COUNT, Session, Slider
 from explorer_app.window.look import theme
 from explorer_app.window.sliders.axis_list import axis_parts, x_of
-from explorer_app.window.sliders.direction_list import _FIRST_ROWS, DirectionList
+from explorer_app.window.sliders.direction_list import _FIRST_ROWS, _START_MS, DirectionList
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import RowRange
 from tests.helpers.panels import (
@@ -59,6 +59,8 @@ def test_rows_below_the_edge_are_made_while_nothing_else_is_to_do(qtbot):
     rows.show_session(replace(Session(), sliders=(Slider("sefa/23", amount=2.0),)), (4,))
     assert len(rows._rows) == _FIRST_ROWS
     assert len(rows.names) == 24
+    assert rows._row_timer.interval() == _START_MS
+    rows._make_more()
     qtbot.waitUntil(lambda: len(rows._rows) == 24)
     assert rows._rows[23].shown.amount == 2.0
     assert not rows._row_timer.isActive()
@@ -78,6 +80,20 @@ def test_rows_keep_their_height_while_more_are_made(qtbot):
         panel.directions._layout.activate()
         heights.append({row.height() for row in panel.directions._rows})
     assert heights == [{theme.px(theme.ROW)}] * len(heights)
+
+
+@pytest.mark.parametrize("way", ["pointer", "scrolling"])
+def test_rows_below_the_edge_are_made_at_once_when_they_are_about_to_be_seen(panel, qtbot, way):
+    panel.show_model(model_facts(), None)
+    panel.show_model(model_facts(), model_directions())
+    rows = panel.directions
+    assert len(rows._rows) == _FIRST_ROWS
+    if way == "pointer":
+        QApplication.sendEvent(rows, QEnterEvent(QPointF(1, 1), QPointF(1, 1), QPointF(1, 1)))
+    else:
+        rows.verticalScrollBar().valueChanged.emit(3)
+    assert rows._row_timer.interval() < _START_MS
+    qtbot.waitUntil(lambda: len(rows._rows) == 24)
 
 
 def test_a_starred_direction_below_the_edge_has_its_row_at_once(qtbot):
