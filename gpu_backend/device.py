@@ -151,7 +151,7 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
 
 
 def device_process_nbytes(device: str) -> int:
-    """Return the memory that this process holds on a GPU, in bytes; 0 for the CPU, and if the driver does not tell.
+    """Return the memory that this process holds on a GPU, in bytes; 0 for the CPU and if unknown.
 
     Unlike `MemoryFacts` it includes the driver's context, kernels and libraries. Never raises.
     """

@@ -38,7 +38,7 @@ def compile_kernels(
     Parameters
     ----------
     progress
-        Told, on this thread, how many of how many are done: once at the beginning, then whenever one is.
+        Called on this thread with the kernels done and their number: at the beginning, then after each kernel.
     should_cancel
         Asked every few hundredths of a second; once it says yes, what is being compiled is finished and kept, and
         nothing else is begun.

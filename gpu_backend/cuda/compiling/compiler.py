@@ -84,7 +84,7 @@ def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
 
 
 def first_error(log: str) -> str:
-    """Return the first line of a log that tells an error; where none does, the first line that is not empty."""
+    """Return the first line of a log that reports an error; without one, the first line that is not empty."""
     lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
     found = next((line for line in lines if _ERROR.search(line)), lines[0] if lines else "")
     return found if len(found) <= _MOST_CHARACTERS else f"{found[: _MOST_CHARACTERS - 3]}..."

@@ -84,7 +84,7 @@ class Comparer:
         self._kernel = kernel
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        """Copy, after all work handed over so far."""
+        """Copy, after all work enqueued so far."""
         self._driver.copy(target, source, nbytes)
 
     def keep(self, source: int, nbytes: int) -> int:
@@ -104,7 +104,7 @@ class Comparer:
         self._pool.release(address)
 
     def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
-        """Compare, after all work handed over so far, and wait for it.
+        """Compare, after all work enqueued so far, and wait for the result.
 
         Raises
         ------

@@ -196,7 +196,7 @@ class GpuDriver:
             self._ask_kernel(answer, kernel.entry)
 
     def capture(self, work: Callable[[], None]) -> Graph:
-        """Keep what `work` hands over."""
+        """Capture what `work` enqueues."""
         # Relaxed: other threads may free a picture's pinned memory meanwhile.
         mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._ask(cuda.cuStreamBeginCapture(self._stream, mode), "capturing a graph")
@@ -237,8 +237,8 @@ class GpuDriver:
         return Event(self._ask(cuda.cuEventCreate(int(cuda.CUevent_flags.CU_EVENT_DEFAULT)), "making an event"))
 
     def record(self, event: Event) -> None:
-        """Let the event happen when the work handed over so far is done."""
-        # Without the flag a capture keeps no event, but only the order that it would give.
+        """Record the event after the work enqueued so far."""
+        # Without the flag a capture stores the order that an event implies, and no event.
         flags = _EXTERNAL if self._capturing else 0
         self._ask(cuda.cuEventRecordWithFlags(event, self._stream, flags), "computing")
 

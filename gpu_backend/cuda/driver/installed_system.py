@@ -92,7 +92,7 @@ def _describe(index: int) -> FoundGpu:
     def attribute(name: str) -> int:
         return int(_checked(driver.cuDeviceGetAttribute(getattr(names, f"CU_DEVICE_ATTRIBUTE_{name}"), device)))
 
-    def told(name: str) -> int:
+    def attribute_or_zero(name: str) -> int:
         with contextlib.suppress(RuntimeError, AttributeError):
             return attribute(name)
         return 0
@@ -108,9 +108,9 @@ def _describe(index: int) -> FoundGpu:
         l2_nbytes=attribute("L2_CACHE_SIZE"),
         uuid=f"GPU-{uuid.UUID(bytes=bytes(_checked(driver.cuDeviceGetUuid(device)).bytes))}",
         threads_per_multiprocessor=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
-        clock_khz=told("CLOCK_RATE"),
-        memory_clock_khz=told("MEMORY_CLOCK_RATE"),
-        memory_bus_bits=told("GLOBAL_MEMORY_BUS_WIDTH"),
+        clock_khz=attribute_or_zero("CLOCK_RATE"),
+        memory_clock_khz=attribute_or_zero("MEMORY_CLOCK_RATE"),
+        memory_bus_bits=attribute_or_zero("GLOBAL_MEMORY_BUS_WIDTH"),
     )
 
 

@@ -50,11 +50,11 @@ class Driver(Protocol):
     DeviceMemoryError
         If there is not enough memory.
     DeviceLostError
-        If the GPU failed; every later call fails alike, and the methods that free only give up.
+        If the GPU failed; every later call fails too, and the methods that free do nothing.
     """
 
     def enter(self) -> None:
-        """Let the calling thread use the GPU. Whoever calls the methods below has called this on the same thread."""
+        """Make the GPU current for the calling thread. A thread calls this before the methods below."""
         ...
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Driver(Protocol):
         ...
 
     def is_idle(self) -> bool:
-        """Whether all work that was handed over is done. A lost device has none. Never raises."""
+        """Whether all enqueued work is done. A lost device has none. Never raises."""
         ...
 
     def copy_in(self, target: int, source: int, nbytes: int) -> None:
@@ -90,7 +90,7 @@ class Driver(Protocol):
         ...
 
     def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:
-        """Copy from the device to pinned memory, beside work that is handed over later.
+        """Copy from the device to pinned memory, concurrently with work enqueued later.
 
         It begins once `after`, recorded before, has happened; `done` happens when the copy is complete.
         """
@@ -105,7 +105,7 @@ class Driver(Protocol):
         ...
 
     def download(self, array: NDArray[Any], source: int) -> None:
-        """Fill an array from the device, after all work handed over so far; returns when that is done."""
+        """Fill an array from the device, after all work enqueued so far; returns when that is done."""
         ...
 
     def zero(self, address: int, nbytes: int) -> None:
@@ -146,7 +146,7 @@ class Driver(Protocol):
         ...
 
     def capture(self, work: Callable[[], None]) -> Graph:
-        """Keep what `work` hands over, instead of doing it."""
+        """Capture what `work` enqueues instead of running it."""
         ...
 
     def replay(self, graph: Graph) -> None:
@@ -162,7 +162,7 @@ class Driver(Protocol):
         ...
 
     def record(self, event: Event) -> None:
-        """Let the event happen when the work handed over so far is done; when captured, at each replay."""
+        """Record the event after the work enqueued so far; in a capture, at each replay."""
         ...
 
     def wait(self, event: Event) -> None:

@@ -27,7 +27,7 @@ class MemoryPool:
         self._is_closed = False
 
     def reserve(self, nbytes: int) -> int:
-        """Memory on the device. Work that used it may still be under way; what is handed over now comes after that.
+        """Memory on the device. Work that used it may still run; work enqueued from now on comes after that.
 
         Raises
         ------
@@ -37,7 +37,7 @@ class MemoryPool:
         return self.make(lambda: self._device.take(nbytes))
 
     def release(self, address: int) -> None:
-        """Give back what `reserve` returned; work that was handed over may still use it. Never raises."""
+        """Release what `reserve` returned; work enqueued before may still use it. Never raises."""
         self._device.put(address)
         if self._is_closed:
             self._free()
@@ -55,7 +55,7 @@ class MemoryPool:
             self._pinned.free()
 
     def make(self, make: Callable[[], _Made]) -> _Made:
-        """Call what needs memory; if there is not enough, once more after all that nobody uses was freed.
+        """Call a function that needs memory; if there is too little, free all unused memory and call it again.
 
         Raises
         ------
@@ -71,12 +71,12 @@ class MemoryPool:
         return make()
 
     def tidy(self) -> None:
-        """Free what nobody uses, unless the device is at work. Never raises."""
+        """Free unused memory, unless the device is busy. Never raises."""
         if (self._device or self._pinned) and self._driver.is_idle():
             self._free()
 
     def close(self) -> None:
-        """Free what nobody uses, and from now on whatever is released. May be called twice."""
+        """Free unused memory, and from now on all memory at its release. May be called twice."""
         self._is_closed = True
         self._free()
 
@@ -86,7 +86,7 @@ class MemoryPool:
 
 
 class _Spares:
-    """Memory of one kind that nobody uses, by size.
+    """Unused memory of one kind, by size.
 
     Without a lock: the collector may interrupt anything here to put something back. Every step is atomic.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def gpu_names() -> tuple[str, ...]:
-    """Return the names in the driver's order; empty where there is no driver or it does not tell."""
+    """Return the names in the driver's order; empty if there is no driver or no answer."""
     try:
         import pynvml
 
@@ -18,13 +18,13 @@ def gpu_names() -> tuple[str, ...]:
             return tuple(_text(pynvml.nvmlDeviceGetName(handle)) for handle in handles)
         finally:
             pynvml.nvmlShutdown()
-    # Whatever the library or its driver raises, there are no names to tell.
+    # Any error of the library or its driver means that there are no names.
     except Exception:
         return ()
 
 
 def process_nbytes_on(uuid: str) -> int:
-    """Return the memory that this process holds on a GPU, in bytes; 0 if NVML does not tell.
+    """Return the memory that this process holds on a GPU, in bytes; 0 if NVML does not report it.
 
     The driver's context, kernels and libraries are included; page-locked host memory is not. A call takes about 0.1 ms,
     the first one longer.

@@ -1,4 +1,4 @@
-"""Pinned memory of the host, lent to whoever looks at a picture.
+"""Pinned host memory, lent to the readers of a picture.
 
 The device copies a picture straight into one of a few slots. The picture that is handed out is an array over the slot;
 when it and all of its views are gone, the slot comes back. A slot that is out when the ring is closed stays valid.
@@ -23,7 +23,7 @@ SLOTS_NBYTES = 256 << 20
 """How many pictures may be looked at before one more costs a copy, and what they may take together."""
 
 Memory = ctypes.Array[ctypes.c_char]
-"""An object that stands for memory of the host; arrays over it keep it alive."""
+"""An owner of host memory; arrays over it keep it alive."""
 
 
 def pinned_memory(pool: MemoryPool, nbytes: int) -> Memory:
@@ -71,7 +71,7 @@ class PinnedRing:
         return self._made * self._slot_nbytes
 
     def take(self) -> int | None:
-        """Return the address of a slot that nobody looks at; None if all are out."""
+        """Return the address of a free slot; None if all are lent."""
         try:
             return self._free.popleft()
         except IndexError:

@@ -45,7 +45,7 @@ class Gpu:
     uuid
         As the driver's own tools write it: ``"GPU-..."``.
     clock_khz, memory_clock_khz, memory_bus_bits
-        Its fastest clocks, and how wide its memory is; 0 where the driver does not tell.
+        Maximum clocks and width of the memory bus; 0 where the driver does not report them.
     """
 
     index: int
@@ -98,7 +98,7 @@ class System(Protocol):
         ...
 
     def driver_version(self) -> str:
-        """Version of the installed driver, empty if it does not tell."""
+        """Version of the installed driver; empty if unknown."""
         ...
 
     def cuda_version(self) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def _ask(system: System) -> Probe:
 
 
 def gpu_called(gpus: Sequence[Gpu], name: str) -> Gpu:
-    """Return the GPU that a person's name for it stands for, of at least one.
+    """Return the GPU that a device name selects, of at least one.
 
     Parameters
     ----------

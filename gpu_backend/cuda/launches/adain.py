@@ -1,7 +1,7 @@
 """Launches of StyleGAN1's normalisation: what becomes of what a convolution stored, or of the learned constant.
 
-A fused convolution tells what the blocks of it found of every channel; the fused kernel takes that. The plain ones look
-for themselves, in two launches.
+A fused convolution accumulates per-block moments of every channel; the fused normalisation merges them. The plain
+kernels compute the moments themselves, in two launches.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class AdainSite:
     x
         Region of (batch, side, side, padded channels), past the activation.
     moments
-        Region of what the convolution's blocks tell of it; plain kernels do without.
+        Region of the moments of the convolution's blocks; plain kernels do not use it.
     y
         Region that gets the layer.
     style_offset, style_stride
         The layer's scales in a sample's row of ``styles``, and the row's length, in floats. Shifts follow scales.
     rgb
-        The toRGB that reads the layer, if nobody else does: it rides along, and the layer is not stored.
+        The toRGB that reads the layer, if nothing else does: its products are computed, and the layer is not stored.
     """
 
     batch: int
@@ -139,8 +139,8 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
 def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometry: ConvGeometry) -> Built:
     """Build one layer's normalisation, after a fused convolution of that geometry.
 
-    Reads ``site.x``, ``site.moments`` and ``styles``; writes and declares ``site.y`` or, where a picture rides along,
-    the region of its parts, one a block of channels.
+    Reads ``site.x``, ``site.moments`` and ``styles``; writes and declares ``site.y`` or, with a toRGB, the region of
+    its parts, one a block of channels.
     """
     settings: AdainConv | AdainUpConv = step.attributes
     side, channels, cout, rgb = settings.resolution, settings.out_channels, pad8(settings.out_channels), site.rgb

@@ -208,9 +208,9 @@ class ConvSite:
     y
         Gets the output times the styles at `next_style_offset` (None: as it is); None: not stored.
     y_raw
-        Gets the output as it is; None: nobody reads it.
+        Gets the output as it is; None: nothing reads it.
     moments
-        Gets what blocks tell of a StyleGAN1's layer, (batch, blocks, channels, mean and squares); None: nothing.
+        Gets the moments of a StyleGAN1's layer, (batch, blocks, channels, mean and M2); None: not computed.
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     """

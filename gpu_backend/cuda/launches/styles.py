@@ -146,7 +146,7 @@ def styles_launch(
 
 
 def style_items(table: StyleTable, *, has_x0: bool = True) -> NDArray[np.int32]:
-    """Return the kernel's work, (items, 16) as told in ``ops/kernels/styles.cu``: styles first, then demodulation."""
+    """Return the kernel's work items, (items, 16) as in ``ops/kernels/styles.cu``: styles, then demodulation."""
     layout, rows_of_item = table.layout, _WARPS * (4 if table.half else 2)
     slots = layout.attributes.slots
     shares = [

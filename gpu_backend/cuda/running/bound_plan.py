@@ -355,7 +355,7 @@ class CudaBoundPlan:
             self._launch(arguments, index)
 
     def _finish(self, run: DeviceRun) -> None:
-        """Wait for a run and fill it in. A device that failed is told to whoever waits for the run."""
+        """Wait for a run and fill it in. If the device failed, the waiter of the run gets the error."""
         if run.is_over:
             return
         start_s = time.perf_counter()

@@ -20,7 +20,7 @@ class _Held:
 
 
 class ConstantStore:
-    """Constants by key. A plan takes all of its constants and gives them back; nobody's constants are freed."""
+    """Constants by key. Plans acquire and release their constants; unused ones are freed."""
 
     def __init__(self, driver: Driver, pool: MemoryPool) -> None:
         self._driver = driver
@@ -62,7 +62,7 @@ class ConstantStore:
                 self._pool.release(held.address)
 
     def close(self) -> None:
-        """Free everything, whoever still uses it. May be called twice."""
+        """Free everything, also what is in use. May be called twice."""
         for held in self._held.values():
             self._pool.release(held.address)
         self._held.clear()

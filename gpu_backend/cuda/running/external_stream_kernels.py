@@ -1,4 +1,4 @@
-"""Kernels launched on a stream that is somebody else's: torch's, while it trains."""
+"""Kernels launched on an external stream: torch's, in training."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class DeviceRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether it succeeded or failed, and somebody has looked."""
+        """Whether it succeeded or failed, and its outcome was read."""
         return self._outputs is not None or self._error is not None
 
     def wait(self) -> Mapping[str, NDArray[Any]]:

@@ -62,7 +62,7 @@ class Compares(Protocol):
     """Copies and compares on the device, like `gpu_backend.cuda.driver.comparison.Comparer`."""
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        """Copy, after all work handed over so far."""
+        """Copy, after all work enqueued so far."""
         ...
 
     def keep(self, source: int, nbytes: int) -> int:
@@ -74,7 +74,7 @@ class Compares(Protocol):
         ...
 
     def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
-        """Compare, after all work handed over so far."""
+        """Compare, after all work enqueued so far."""
         ...
 
 
@@ -202,7 +202,7 @@ def _in_one(numbers: Numbers) -> Numbers:
 
 
 def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
-    """Pair launches: a plain launch begins a group if the next fused one is the same kernel or stands for it."""
+    """Pair launches: a plain launch starts a group if the next fused one is the same kernel or replaces it."""
     in_plain = set(plain.recipes)
     next_fused = 0
     group = _Group(None, ())
@@ -220,7 +220,7 @@ def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
 
 
 def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[Launch | None, Launch | None]:
-    """Return who tells a launch what no plain kernel does, and whom it tells: those beside it, of its layer.
+    """Return the producer and consumer linked to this launch by a region that only the fused schedule has.
 
     A StyleGAN1's convolution sums for the normalisation, which is right only if that was.
     """

@@ -98,7 +98,7 @@ class HeldInputs:
         return tuple(copies)
 
     def sent(self) -> None:
-        """The copies were handed over."""
+        """The copies were enqueued."""
         self._unsent.clear()
 
 

@@ -118,7 +118,7 @@ class TileTable:
             return math.log2(ConvGeometry(shape, tile).overhang) if shape.may_have_partial_tiles else 0.0
 
         def idle(tile: ConvTile) -> float:
-            """Halvings of what there is to do until the GPU's multiprocessors have a block each."""
+            """log2 of the multiprocessors over the blocks, if there are fewer blocks."""
             blocks = ConvGeometry(shape, tile).blocks
             return 0.0 if shape.may_have_partial_tiles else max(0.0, math.log2(self.multiprocessors / blocks))
 
@@ -134,8 +134,8 @@ class TileTable:
                 if other.kind != shape.kind:
                     continue
                 tile = entry.tile if shape.may_have_partial_tiles else filling(shape, entry.tile, self.multiprocessors)
-                if fits(tile) and (apart := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
-                    near.append((apart + idle(tile), place, tile))
+                if fits(tile) and (doublings := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
+                    near.append((doublings + idle(tile), place, tile))
         if near:
             tile = min(near, key=lambda item: item[:2])[2]
             if shape.may_have_partial_tiles:

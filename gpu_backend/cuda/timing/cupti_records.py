@@ -1,8 +1,8 @@
 """When each kernel began and ended, by CUPTI's own records. Linux, with the ``profile`` extra.
 
-CUPTI has one client a process, which is this module. Only kernels are recorded, and only between `start` and `stop`: a
-replay is slower meanwhile, and records that nobody fetches pile up. Whole-graph records are never asked for, since they
-would take the place of those of the kernels for good.
+CUPTI has one client a process, which is this module. Only kernels are recorded, and only between `start` and `stop`:
+replays are slower meanwhile, and records that are not fetched pile up. Whole-graph records are never requested, since
+they would replace those of the kernels for good.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class CuptiTimer:
                 self._works = False
 
     def replay(self) -> None:
-        """Hand over the graph with events."""
+        """Launch the graph with events."""
         self._fallback.replay()
 
     def note_total(self, total_ms: float) -> None:

@@ -96,7 +96,7 @@ class EventTimer:
         """Nothing is under way before a replay."""
 
     def replay(self) -> None:
-        """Hand over the measured graph."""
+        """Launch the measured graph."""
         assert self._graph is not None
         self._driver.replay(self._graph)
 

@@ -31,15 +31,15 @@ class StepTimer(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Get ready to measure; called before a measured run is handed over."""
+        """Prepare to measure; called before a measured run is enqueued."""
         ...
 
     def give_up(self) -> None:
-        """Forget the run that was prepared for: it is not handed over after all. Never raises."""
+        """Cancel the preparation: the run is not enqueued. Never raises."""
         ...
 
     def replay(self) -> None:
-        """Hand over the work of a run, measured."""
+        """Enqueue the work of a run, measured."""
         ...
 
     def note_total(self, total_ms: float) -> None:

@@ -111,7 +111,7 @@ class IsolatedConvs:
 
 
 def _has_tile(launch: Launch, tile: ConvTile) -> bool:
-    """Tell whether a launch has the tile: one that does not fit is replaced by another."""
+    """Return whether a launch has the tile: one that does not fit is replaced by another."""
     defines = dict(launch.recipe.defines)
     return all(defines.get(macro, value) == value for macro, value in macros_of(tile).items())
 

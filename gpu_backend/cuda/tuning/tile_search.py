@@ -41,7 +41,7 @@ class TileTimer(Protocol):
     """Runs a convolution with a tile."""
 
     def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
-        """Compile what these tiles need, all at once; a tile that does not compile is told by `time_us`."""
+        """Compile what these tiles need, all at once; `time_us` reports a tile that does not compile."""
         ...
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
@@ -187,7 +187,7 @@ def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[
 
 
 def resembles(one: ConvTile, other: ConvTile) -> bool:
-    """Tell whether two tiles differ in two choices at most; split-K follows from the others."""
+    """Return whether two tiles differ in two fields at most; split-K follows from the others."""
     differing = [a for a, b in zip(_CHOICES(one), _CHOICES(other), strict=True) if a != b]
     return len(differing) <= 2
 

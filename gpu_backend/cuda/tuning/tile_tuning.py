@@ -1,6 +1,6 @@
 """Tuning on a GPU: every convolution of a model searched for its fastest tile, the findings kept in a table.
 
-The table grows with each finding, so that whoever stops the search keeps what was found.
+The table is written after each finding, so that a search that is stopped keeps its findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the kernel of StyleGAN1's normalisation is cut into blocks of threads: the sizes of ``adain.cu``."""
+"""How StyleGAN1's normalisation is divided among thread blocks: the sizes of ``adain.cu``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _MOST_GROUPS = 8
 """Groups of eight channels of a block: whole 128-byte lines of a pixel."""
 
 _BLOCKS, _PICTURE_BLOCKS = 3, 2
-"""How many a multiprocessor shall have, all at once; and where a picture rides along, which takes registers."""
+"""Blocks of a multiprocessor; and with toRGB, which needs more registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdainTile:
-    """One way to cut it.
+    """How the pixels and channels of a layer are divided among blocks.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Tiles for convolutions whose shape no table knows: by rule of thumb, or measured on a shape alike and made to fit."""
+"""Tiles for convolutions whose shape no table knows: by rule of thumb, or measured on a similar shape and adapted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ROW_TILES = 32
 """Row tiles that a block computes at most."""
 
 _EMPTY = 1.2
-"""How many times as many channels are worth another tile than the one that was measured on a shape alike."""
+"""Ratio of computed to real channels from which another tile than the measured one of a similar shape is used."""
 
 _AROUND_A_BLOCK = 16
 """What a block of channels costs whatever its width, in channels: all of them load the same activations."""

@@ -83,7 +83,7 @@ __device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
 #endif
 }
 
-// A warp waits for the one right of it only, whose columns it reads too. Barrier 0 is everybody's.
+// A warp waits for the one right of it only, whose columns it reads too. Barrier 0 is that of the block.
 __device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arrive %0, 64;\n" ::"r"(barrier) : "memory"); }
 __device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 

@@ -152,7 +152,7 @@ __device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
 #endif
 
 // Where t at a row and a column of the row tile lies; groups of eight channels are swizzled against bank conflicts. For
-// paired columns even and odd ones lie apart, so that neighbouring threads find neighbours.
+// paired columns even and odd ones are stored separately, so that neighbouring threads read neighbours.
 #if PAIRED
 __device__ __forceinline__ int t_offset(int row, int column) { return ((row * 2 + (column & 1)) * M_COLUMNS + (column >> 1)) * GROUPS * 16; }
 __device__ __forceinline__ int t_group(int group, int column) {

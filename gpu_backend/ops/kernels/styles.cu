@@ -8,7 +8,7 @@
 // Work is cut into items: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items), one a block. A
 // demodulation item needs its layer's whole style, so it waits until the layer's style items have counted themselves
 // into `ready`. Blocks take items by ticket, in the order in which they start, all style items of a pass before its
-// demodulation items: whoever waits, waits for blocks that run already and wait for nobody, however few fit on the GPU.
+// demodulation items: a block waits for blocks only that run already and do not wait themselves, however few fit on the GPU.
 // Rows of the table do not depend on styles, so they are on their way before the wait.
 //
 // A pass is BATCH samples. Counters, all 0 before and after a run: [0] the ticket, then two for every pass and slot,

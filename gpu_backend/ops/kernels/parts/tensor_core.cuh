@@ -45,7 +45,7 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(LEFT) : "memory");
 }
 
-// A number that all lanes of a warp have alike, where the compiler knows that they do: descriptors are computed once a warp.
+// A value that is the same in all lanes of a warp, known to the compiler as such: descriptors are computed once a warp.
 __device__ __forceinline__ int warp_uniform(int value) { return static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(value))); }
 
 // Descriptor of a matrix whose rows hold DEPTH numbers along k, chunks swizzled as above: its lower half, which says where
