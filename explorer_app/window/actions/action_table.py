@@ -42,6 +42,8 @@ class ActionSpec:
         Only one action of the group is on.
     starts_section
         A line separates it from what is above.
+    button
+        What its buttons say; empty for the text of the menu.
     """
 
     key: str
@@ -56,6 +58,7 @@ class ActionSpec:
     group: str = ""
     starts_section: bool = False
     also: Menu | None = None
+    button: str = ""
 
     @property
     def plain_text(self) -> str:
@@ -140,6 +143,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "File",
         "Make a still, a sequence along a path of latents, a video or a GIF; even while a layer is shown.",
         "model",
+        button="Export…",
     ),
     ActionSpec(
         "resume-export",

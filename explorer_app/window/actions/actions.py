@@ -19,7 +19,7 @@ def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
     for spec in ACTIONS:
         action = QAction(spec.text, owner)
         action.setObjectName(spec.key)
-        action.setIconText(spec.text.replace("&", ""))
+        action.setIconText(spec.button or spec.text.replace("&", ""))
         if spec.icon:
             action.setIcon(icon(spec.icon))
         sequences = [QKeySequence(text) for text in spec.shortcuts]

@@ -14,10 +14,12 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QFormLayout,
+    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -248,7 +250,9 @@ class ExportDialog(QDialog):
         buttons.addStretch(1)
         buttons.addWidget(self.cancel)
         buttons.addWidget(self.export)
-        right = QVBoxLayout()
+        choices = QWidget(self)
+        right = QVBoxLayout(choices)
+        right.setContentsMargins(0, 0, 0, 0)
         right.setSpacing(theme.px(8))
         heading = QLabel("Files", self)
         heading.setFont(fonts.strong())
@@ -272,11 +276,21 @@ class ExportDialog(QDialog):
         right.addWidget(self.picture_hint)
         right.addWidget(self.hint)
         right.addStretch(1)
-        right.addLayout(buttons)
+        scrolled = QScrollArea(self)  # on a low screen; the buttons below stay in sight
+        scrolled.setWidgetResizable(True)
+        scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scrolled.setWidget(choices)
+        scrolled.setMinimumWidth(choices.minimumSizeHint().width() + scrolled.verticalScrollBar().sizeHint().width())
+        files_side = QVBoxLayout()
+        files_side.setSpacing(theme.px(8))
+        files_side.addWidget(scrolled, 1)
+        files_side.addLayout(buttons)
         sides = QHBoxLayout()
         sides.setSpacing(0)
         sides.addWidget(self.path_side, 5)
-        sides.addLayout(right, 6)
+        sides.addLayout(files_side, 6)
         whole = QVBoxLayout(self)
         edge = theme.px(16)
         whole.setContentsMargins(edge, edge, edge, edge)

@@ -96,6 +96,7 @@ class Figure(QWidget):
             (value, unit, caption),
             (value, unit, brief),
             (value, "", f"{brief}, {unit}" if unit else brief),
+            (value, "", f"{brief.rpartition(' ')[2]}, {unit}" if unit else brief),
         ]
         for value, unit, caption in wordings:
             beside = theme.px(_SPACE) + small.horizontalAdvance(unit) if unit else 0.0

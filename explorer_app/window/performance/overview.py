@@ -11,7 +11,7 @@ from explorer_app.window.performance.figure import Figure, milliseconds, short_c
 from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
-_GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (6, 8, 5, 4)
+_GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (16, 17, 11, 10)
 """How the figures share the width: the graph's time has the longest caption; on a CPU times have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (

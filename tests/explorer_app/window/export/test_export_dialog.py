@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.formats.picture_format import PictureFormat
@@ -406,3 +406,13 @@ def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     made.keys.show_thumbnail(made.keys.keys[2].session, blue)
     shown = [end.pixmap().toImage().pixelColor(2, 2) for end in (made.first, made.last)]
     assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]
+
+
+def test_on_a_low_screen_the_buttons_stay_in_sight_and_the_choices_scroll(made: ExportDialog) -> None:
+    made.resize(784, 452)
+    QApplication.processEvents()
+    assert (made.width(), made.height()) == (784, 452)
+    for button in (made.export, made.cancel, made.add_seeds, made.remove):
+        assert made.rect().contains(QRect(button.mapTo(made, QPoint(0, 0)), button.size()))
+    area = next(each for each in made.findChildren(QScrollArea) if each.isAncestorOf(made.name))
+    assert area.widget().width() >= area.widget().minimumSizeHint().width(), "nothing is cut at the side"

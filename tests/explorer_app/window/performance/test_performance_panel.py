@@ -262,6 +262,8 @@ def test_times_of_a_slow_processor_keep_their_unit_in_a_narrow_panel(panel: Perf
     overview.p99.show_value("2214", "p99 · p95 2118")
     assert overview.p50.fitting() == ("456", "ms", "frame p50")
     assert overview.p99.fitting()[:2] == ("2214", "ms")
+    overview.p50.show_value("1007")
+    assert overview.p50.fitting() == ("1007", "", "p50, ms")
     overview.p99.show_value("102214", "p99 · p95 101118")
     assert overview.p99.fitting() == ("102214", "", "p99, ms")
 
