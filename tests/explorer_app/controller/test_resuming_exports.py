@@ -122,6 +122,25 @@ def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, e
     assert not (harness.state / "export.json").exists()
 
 
+def test_an_export_that_is_resumed_before_the_last_model_is_read_goes_on_with_it(
+    open_harness: Harness, undisturbed: dict[str, bytes]
+):
+    harness = open_harness
+    settings = sequence(harness)
+    stop_after(harness, settings, 2, harness.controller.export.cancel)
+    harness.until(lambda: harness.controller.export.progress is None)
+    again = harness.reopened()
+    again.library.gate.shut()
+    again.controller.start()
+    assert again.controller.engine.model.facts is not None, "known from the last start"
+    again.controller.export.resume(settings.manifest_path)
+    again.until(lambda: again.controller.export._awaited is not None)
+    again.library.gate.open()
+    again.until(lambda: is_complete(settings))
+    again.close()
+    assert content(settings.folder) == undisturbed
+
+
 def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undisturbed: dict[str, bytes]):
     harness = open_harness
     settings = sequence(harness)
