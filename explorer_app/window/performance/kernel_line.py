@@ -9,13 +9,14 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
+import gpu_backend
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.look import theme
 from explorer_app.window.look.icons import icon
 from explorer_app.window.performance.kernel_state import reasons, state_of, summaries
-from gpu_backend import device_process_nbytes, process_nbytes
+from gpu_backend import process_nbytes
 
 _MEMORY_MS = 2000
 
@@ -41,7 +42,7 @@ class _DeviceMemory:
         return self._nbytes.get(device, 0)
 
     def _ask(self, device: str) -> None:
-        self._nbytes[device] = device_process_nbytes(device)
+        self._nbytes[device] = gpu_backend.device_process_nbytes(device)  # by name: its import brings NumPy
 
 
 class KernelLine(QWidget):

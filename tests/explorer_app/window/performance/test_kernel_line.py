@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
+import gpu_backend
 from explorer_app.window.performance import kernel_line
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.kernel_state import summaries
@@ -82,7 +83,7 @@ def test_on_a_gpu_the_drivers_count_of_the_process_is_shown_beside_the_ram(
         return 707_000_000
 
     monkeypatch.setattr(kernel_line, "process_nbytes", lambda: 690_000_000)
-    monkeypatch.setattr(kernel_line, "device_process_nbytes", on_device)
+    monkeypatch.setattr(gpu_backend, "device_process_nbytes", on_device)
     line.show_memory(MEMORY, "cuda:1")
 
     def is_told() -> bool:
