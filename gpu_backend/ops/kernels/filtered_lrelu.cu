@@ -32,6 +32,16 @@
 // product down the columns, with RANK 2 for each along the rows too; with RANK 0, 2 for each of the filter's first six rows.
 // first_x, first_y: x's sample at i = 0 of t = -PHASE. segment: rows of output of a block, a multiple of 8.
 // Grid: pairs of eights of channels, of all column tiles; segments; pictures.
+//
+// Shared memory (_shared_nbytes in filter_tile.py):
+//     stages      STAGES x STAGE_NBYTES: NEW rows of samples, COLUMNS pixels each
+//     kept        KEPT_ROWS x KEPT_PITCH: rows between the two filters along x, read by the warp itself and the one left of it
+//     ring        of each warp, RING x RING_PITCH: samples filtered along the row
+//
+// Pipeline of a step; copies run up to STAGES steps in front:
+//     copies        | NEW rows of a later step -> stage
+//     all warps     | stage -> along x -> ring -> along y -> activation -> along y -> kept
+//     all but last  |                       wait for the warp to the right | kept -> along x -> y, toRGB
 #define HALF 1
 #define ACTIVATION 2
 #include "parts/types.cuh"

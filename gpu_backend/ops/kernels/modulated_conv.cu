@@ -11,6 +11,21 @@
 // right and lower border), USE_TMA (parts/tile_loop.cuh), ACTIVATION, HAS_RGB, IMG_CHANNELS up to 8, HAS_SKIP, TAPS. HALF is 1.
 // MOMENTS: of StyleGAN1, whose noise has a strength a channel and whose y no style; of every block it leaves `moments`
 // (batch, blocks, cout).
+//
+// Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
+//     weights     all steps x WEIGHT_SPACE                     with WEIGHTS_IN_SMEM
+//     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights, if they do not stay
+//     ...
+//     stage STAGES - 1
+//     store       POSITIONS x STORE_PITCH: outputs on their way to whole lines of y and y_raw; toRGB's sums of warps
+//     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+// Static: demodulation and bias, style or noise strength, noise of two row tiles, toRGB's weights times styles, barriers.
+//
+// Pipeline of a row tile, copies AHEAD steps in front, across the end of a row tile too:
+//     copies    | s+1 -> stage | s+2 -> stage | ...            TMA by one thread, or cp.async by all
+//     products  | step s       | step s+1     | ... | sums of split-K slices
+//     noise     | of the next row tile, fetched in step 0, stored after it
+//     epilogue                                      | activation -> words -> toRGB products; words -> store -> y, y_raw
 #include "parts/types.cuh"
 #include "parts/tensor_core.cuh"
 #include "parts/activation.cuh"

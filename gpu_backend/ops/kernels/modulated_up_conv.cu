@@ -16,6 +16,21 @@
 // Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored;
 // BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
+//
+// Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
+//     weights     all steps x WEIGHT_SPACE                     with WEIGHTS_IN_SMEM
+//     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights, if they do not stay
+//     ...
+//     stage STAGES - 1
+//     t           8 x POSITIONS x CHANNELS bytes: four phases of fp16
+//     carried     JOBS x TAPS x THREADS x 16 bytes: filtered rows from row tile to row tile, unless registers hold them
+//     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+// Static: demodulation, bias, style or noise strength, noise of NOISE_BUFFERS row tiles, barriers.
+//
+// Pipeline of a row tile, copies AHEAD steps in front, across the end of a row tile too:
+//     copies    | s+1 -> stage | s+2 -> stage | ...            TMA by one thread, or cp.async by all
+//     products  | step s       | step s+1     | ... | sums of split-K slices -> t
+//     filter                                        | rows of t along x -> along y -> activation -> y or y_raw
 #include "parts/types.cuh"
 #include "parts/tensor_core.cuh"
 #include "parts/activation.cuh"
