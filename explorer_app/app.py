@@ -3,7 +3,7 @@
 The story of a start::
 
     ProgramLog           in the command line: uncaught exceptions, stderr, the log file (logs.py)
-    MessageLog           so that whatever happens from here on can be told
+    MessageLog           so that all that follows can be reported
     Settings             read field by field; cannot fail
     RenderThread         made, not running; nothing heavy is imported
     Controller           joins them
@@ -196,7 +196,7 @@ class App:
     qt
         The Qt application.
     messages
-        Where everything is told.
+        Receives all messages.
     places
         Where files are kept.
     device, precision

@@ -225,7 +225,7 @@ class _LogFile(RotatingFileHandler):
         return super()._open()
 
     def rotate(self, source: str, dest: str) -> None:
-        # On Windows another window may have the file open; then this one goes on in the same file.
+        # On Windows another window may have the file open; then this one continues in the same file.
         with contextlib.suppress(OSError):
             super().rotate(source, dest)
 

@@ -33,7 +33,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person may do about a message, on the window's thread.
+    """What a person may do about a message; called on the GUI thread.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def working_folder_problem() -> str:
-    """Say that the working folder was deleted, empty if it is there."""
+    """Return a sentence if the working folder was deleted, else an empty one."""
     try:
         Path.cwd()
     except OSError:

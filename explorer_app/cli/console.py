@@ -85,7 +85,7 @@ class Console:
         self._write(printable_lines(text) + "\n")
 
     def end_progress(self) -> None:
-        """Leave the progress line as it is and go on below it."""
+        """Leave the progress line as it is and continue below it."""
         if self._pending:
             self._pending = 0
             self._write("\n")

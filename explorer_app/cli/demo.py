@@ -39,7 +39,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Render the demo; what is there from an earlier call is not rendered again."""
+    """Render the demo; files of an earlier call are not rendered again."""
     options = parser().parse_args(words)
     sheet = options.outdir / "contact-sheet.png"
     check_output_path(sheet)

@@ -135,7 +135,7 @@ def _folders() -> Iterator[tuple[str, list[str]]]:
 
 
 def qt_platform() -> str:
-    """Return what Qt would show windows with, as far as can be told without starting it."""
+    """Return the platform plugin that Qt would use, as far as known without starting Qt."""
     chosen = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
     if chosen:
         return f"{chosen} (QT_QPA_PLATFORM)"

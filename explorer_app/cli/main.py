@@ -1,4 +1,4 @@
-"""The entry point: which command, and how its errors are told."""
+"""The entry point: chooses the command, and shows its errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit status.
 
-    0: done. 1: a bug, shown with its traceback. 2: an error, told in one sentence. 130: stopped by Ctrl-C. 141: the
+    0: done. 1: a bug, shown with its traceback. 2: an error, shown as one sentence. 130: stopped by Ctrl-C. 141: the
     reader of the output left before the work was done.
     """
     name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
@@ -80,7 +80,7 @@ def _interrupts_noted(console: Console) -> Iterator[None]:
 
 
 def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> int:
-    """Run a command and tell its errors; return the exit status."""
+    """Run a command and show its errors; return the exit status."""
     command = f"latentloom {name}".rstrip()
     only_prints = name in _ONLY_PRINT
     try:

@@ -334,7 +334,7 @@ def _transform(options: argparse.Namespace, facts: ModelFacts) -> Transform:
 
 
 def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Source:
-    """Return a source as this network is asked for it; tell when it was made with another."""
+    """Return a source fitted to this network; warn if it was made with another one."""
     if source.model.model_id not in ("", facts.model_id):
         console.warn(
             f"{source.path.name} was made with {source.model.name or 'another network'} "

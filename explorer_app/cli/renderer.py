@@ -1,4 +1,4 @@
-"""Making the renderer that a command renders with: kernels compiled first, the processor where no GPU can."""
+"""Makes the renderer of a command: kernels are compiled first; the CPU renders where no GPU can."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def start_renderer(
     Raises
     ------
     DeviceError
-        If the device that was asked for by its name cannot be used; with "auto" the processor takes its place.
+        If a device that was named cannot be used; with "auto" the CPU replaces it.
     """
     backend = backend or Backend()
     try:
@@ -45,7 +45,7 @@ def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Con
             )
             console.end_progress()
         if total and choice.device == "auto":
-            choice = DeviceChoice("cuda", choice.precision)  # there is one: if it fails, that is to be told
+            choice = DeviceChoice("cuda", choice.precision)  # there is a GPU: its failure is to be reported
     return backend.make_renderer(model, choice)
 
 

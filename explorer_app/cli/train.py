@@ -29,7 +29,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Train; being stopped by Ctrl-C is told like everywhere else, after saving."""
+    """Train; Ctrl-C saves first and is then reported as in other commands."""
     request = train_request_of(parser().parse_args(words))
     outcome = run_training(request, console.note, console.progress)
     if outcome.snapshot is not None:

@@ -34,7 +34,7 @@ _LARGE_PX = 512
 """Above this, no full picture is rendered just to learn how long it takes."""
 
 _FIRST_DRAFT_PX = 64
-"""The largest first draft of a large network: one coarse picture at once tells how large the next may be."""
+"""The largest first draft of a large network: its time shows how large the next may be."""
 
 _PLAN_BUDGETS = 5.0
 """How many budgets a draft may be late because of its plan; beyond, it is too slow without one as well."""
@@ -87,8 +87,8 @@ class DraftPolicy:
     def resolution(self, facts: ModelFacts) -> int | None:
         """Return the largest resolution that is expected to meet the budget, None for full.
 
-        Without a time to go by it is full, but a small draft of a large network on the processor: its full picture may
-        take seconds.
+        Without a measured time it is full, except for a large network on the CPU, whose full picture may take seconds:
+        there it is a small draft.
         If nothing meets the budget it is the smallest draft worth looking at.
         """
         if self._decided is None or self._decided[0] is not facts:

@@ -115,7 +115,7 @@ class ExportQueueController(QObject):
 
     @Slot(object)
     def start(self, settings: SequenceSettings) -> None:
-        """Write a sequence in the background with the open model, one at a time; the preview goes on."""
+        """Write a sequence in the background with the open model, one at a time; the preview continues."""
         facts = self._model.facts
         if facts is None or settings.model.model_id != facts.model_id:
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")

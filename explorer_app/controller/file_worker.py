@@ -45,9 +45,9 @@ class FileWorker(QObject):
             self._executor.submit(self._run, task, done, failed, file)
 
     def fetch(self, task: Callable[[], Result], take: Callable[[Result], None], *, failed: str = "") -> None:
-        """Run a task soon; `take` gets its result on the window's thread, never before this returns.
+        """Run a task soon; `take` gets its result on the GUI thread, never before this returns.
 
-        What a task raises is told, after `failed` as in `submit`, and nothing is taken; nor is anything after `close`.
+        An error is shown after `failed` as in `submit`, and `take` is not called; nor is it after `close`.
         """
 
         def run() -> None:

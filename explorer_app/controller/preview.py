@@ -135,10 +135,10 @@ class Preview(QObject):
         else:
             self._rest.start()
         if request == self._asked:
-            return  # on its way, or on the screen
+            return  # requested already, or on the screen
         self._asked = request
         self._measured = None  # a measured request under way is replaced by this one
-        if self._measure_next:  # until a measured frame is there: this one may give way to another
+        if self._measure_next:  # until a measured frame arrives: a newer request may replace this one
             self._measured = request
             request = replace(request, measure_steps=True)
         if request.tap is not None and self._wants_values:

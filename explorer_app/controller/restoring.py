@@ -13,7 +13,7 @@ from gpu_backend import ModelFacts, Transform
 
 @dataclass(frozen=True, slots=True)
 class Restoring:
-    """A session to bring back once its model is open.
+    """A session to restore once its model is open.
 
     Attributes
     ----------

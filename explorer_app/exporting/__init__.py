@@ -1,4 +1,4 @@
-"""Frames to files: pictures that carry their recipe, and sequences that can be stopped at any moment and go on.
+"""Frames to files: pictures that carry their recipe, and sequences that can be stopped at any moment and resumed.
 
 ::
 
@@ -7,7 +7,7 @@
     SequenceJob             hands out requests of missing frames, takes frames, never waits   job.py
     FrameSink               where frames go: a folder of pictures                             sinks/
     WriterPool              encodes and writes on threads of its own                          writers.py
-    write_output            whole or not at all, a refusal told in a sentence                 output_file.py
+    write_output            whole or not at all; errors are one sentence                      output_file.py
 
 No Qt here: the window and the command line use the same job.
 """

@@ -15,7 +15,7 @@ class TakenError(ExportError):
     Parameters
     ----------
     what
-        What is in the way, for a sentence that goes on in words of one's own about what to do.
+        The obstacle, as the first part of a sentence; the caller adds what to do.
     """
 
     def __init__(self, what: str) -> None:

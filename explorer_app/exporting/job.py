@@ -1,4 +1,4 @@
-"""A sequence on its way to files: looks which frames are missing, hands out their requests, takes frames.
+"""A sequence under export: finds missing frames, gives out their requests, takes the frames.
 
 The render thread asks and delivers, and never waits (`explorer_app.rendering.export_job.ExportJob`). Everything else
 happens on the job's own thread::
@@ -51,7 +51,7 @@ class SequenceJob:
     threads
         Pictures that are encoded and written at a time; None for all cores but one.
     after
-        A job for the same files that was stopped: this one begins when that has let go of them.
+        A stopped job for the same files: this one begins when that has closed them.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class SequenceJob:
             return self.is_ready
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until the job has let go of its files; return whether it has."""
+        """Wait until the job has closed its files; return whether it has."""
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -208,7 +208,7 @@ class SequenceJob:
         self._changed()
 
     def _claim(self) -> Claim:
-        """Read the manifest that is there, and return what may be done with the frames beside it."""
+        """Read an existing manifest, and return what may be done with the frames beside it."""
         path = self.settings.manifest_path
         remove_leftovers(path.parent, path.name.__eq__, self._disk)
         data = b""

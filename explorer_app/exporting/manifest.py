@@ -1,4 +1,4 @@
-"""The manifest beside a sequence: all that it takes to go on with it, and how far the writing came.
+"""The manifest beside a sequence: everything that resuming needs, and how much was written.
 
 It holds no times, no paths and no random names, so that an export that was interrupted and resumed ends with the same
 bytes as one that was not, on another machine too.
@@ -112,7 +112,7 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
 
 
 def identity_of(settings: SequenceSettings) -> str:
-    """Return 16 hexadecimal digits that tell a sequence from others; the version of the program does not count."""
+    """Return 16 hexadecimal digits that identify a sequence; the version of the program does not count."""
     lines = manifest_bytes(settings, "unfinished", None).splitlines()
     told = b"\n".join(line for line in lines if not line.startswith(b'"made_by"'))
     return hashlib.sha256(told).hexdigest()[:16]
@@ -166,7 +166,7 @@ def manifest_of(data: bytes, path: Path) -> Manifest:
 
 
 def frames_total(data: bytes) -> int:
-    """Return how many frames the sequence of a manifest has, as far as that can be told; 0 if it cannot."""
+    """Return the number of frames of a manifest's sequence; 0 if it cannot be determined."""
     try:
         fields = parse_json(data, MANIFEST_LIMITS, _WHAT)
     except (LimitError, ValueError):

@@ -1,4 +1,4 @@
-"""The exporter's files: written whole, and a refusal of the system told in a sentence."""
+"""The exporter's files: written whole; errors of the system become one sentence."""
 
 from __future__ import annotations
 

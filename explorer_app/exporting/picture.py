@@ -37,7 +37,7 @@ def write_picture(
     size: Size | None = None,
     disk: Disk | None = None,
 ) -> None:
-    """Save a frame with its recipe; the file is there whole or not at all.
+    """Save a frame with its recipe; the file is written whole or not at all.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ _WINDOW = 32
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is. `seconds_left` is None until two frames have been rendered."""
+    """Progress of an export. `seconds_left` is None until two frames have been rendered."""
 
     done: int
     total: int

@@ -1,1 +1,1 @@
-"""From requests to frames without ever holding up the window: mailboxes, the queue of exports, the rendering thread."""
+"""From requests to frames without blocking the GUI thread: mailboxes, the task queue, the render thread."""

@@ -10,7 +10,7 @@ Precision = Literal["fp16", "fp32"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """A choice; the renderer tells which device renders in the end, and why.
+    """A choice; `RendererLike.device` is the device that renders in the end, with the reason.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class ExportJob(Protocol):
         ...
 
     def stop(self, *, cancelled: bool) -> None:
-        """Want no more frames: a person `cancelled` it, or it is to go on another time. May be called twice."""
+        """Want no more frames: a person `cancelled` it, or it is to be resumed later. May be called twice."""
         ...
 
     @property

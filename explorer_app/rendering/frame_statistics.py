@@ -39,7 +39,7 @@ class StepCost:
     share
         The part in 0..1 of the time of all steps.
     facts
-        What is known of the kernel; None on the processor.
+        Facts of the kernel; None on the CPU.
     """
 
     layer: str
@@ -152,7 +152,7 @@ class FrameStatistics:
 
     @property
     def device_ms(self) -> float | None:
-        """Median time of the frame on the device, from its first kernel to its last; None on the processor."""
+        """Median time of the frame on the device, from its first kernel to its last; None on the CPU."""
         return float(np.median(self._device_ms)) if self._device_ms else None
 
     @property

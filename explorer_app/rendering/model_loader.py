@@ -1,4 +1,4 @@
-"""Reads model files on a thread of its own; the open model goes on rendering."""
+"""Reads model files on a thread of its own; the open model still renders meanwhile."""
 
 from __future__ import annotations
 

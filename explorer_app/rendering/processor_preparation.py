@@ -1,4 +1,4 @@
-"""Gets torch into the process beside everything else, so that the first picture on the CPU need not wait for it. No Qt.
+"""Imports torch on a thread of its own, so that the first picture on the CPU need not wait for it. No Qt.
 
 ::
 

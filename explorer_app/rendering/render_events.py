@@ -47,7 +47,7 @@ class DeviceChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailed:
-    """The chosen GPU cannot be used; the present renderer goes on, or the CPU takes over.
+    """The chosen GPU cannot be used; the present renderer stays, or the CPU takes over.
 
     `was_rendering` distinguishes a device that failed while rendering from one that could not begin.
     """
@@ -103,7 +103,7 @@ class DirectionsFound:
 
 @dataclass(frozen=True, slots=True)
 class DirectionsFailed:
-    """A search for directions could not go on."""
+    """A search for directions failed."""
 
     finder: DirectionFinder
     error: BaseException

@@ -7,7 +7,7 @@ A step in progress is cancelled, between two steps of the network, when a task t
 
     closing                 every step but that of a picture that was saved
     DEVICE, MODEL           a preview, a thumbnail, a comparison
-    PREVIEW                 a thumbnail, and a comparison on the processor
+    PREVIEW                 a thumbnail, and a comparison on the CPU
     a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 

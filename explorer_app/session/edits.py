@@ -94,7 +94,7 @@ def set_row_ranges(directions: Sequence[str], rows: RowRange) -> Together:
 class _Whole:
     """Base of edits of which each is a step of its own.
 
-    What one sets is told by its class and the fields that `_named_by` lists.
+    Its target is its class and the fields that `_named_by` lists.
     """
 
     __slots__ = ()

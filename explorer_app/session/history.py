@@ -44,7 +44,7 @@ class History:
     Attributes
     ----------
     entries
-        Steps, oldest first. Those behind `position` are what redo brings back.
+        Steps, oldest first. Those after `position` can be redone.
     position
         Index of the step that one stands on; -1 while there is none.
     kept
@@ -76,12 +76,12 @@ class History:
 
     @property
     def undo_label(self) -> str:
-        """What undo takes back ("Walk"); empty if nothing."""
+        """Label of the step that undo reverts ("Walk"); empty if there is none."""
         return self.entries[self.position].label if self.can_undo else ""
 
     @property
     def redo_label(self) -> str:
-        """What redo brings back; empty if nothing."""
+        """Label of the step that redo applies; empty if there is none."""
         return self.entries[self.position + 1].label if self.can_redo else ""
 
     def is_kept(self, number: int) -> bool:

@@ -47,13 +47,13 @@ class ModelPlaces:
         """Return where a model may be, None if that is not known.
 
         By its SHA-256 in the list, else by its name in the folder `beside` (that of a picture or session). Only
-        reading the file tells whether it is the same model.
+        only reading the file shows whether it is the same model.
         """
         known = self._read().get(model.model_id, "")
         return Path(known) if known and _is_file(Path(known)) else self.find_beside(model, beside)
 
     def last_seen(self, model: ModelReference) -> str:
-        """Return the path at which a model was last, whether or not it is there; empty if that is not known."""
+        """Return the last known path of a model, whether or not it exists; empty if unknown."""
         return self._read().get(model.model_id, "")
 
     @staticmethod

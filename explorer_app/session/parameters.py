@@ -327,7 +327,7 @@ def _writer(path: str) -> Callable[[Session, Value], Session]:
 
 
 def _write_position(session: Session, value: Position) -> Session:
-    """Go to a place on the seed plane, letting go of a pinned latent."""
+    """Go to a place on the seed plane, unpinning a latent."""
     return replace(session, position=value, pinned_blend=())
 
 

@@ -74,7 +74,7 @@ class Session:
     ----------
     pinned_blend
         (recipe, weight) pairs that stand in for the seed plane's point: a frame of an exported path that was dropped on
-        the window. Empty while the plane's position rules; walking the plane lets go of it.
+        the window. Empty while the plane's position counts; moving over the plane clears it.
     classes
         (class, weight) pairs; empty for an all-zero label.
     transform

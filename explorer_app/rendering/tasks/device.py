@@ -1,4 +1,4 @@
-"""What changes the renderer, as tasks: another device, a model, other options. `DeviceWork` knows what is due."""
+"""Tasks that change the renderer: another device, a model, other options. `DeviceWork` decides which is due."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpu_backend import Model
 
 Swap = Callable[[Callable[[], None]], None]
-"""Runs a function that may change the renderer, and has the newest picture rendered by the one that takes over."""
+"""Runs a function that may change the renderer, and renders the newest picture again with the new one."""
 
 
 class DeviceTask(RenderTask):
@@ -122,7 +122,7 @@ class OpenModelTask(RenderTask):
 
 
 class FindDevicesTask(RenderTask):
-    """Looks for devices once nothing else is to do: who chose the processor wants a choice as well."""
+    """Looks for devices while the renderer is idle: the menu offers them also where the CPU is chosen."""
 
     priority = Priority.IDLE
 

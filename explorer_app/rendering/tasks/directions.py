@@ -1,4 +1,4 @@
-"""Searching directions with the renderer that is there, a batch of latents a step."""
+"""Searches directions with the present renderer, one batch of latents a step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DirectionsTask(RenderTask):
     ) -> None:
         self._finders: Mailbox[DirectionFinder] = Mailbox(condition)
         self._wanted: DirectionFinder | None = None
-        """The search that is under way; one that was cancelled in a step does not go on."""
+        """The search under way; one that was cancelled during a step does not continue."""
         self._report = report
         self._recovers = recovers
 
@@ -36,7 +36,7 @@ class DirectionsTask(RenderTask):
         self._finders.put(finder)
 
     def cancel(self) -> None:
-        """End the search without a word."""
+        """End the search without an event."""
         self._wanted = None
         self._finders.clear()
 

@@ -81,7 +81,7 @@ class ExportTask(RenderTask):
             self._condition.notify_all()
 
     def end_all(self) -> None:
-        """End every job: they go on another time."""
+        """End every job; they can be resumed later."""
         with self._condition:
             entries = list(self._entries)
         for entry in entries:

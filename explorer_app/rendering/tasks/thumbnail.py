@@ -15,7 +15,7 @@ from explorer_app.rendering.thumbnails import THUMBNAIL_PX, shrink
 from gpu_backend import CancelledError, RenderRequest
 
 MAX_WAITING = 1024
-"""Orders that wait; beyond, the oldest is forgotten: it has scrolled away, and is ordered again when it comes back."""
+"""Largest number of waiting requests; beyond it the oldest is dropped: it has scrolled away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ThumbnailTask(RenderTask):
             return len(self._orders)
 
     def ask(self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX) -> None:
-        """Order a picture, or move its order to the front. `request` is called in its turn, on the render thread.
+        """Request a picture, or move its request to the front. `request` is called in its turn, on the render thread.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """
@@ -70,12 +70,12 @@ class ThumbnailTask(RenderTask):
             self._condition.notify_all()
 
     def clear(self) -> None:
-        """Forget all orders."""
+        """Drop all requests."""
         with self._condition:
             self._orders.clear()
 
     def note_preview(self) -> None:
-        """Take note that a preview is asked for now."""
+        """Record that a preview is requested now."""
         self._last_preview_s = time.monotonic()
 
     def seconds_until_ready(self) -> float | None:
@@ -85,7 +85,7 @@ class ThumbnailTask(RenderTask):
         return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Make the picture that was ordered last."""
+        """Make the picture that was requested last."""
         with self._condition:
             order = self._orders.popitem()[1] if self._orders else None
         if order is None or renderer is None:
@@ -106,7 +106,7 @@ class ThumbnailTask(RenderTask):
         return True
 
     def _put_back(self, order: _Order) -> None:
-        """Order again what was taken, unless there is a newer order for it."""
+        """Request again what was taken, unless there is a newer request for it."""
         with self._condition:
             if order.key not in self._orders:
                 self.ask(order.key, order.request, order.side_px)
