@@ -8,6 +8,7 @@ into the same folder deletes it, unless its writer still runs.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import stat
@@ -175,6 +176,7 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
     return time.time() - path.lstat().st_mtime > _ABANDONED_S
 
 
+@functools.cache
 def _host() -> str:
     """Return 8 digits for the machine, or the container, within which a process number means one process."""
     machine = os.environ.get("COMPUTERNAME", "") if sys.platform == "win32" else os.uname().nodename

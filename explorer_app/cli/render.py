@@ -41,7 +41,7 @@ from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
 from explorer_app.exporting.video.video_format import CODECS, VideoFormat, require_encoder, video_format_of_path
-from explorer_app.exporting.writers import WriterPool, usual_threads
+from explorer_app.exporting.writers import MAX_THREADS, WriterPool, usual_threads
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.class_names import class_text
@@ -207,6 +207,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
     """Go on with the sequence of a manifest, with the network that it was begun with."""
+    _check_jobs(options)
     for name in ("seeds", "sources", "outdir", "sheet", "path", *_FILES, *_SEED_ONLY, *_PATH_ONLY):
         if getattr(options, name) is not None:
             raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
@@ -232,6 +233,7 @@ def _check(options: argparse.Namespace) -> None:
     if (options.seeds is None) == (options.sources is None):
         raise UsageError("Either --seeds or --from must say what to render; see latentloom render --help.")
     _check_video(options)
+    _check_jobs(options)
     if options.outdir is None and options.video is None:
         raise UsageError("--outdir must say where to save the output images.")
     if options.sources is not None:
@@ -277,6 +279,11 @@ def _check_video(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             raise UsageError(f"--video says where the frames go and how, so {_flag(name)} cannot be given with it.")
     _video(options)
+
+
+def _check_jobs(options: argparse.Namespace) -> None:
+    if options.jobs is not None and options.jobs > MAX_THREADS:
+        raise UsageError(f"--jobs goes up to {MAX_THREADS}, but {options.jobs} came.")
 
 
 def _check_places(options: argparse.Namespace) -> None:

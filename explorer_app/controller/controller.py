@@ -115,7 +115,7 @@ class Controller(QObject):
         )
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
-            renders, model, preview, editing, pending, worker, messages, clock, parent=self
+            renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
         )
         self.files = Files(engine, editing, self.export, pending, worker, messages, parent=self)
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)

@@ -24,10 +24,12 @@ from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import frame_path
+from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
+from explorer_app.settings import Settings
 from gpu_backend import Frame
 
 _NOT_NOTED = "The export was not noted, so the next start will not offer to go on with it"
@@ -50,6 +52,7 @@ class ExportQueueController(QObject):
         editing: Editing,
         pending: PendingDocument,
         worker: FileWorker,
+        settings: Settings,
         messages: MessageLog,
         clock: Callable[[], float],
         parent: QObject | None = None,
@@ -61,6 +64,7 @@ class ExportQueueController(QObject):
         self._editing = editing
         self._pending = pending
         self._worker = worker
+        self._settings = settings
         self._messages = messages
         self._clock = clock
         self._unfinished: UnfinishedExport | None = None
@@ -124,7 +128,7 @@ class ExportQueueController(QObject):
             self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
             return
         self._awaited = self._offered = None
-        self._job = SequenceJob(settings, after=self._stopped)
+        self._job = SequenceJob(settings, threads=self._encoder_threads(), after=self._stopped)
         if self._unfinished is not None:
             self._worker.submit(partial(self._unfinished.note, settings.manifest_path), failed=_NOT_NOTED)
         self._meter = ProgressMeter(self._job.total)
@@ -225,6 +229,11 @@ class ExportQueueController(QObject):
             self._offered = path
             action = Action("Resume export", lambda: self.resume(path), lambda: self._offered is not None)
             self._messages.post(Level.INFO, stopped_sentence(manifest), action=action)
+
+    def _encoder_threads(self) -> int | None:
+        """Return how many threads a person wants to encode; None for all cores but one."""
+        text = self._settings.choice("export.threads")
+        return min(int(text), MAX_THREADS) if text.isdecimal() and 0 < len(text) < 5 and int(text) > 0 else None
 
     def _show(self, progress: ExportProgress | None) -> None:
         if progress != self._progress:

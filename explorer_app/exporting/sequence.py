@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -24,6 +25,9 @@ MANIFEST_SUFFIX = ".manifest.json"
 """What the name of a manifest ends in."""
 
 _MAX_NAME = 100
+
+_KEPT_REQUESTS = 256
+"""More than frames are under way from being asked for to being written."""
 
 _CUBIC_KEYS = 32
 """Keyframes that a frame on a cubic path may hold: their weights fade by 3.7 a step, down to 1e-9 on either side."""
@@ -117,12 +121,13 @@ class SequencePlan:
         self.settings = settings
         self._path = path
         self._written_as = written_as(settings.form, settings.size)
+        self.request = functools.lru_cache(_KEPT_REQUESTS)(self._request)
+        """Return a frame's request; it is asked for again when the frame is written."""
 
     def __len__(self) -> int:
         return len(self._path)
 
-    def request(self, index: int) -> RenderRequest:
-        """Return a frame's request."""
+    def _request(self, index: int) -> RenderRequest:
         frame = self._path.frame(index)
         return RenderRequest(
             model_id=self.settings.model.model_id,

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 _WAITING_PER_THREAD = 2
+MAX_THREADS = 256
 
 
 def usual_threads() -> int:

@@ -1,10 +1,11 @@
-"""Edit > Preferences: the theme, the font, and whether a flick glides on."""
+"""Edit > Preferences: the theme, the font, whether a flick glides on, and how many pictures are encoded at a time."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
+from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.settings import Preferences
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.switch import Switch
@@ -26,13 +27,14 @@ class PreferencesDialog(QDialog):
 
     Signals
     -------
-    theme_chosen(str), font_chosen(str), glide_chosen(bool)
+    theme_chosen(str), font_chosen(str), glide_chosen(bool), encoders_chosen(int)
         The person chose.
     """
 
     theme_chosen = Signal(str)
     font_chosen = Signal(str)
     glide_chosen = Signal(bool)
+    encoders_chosen = Signal(int)
 
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,6 +57,14 @@ class PreferencesDialog(QDialog):
         self.glide.setToolTip("A flick of the picture goes on until you click.")
         self.glide.setChecked(preferences.flick_glide)
         self.glide.toggled.connect(self.glide_chosen)
+        self.encoders = QSpinBox()
+        self.encoders.setRange(0, MAX_THREADS)
+        self.encoders.setSpecialValueText("All cores but one")
+        self.encoders.setAccessibleName("Encoders")
+        self.encoders.setToolTip("Pictures of an export that are compressed at a time, from the next export on.")
+        threads = preferences.choices.get("export.threads", "")
+        self.encoders.setValue(int(threads) if threads.isdecimal() and len(threads) < 5 else 0)
+        self.encoders.valueChanged.connect(self.encoders_chosen)
         form = QFormLayout()
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         form.setHorizontalSpacing(theme.px(20))
@@ -63,6 +73,7 @@ class PreferencesDialog(QDialog):
         form.addRow("Font", self.fonts)
         form.addRow("", self.hint)
         form.addRow("Flick", self.glide)
+        form.addRow("Encoders", self.encoders)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
         layout = QVBoxLayout(self)

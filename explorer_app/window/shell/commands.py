@@ -230,6 +230,7 @@ class Commands(QObject):
         dialog.font_chosen.connect(lambda font: self._settings.change(font=font))
         dialog.glide_chosen.connect(actions["glide"].setChecked)
         dialog.glide_chosen.connect(self.glide)
+        dialog.encoders_chosen.connect(lambda count: self._settings.choose("export.threads", str(count or "")))
         self._open(dialog)
 
     # -- view -------------------------------------------------------------------------------------------------------

@@ -40,3 +40,16 @@ def test_it_opens_with_what_is_chosen(window: MainWindow, settings: Settings) ->
     assert dialog.themes.segments["dark"].isChecked()
     assert dialog.glide.isChecked()
     dialog.close()
+
+
+def test_the_number_of_encoders_is_kept_and_none_means_all_cores_but_one(
+    window: MainWindow, settings: Settings
+) -> None:
+    window.actions_by_key["preferences"].trigger()
+    dialog = dialog_of(window, PreferencesDialog)
+    assert dialog.encoders.text() == "All cores but one"
+    dialog.encoders.setValue(3)
+    assert settings.choice("export.threads") == "3"
+    dialog.encoders.setValue(0)
+    assert settings.choice("export.threads") == ""
+    dialog.close()
