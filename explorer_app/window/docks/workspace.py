@@ -87,8 +87,6 @@ class Workspace(QMainWindow):
         self._has_begun_panels = False
         self._panel_timer = QTimer(self, interval=0)
         self._panel_timer.timeout.connect(self._make_next_panel)
-        self._share_timer = QTimer(self, singleShot=True, interval=0)
-        self._share_timer.timeout.connect(self.share_height)
 
     def set_docks(self, docks: Mapping[str, Dock]) -> None:
         """Take the docks in; `restore` lays them out once the window has its size."""
@@ -101,7 +99,6 @@ class Workspace(QMainWindow):
             toggle = dock.toggleViewAction()
             toggle.setShortcut(QKeySequence(f"Alt+{number}"))
             toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Alt+{number}).")
-            dock.made.connect(self._panel_made)
             dock.toggled_by_person.connect(self._person_arranged)
             dock.topLevelChanged.connect(self._person_arranged)
             dock.dockLocationChanged.connect(self._person_arranged)
@@ -143,15 +140,9 @@ class Workspace(QMainWindow):
             seen.make_panel()
             return
         self._panel_timer.stop()
-        self._share_timer.start()
+        self.share_height()  # with another font they may want other heights than their places had
         for dock in waiting:
             dock.make_panel_when_seen()
-
-    @Slot()
-    def _panel_made(self) -> None:
-        """Give the panel the height that it asks for; the first ones together."""
-        if not self._panel_timer.isActive():
-            self._share_timer.start()
 
     # -- which layout -----------------------------------------------------------------------------------------------
 

@@ -105,6 +105,21 @@ def test_nothing_moves_when_panels_take_their_places(show: Show, qtbot: QtBot) -
     assert at_first == [places(window)]
 
 
+def test_a_panel_behind_a_tab_is_made_when_its_tab_is_chosen_and_moves_nothing(show: Show, qtbot: QtBot) -> None:
+    window = show()
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: {"latent", "sliders", "performance", "history"} <= made(window))
+    for _ in range(3):
+        QApplication.processEvents()
+    assert "mix" not in made(window)
+    before = window.docks["latent"].geometry(), window.canvas.geometry()
+    window.docks["mix"].raise_()
+    qtbot.waitUntil(lambda: window.docks["mix"].is_made)
+    for _ in range(3):
+        QApplication.processEvents()
+    assert (window.docks["latent"].geometry(), window.canvas.geometry()) == before
+
+
 def test_a_panel_of_the_other_workspace_is_made_when_that_is_shown(show: Show, qtbot: QtBot) -> None:
     window = show()
     wait_for_panels(window, qtbot)
