@@ -21,11 +21,13 @@ import sys
 import tempfile
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -40,6 +42,7 @@ from explorer_app.exporting.keyframes import Keyframe  # noqa: E402
 from explorer_app.exporting.manifest import read_manifest  # noqa: E402
 from explorer_app.exporting.picture import read_picture, write_picture  # noqa: E402
 from explorer_app.exporting.sequence import SequenceSettings  # noqa: E402
+from explorer_app.exporting.video.video_format import VideoFormat  # noqa: E402
 from explorer_app.messages import Level, MessageLog  # noqa: E402
 from explorer_app.session.history import History, HistoryEntry, KeptSession  # noqa: E402
 from explorer_app.session.model_places import ModelPlaces  # noqa: E402
@@ -291,7 +294,7 @@ def write_note(folder: Path, number: int) -> None:
     """Begin an export, whose manifest the next start looks for, or go on with it."""
     out = folder / export_name(number)
     UnfinishedExport(folder).note(out / "walk.manifest.json")
-    write_frames(out, number, stop_after=1)
+    write_frames(out, stop_after=1)
 
 
 def check_note(folder: Path, former: int, new: int) -> None:
@@ -323,8 +326,10 @@ def check_session(folder: Path, former: int, new: int) -> None:
 
 
 def frame_of(request: RenderRequest) -> Frame:
-    """Return a small picture."""
-    pixels = np.zeros((8, 8, 4), np.uint8)
+    """Return a small picture, another one for another request."""
+    chance = np.random.default_rng(zlib.crc32(repr(request).encode()))
+    pixels = chance.integers(0, 256, (8, 8, 4), np.uint8)
+    pixels[..., 3] = 255
     pixels.setflags(write=False)
     return Frame(request, pixels, FrameTimings(0.0, 0.0, 0.0))
 
@@ -340,11 +345,11 @@ def check_png(folder: Path, former: int, new: int) -> None:
     assert read_picture(folder / "picture.png").session in (session_of(former), session_of(new))
 
 
-def write_frames(folder: Path, number: int, *, stop_after: int = -1) -> None:
+def write_frames(folder: Path, *, stop_after: int = -1, video: VideoFormat | None = None) -> None:
     """Export a sequence, the same in every state, or go on with it."""
     key = Keyframe.of(resolve(session_of(0)))
     other = Keyframe.of(resolve(session_of(5)))
-    settings = SequenceSettings((key, other), folder, "walk", MODEL, "w-linear", FRAMES - 1, z_dim=8)
+    settings = SequenceSettings((key, other), folder, "walk", MODEL, "w-linear", FRAMES - 1, z_dim=8, video=video)
     job = SequenceJob(settings)
     job.start()
     count = 0
@@ -361,7 +366,7 @@ def write_frames(folder: Path, number: int, *, stop_after: int = -1) -> None:
 
 def write_export(folder: Path, number: int) -> None:
     """Begin an export in state 1; end it in later ones."""
-    write_frames(folder, number, stop_after=2 if number == 1 else -1)
+    write_frames(folder, stop_after=2 if number == 1 else -1)
 
 
 def check_export(folder: Path, former: int, new: int) -> None:
@@ -374,6 +379,25 @@ def check_export(folder: Path, former: int, new: int) -> None:
     assert manifest.state == "unfinished" or len(frames) == manifest.frames_written == FRAMES
     assert (former, new) != (1, 1) or len(frames) < FRAMES
     assert (former, new) != (3, 3) or manifest.state == "complete"
+
+
+def write_animation(folder: Path, number: int) -> None:
+    """Begin an animation in state 1; end it in later ones."""
+    write_frames(folder, stop_after=2 if number == 1 else -1, video=VideoFormat("gif"))
+
+
+def check_animation(folder: Path, former: int, new: int) -> None:
+    """Expect a manifest, and the whole animation where it says that there is one; no segments beside a finished one."""
+    manifest = read_manifest(folder / "walk.manifest.json")
+    path = folder / "walk.gif"
+    if path.exists():
+        with Image.open(path) as image:
+            assert getattr(image, "n_frames", 1) == FRAMES
+    assert manifest.state in ("unfinished", "complete")
+    assert manifest.state == "unfinished" or path.exists()
+    assert (former, new) != (1, 1) or not path.exists()
+    left = sorted(item.name for item in folder.iterdir() if item.name not in ("walk.gif", "walk.manifest.json"))
+    assert (former, new) != (3, 3) or (manifest.state == "complete" and not left), left
 
 
 def model_of(number: int) -> Model:
@@ -414,6 +438,7 @@ CASES = (
     Case("session", write_session, check_session),
     Case("picture", write_png, check_png),
     Case("export", write_export, check_export),
+    Case("animation", write_animation, check_animation),
     Case("convert", write_model, check_model),
     Case("latent", write_latent_file, check_latent_file),
 )

@@ -10,6 +10,7 @@ import os
 import random
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,9 +99,15 @@ def session_json(folder: Path) -> Path:
     return folder / "b.loom"
 
 
-def picture(folder: Path) -> Path:
-    write_picture(folder / "a.png", fake_frame(resolve(SESSION)), model_name="m", session=SESSION)
-    return folder / "a.png"
+def picture(suffix: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        frame = fake_frame(resolve(SESSION))
+        values = np.zeros((frame.height, frame.width, 3), np.float32)
+        path = folder / f"a.{suffix}"
+        write_picture(path, replace(frame, image=values), model_name="m", session=SESSION)
+        return path
+
+    return write
 
 
 def manifest(folder: Path) -> Path:
@@ -159,7 +166,7 @@ def read_places(path: Path) -> object:
 CASES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "session": (session_file, lambda path: file_of_bytes(path.read_bytes(), path.name)),
     "session in JSON": (session_json, lambda path: file_of_bytes(path.read_bytes(), path.name)),
-    "picture": (picture, read_picture),
+    **{suffix: (picture(suffix), read_picture) for suffix in ("png", "jpg", "webp", "tif", "exr")},
     "manifest": (manifest, lambda path: manifest_of(path.read_bytes(), path)),
     "preferences": (preferences, read_settings),
     "model places": (places, read_places),

@@ -23,5 +23,5 @@ def test_nothing_is_lost_and_no_part_stays_when_the_program_is_killed_while_it_w
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(r"^(.*?) +(\d+) +(\d+) +(\d+)  (.*)$", done.stdout, re.M)
-    assert {row[0] for row in rows} >= {"autosave", "settings", "session", "picture", "export", "convert"}
+    assert {row[0] for row in rows} >= {"autosave", "settings", "session", "picture", "export", "animation", "convert"}
     assert all(int(row[1]) > 0 and row[4] == "whole, no parts left" for row in rows), done.stdout
