@@ -37,7 +37,7 @@ class CudaRecorder:
     """CUDA graphs on a stream of their own, with one pool of memory."""
 
     def __init__(self, device: torch.device) -> None:
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(device)
         self._pool = torch.cuda.graph_pool_handle()
 
     @contextmanager

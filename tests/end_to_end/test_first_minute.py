@@ -14,6 +14,7 @@ from explorer_app.assets import BUNDLED_SEED
 from explorer_app.messages import Level
 from explorer_app.session.session import Position
 from explorer_app.window.gestures.plane_drag import SEEDS_PER_PX
+from gpu_backend import Point
 from tests.helpers import mouse, panels
 from tests.helpers.person import Person
 
@@ -61,7 +62,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
     person.type_into(mix.ask.seed, "26")
     person.click(mix.ask.button)
     (source,) = person.session.mix
-    assert source.latent.point.seeds == ((26, 1.0),)
+    assert source.latent.point == Point(((26, 1.0),))
     rows = len(source.strengths)
     free = source.strengths.index(0.0)
     last = max(row for row in range(rows) if source.strengths[row] == 0.0)

@@ -11,6 +11,7 @@ from explorer_app.session.resolve import resolve_blend
 from gpu_backend import Frame
 from tests.helpers import mouse
 from tests.helpers.fake_renderer import Engine, Library
+from tests.helpers.patience import more_than
 from tests.helpers.person import Person
 
 EVENTS = 3000
@@ -40,7 +41,7 @@ def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
         if number % EVENTS_PER_FRAME == 0:
             rendered = len(engine.requests)
             engine.gate.let_through()
-            person.until(lambda rendered=rendered: len(engine.requests) > rendered)
+            person.until(more_than(engine.requests, rendered))
 
     last = resolve_blend(person.session)
     before = len(engine.requests)

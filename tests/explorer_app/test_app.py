@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +70,19 @@ def program(qapp: QApplication, tmp_path: Path, qtbot: Any, quiet_qt: None) -> I
     program.close()
 
 
-def test_a_start_shows_the_window_with_a_picture_of_the_bundled_model(program: Program):
+def test_a_start_shows_the_window_with_a_picture_of_the_bundled_model(program: Program) -> None:
     program.start()
     assert program.app.window.isVisible()
     assert "cats" in program.app.window.windowTitle()
     assert [message for message in program.messages.messages if message.level > Level.NOTE] == []
 
 
-def test_a_file_on_the_command_line_is_opened(program: Program):
+def test_a_file_on_the_command_line_is_opened(program: Program) -> None:
     program.start(program.folder / "dogs.pkl")
     assert "dogs" in program.app.window.windowTitle()
 
 
-def test_preferences_and_the_session_are_written_at_the_end(program: Program):
+def test_preferences_and_the_session_are_written_at_the_end(program: Program) -> None:
     program.start()
     program.app.controller.editing.edit(GoToSeed(42))
     program.app.close()
@@ -90,13 +90,13 @@ def test_preferences_and_the_session_are_written_at_the_end(program: Program):
     assert load_session(program.folder / "state" / "session.loom").position.x == 42.0
 
 
-def test_closing_before_the_first_event_is_clean(program: Program):
+def test_closing_before_the_first_event_is_clean(program: Program) -> None:
     program.app.start()
     program.app.close()
     program.app.close()
 
 
-def test_closing_during_a_render_is_clean(program: Program):
+def test_closing_during_a_render_is_clean(program: Program) -> None:
     program.start()
     program.engine.gate.shut()
     program.app.controller.editing.edit(GoToSeed(42))
@@ -106,7 +106,7 @@ def test_closing_during_a_render_is_clean(program: Program):
     program.app.close()
 
 
-def test_closing_during_a_load_is_clean(program: Program):
+def test_closing_during_a_load_is_clean(program: Program) -> None:
     program.start()
     program.library.gate.shut()
     program.app.controller.files.open_model(program.folder / "dogs.pkl")
@@ -116,7 +116,7 @@ def test_closing_during_a_load_is_clean(program: Program):
     program.app.close()
 
 
-def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Program):
+def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Program) -> None:
     program.start()
     program.engine.gate.shut()
     session = program.app.controller.editing.session
@@ -130,14 +130,14 @@ def test_closing_during_an_export_is_clean_and_leaves_no_half_file(program: Prog
     assert not list((program.folder / "out").glob(".*"))
 
 
-def test_closing_the_window_by_hand_ends_everything(program: Program):
+def test_closing_the_window_by_hand_ends_everything(program: Program) -> None:
     program.start()
     program.app.window.close()
     assert not program.app.window.isVisible()
     program.app.close()
 
 
-def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qtlog: Any):
+def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qtlog: Any) -> None:
     messages = MessageLog()
     handler = QtMessageHandler(messages)
     with qtlog.disabled():
@@ -155,7 +155,7 @@ def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qt
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that a process can send to itself")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any, number: signal.Signals):
+def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any, number: signal.Signals) -> None:
     heard: list[int] = []
     before = signal.getsignal(number)
     interrupt = Interrupt(heard.append)
@@ -167,7 +167,7 @@ def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any
     assert signal.getsignal(number) is before
 
 
-def test_the_window_is_on_the_screen_before_torch_is_imported():
+def test_the_window_is_on_the_screen_before_torch_is_imported() -> None:
     done = run_python("""
         import sys
         from PySide6.QtWidgets import QApplication
@@ -189,7 +189,7 @@ def test_the_window_is_on_the_screen_before_torch_is_imported():
     assert done.returncode == 0
 
 
-def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported(tmp_path: Path):
+def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported(tmp_path: Path) -> None:
     done = run_python(f"""
         import sys
         from pathlib import Path
@@ -213,7 +213,9 @@ def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported
     assert done.stderr == ""
 
 
-def test_a_device_on_the_command_line_counts_for_this_time_only(qapp: QApplication, tmp_path: Path, quiet_qt: None):
+def test_a_device_on_the_command_line_counts_for_this_time_only(
+    qapp: QApplication, tmp_path: Path, quiet_qt: None
+) -> None:
     engine = Engine(gpus=(GPU, OTHER_GPU))
     app = App(qapp, MessageLog(), Places(tmp_path / "settings.json", None), device="cuda:1", backend=engine)
     assert app.controller.engine.devices.state.choice == DeviceChoice("cuda:1", "fp16")
@@ -224,7 +226,7 @@ def test_a_device_on_the_command_line_counts_for_this_time_only(qapp: QApplicati
 
 
 @pytest.mark.parametrize("moment", ["compiling", "compiled"])
-def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, moment: str):
+def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, moment: str) -> None:
     program.engine.gpus = (GPU,)
     program.engine.missing = 3
     program.engine.compile_gate.shut()
@@ -237,7 +239,7 @@ def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, mome
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only here a window needs a display server")
-def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash():
+def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash() -> None:
     done = run_python(
         "import sys; from explorer_app.cli import main; sys.exit(main([]))",
         display=False,
@@ -249,7 +251,7 @@ def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_ctrl_c_while_qt_is_imported_ends_the_program_with_a_word_and_no_abort():
+def test_ctrl_c_while_qt_is_imported_ends_the_program_with_a_word_and_no_abort() -> None:
     done = run_python("""
         import os, signal, sys
         from explorer_app.app import run_window
@@ -268,7 +270,7 @@ def test_ctrl_c_while_qt_is_imported_ends_the_program_with_a_word_and_no_abort()
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"):
         monkeypatch.setenv(variable, str(tmp_path))
     done = run_python(f"""
@@ -306,7 +308,7 @@ START = """
 """
 
 
-def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_the_status(own_folders: Path):
+def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_the_status(own_folders: Path) -> None:
     done = run_python(
         START.format("""
     import explorer_app.window.shell.main_window
@@ -320,7 +322,7 @@ def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_t
     assert "ValueError: no window today" in log_path().read_text()
 
 
-def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_folders: Path):
+def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_folders: Path) -> None:
     done = run_python(
         START.format("""
     import threading
@@ -350,7 +352,7 @@ def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_fold
     assert done.returncode == 1, "the window was closed by hand, but not all is well"
 
 
-def test_the_dialog_of_a_failed_start_has_the_details(qtbot: Any):
+def test_the_dialog_of_a_failed_start_has_the_details(qtbot: Any) -> None:
     messages = MessageLog()
     messages.warning("The preferences cannot be read.", "byte 7")
     try:
@@ -365,7 +367,7 @@ def test_the_dialog_of_a_failed_start_has_the_details(qtbot: Any):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSEGV that a process can send to itself")
-def test_a_crash_leaves_the_stacks_of_all_threads(own_folders: Path):
+def test_a_crash_leaves_the_stacks_of_all_threads(own_folders: Path) -> None:
     done = run_python(
         START.format("""
     import os, signal
@@ -381,7 +383,7 @@ def test_a_crash_leaves_the_stacks_of_all_threads(own_folders: Path):
 
 def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"):
         monkeypatch.setenv(variable, str(tmp_path))
     done = run_python("""
@@ -421,7 +423,7 @@ def test_a_model_that_was_read_before_is_not_hashed_again(tmp_path: Path, monkey
         class facts:  # noqa: N801 - as the model's attribute
             model_id = "a" * 64
 
-    def read(path: Path, *, progress: object, cancelled: object, known_digest: object) -> Read:
+    def read(path: Path, *, progress: object, cancelled: object, known_digest: Callable[[os.stat_result], str]) -> Read:
         known.append(known_digest(path.stat()))
         return Read()
 

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
 
 from explorer_app import collector
 from explorer_app.collector import Collector, collect_due, without_collections
@@ -29,7 +30,7 @@ def make_garbage(ended_on: list[int]) -> None:
     assert kept
 
 
-def test_what_another_thread_leaves_is_collected_by_the_window_s(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_thread_leaves_is_collected_by_the_window_s(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "_BEAT_MS", 10)
     gc.enable()
     ended_on: list[int] = []
@@ -51,7 +52,7 @@ def test_what_another_thread_leaves_is_collected_by_the_window_s(qtbot, monkeypa
     assert gc.isenabled(), "it was before"
 
 
-def test_where_python_was_told_not_to_collect_it_is_not_told_otherwise(qtbot) -> None:
+def test_where_python_was_told_not_to_collect_it_is_not_told_otherwise(qtbot: QtBot) -> None:
     gc.disable()
     collects = Collector()
     collects.start()
@@ -70,7 +71,7 @@ def test_nothing_is_looked_through_before_there_is_enough(monkeypatch: pytest.Mo
 
 
 def test_nothing_is_collected_during_a_start_and_what_it_made_is_passed_over_later(
-    qtbot, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
     monkeypatch.setattr(collector, "_BEAT_MS", 1)
@@ -94,7 +95,7 @@ def test_nothing_is_collected_during_a_start_and_what_it_made_is_passed_over_lat
         collects.close()
 
 
-def test_a_start_without_a_picture_counts_as_over_after_a_while(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_without_a_picture_counts_as_over_after_a_while(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr(collector, "_BEAT_MS", 1)
     monkeypatch.setattr(collector, "_LONGEST_START_BEATS", 3)
@@ -110,7 +111,7 @@ def test_a_start_without_a_picture_counts_as_over_after_a_while(qtbot, monkeypat
         collects.close()
 
 
-def test_python_s_own_collections_are_switched_on_again_where_they_were(qtbot) -> None:
+def test_python_s_own_collections_are_switched_on_again_where_they_were(qtbot: QtBot) -> None:
     gc.enable()
     with without_collections():
         assert not gc.isenabled()

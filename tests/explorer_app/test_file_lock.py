@@ -14,7 +14,7 @@ sys.stdin.read()
 """
 
 
-def test_a_lock_has_one_holder_and_is_free_after_its_release(tmp_path: Path):
+def test_a_lock_has_one_holder_and_is_free_after_its_release(tmp_path: Path) -> None:
     first, second = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
     assert first.try_acquire()
     assert first.try_acquire()
@@ -26,7 +26,7 @@ def test_a_lock_has_one_holder_and_is_free_after_its_release(tmp_path: Path):
     second.release()
 
 
-def test_a_killed_program_holds_no_lock(tmp_path: Path):
+def test_a_killed_program_holds_no_lock(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as program:
@@ -40,7 +40,7 @@ def test_a_killed_program_holds_no_lock(tmp_path: Path):
         lock.release()
 
 
-def test_a_block_runs_without_a_lock_that_another_program_holds_for_too_long(tmp_path: Path):
+def test_a_block_runs_without_a_lock_that_another_program_holds_for_too_long(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
     lock.try_acquire()
     with HeldLock(tmp_path / "lock", 0.0):

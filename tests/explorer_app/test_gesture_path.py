@@ -66,12 +66,12 @@ def mouse(kind: QEvent.Type, x: float, button: Qt.MouseButton) -> QMouseEvent:
     return QMouseEvent(kind, at, at, button, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
 
 
-def test_a_drag_passes_fewer_than_thirteen_files():
+def test_a_drag_passes_fewer_than_thirteen_files() -> None:
     assert 1 < len(NAMED) < 13
     assert all((ROOT / name).is_file() for name in NAMED)
 
 
-def test_a_drag_is_handed_on_by_the_named_files_alone(harness: Harness):
+def test_a_drag_is_handed_on_by_the_named_files_alone(harness: Harness) -> None:
     harness.start()
     preview = harness.controller.engine.preview
     canvas = Canvas()

@@ -16,7 +16,7 @@ def open_settings(path: Path | None) -> tuple[Settings, MessageLog]:
     return Settings(path, messages), messages
 
 
-def test_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path: Path):
+def test_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path: Path) -> None:
     settings, messages = open_settings(tmp_path / "settings.json")
     assert settings.values == Preferences()
     assert messages.messages == ()
@@ -24,7 +24,7 @@ def test_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_changed_comes_back(tmp_path: Path):
+def test_what_was_changed_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "settings.json"
     settings, _ = open_settings(path)
     settings.change(theme="light", drift_speed=-1.5, flick_glide=True, window_geometry="AAAA", last_model="/m")
@@ -41,7 +41,7 @@ def test_what_was_changed_comes_back(tmp_path: Path):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xff", b"[" * 100_000, b'"text"'])
-def test_a_broken_file_gives_the_defaults_and_a_message(tmp_path: Path, data: bytes):
+def test_a_broken_file_gives_the_defaults_and_a_message(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(data)
     settings, messages = open_settings(path)
@@ -55,7 +55,7 @@ def test_a_broken_file_gives_the_defaults_and_a_message(tmp_path: Path, data: by
     assert (tmp_path / "settings.json.broken").read_bytes() == data
 
 
-def test_a_folder_in_place_of_the_file_cannot_stop_a_start(tmp_path: Path):
+def test_a_folder_in_place_of_the_file_cannot_stop_a_start(tmp_path: Path) -> None:
     settings, messages = open_settings(tmp_path)
     settings.change(theme="dark")
     settings.save()
@@ -63,7 +63,7 @@ def test_a_folder_in_place_of_the_file_cannot_stop_a_start(tmp_path: Path):
     assert len(messages.messages) == 2
 
 
-def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path):
+def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text(json.dumps({"version": 9, "theme": "pink", "drift_speed": 2.0, "flick_glide": 1, "unknown": {}}))
     settings, messages = open_settings(path)
@@ -76,7 +76,7 @@ def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path):
+def test_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     os.mkfifo(path)
     settings, messages = open_settings(path)
@@ -84,7 +84,7 @@ def test_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path):
     assert len(messages.messages) == 1
 
 
-def test_two_windows_save_what_each_changed(tmp_path: Path):
+def test_two_windows_save_what_each_changed(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     models = [RecentModel(f"/{name}", name, name) for name in "abcde"]
     first, _ = open_settings(path)
@@ -113,7 +113,7 @@ def test_two_windows_save_what_each_changed(tmp_path: Path):
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=12))
 def test_recent_models_of_a_single_window_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[bool, int]]
-):
+) -> None:
     path = tmp_path_factory.getbasetemp() / "recent-settings.json"
     path.unlink(missing_ok=True)
     settings, _ = open_settings(path)
@@ -130,7 +130,7 @@ def test_recent_models_of_a_single_window_come_back_as_they_were(
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "", 0, None, ["cpu"]])
-def test_a_device_that_has_no_such_name_is_not_taken(tmp_path: Path, device: object):
+def test_a_device_that_has_no_such_name_is_not_taken(tmp_path: Path, device: object) -> None:
     path = tmp_path / "settings.json"
     path.write_text(json.dumps({"device": device, "precision": "fp64"}))
     settings, messages = open_settings(path)
@@ -138,7 +138,7 @@ def test_a_device_that_has_no_such_name_is_not_taken(tmp_path: Path, device: obj
     assert "device, precision" in messages.messages[0].sentence
 
 
-def test_recent_models_are_bounded_newest_first_and_each_path_once():
+def test_recent_models_are_bounded_newest_first_and_each_path_once() -> None:
     settings, _ = open_settings(None)
     for number in [*range(MAX_RECENT + 5), 3]:
         settings.remember_model(RecentModel(f"/{number}", "", ""))
@@ -148,13 +148,13 @@ def test_recent_models_are_bounded_newest_first_and_each_path_once():
     assert "/3" not in [item.path for item in settings.values.recent_models]
 
 
-def test_a_folder_that_has_gone_is_not_offered(tmp_path: Path):
+def test_a_folder_that_has_gone_is_not_offered(tmp_path: Path) -> None:
     settings, _ = open_settings(None)
     settings.remember_folder("picture", tmp_path / "gone")
     assert settings.folder("picture") is None
 
 
-def test_the_file_is_where_the_system_keeps_preferences(own_folders: Path):
+def test_the_file_is_where_the_system_keeps_preferences(own_folders: Path) -> None:
     assert own_folders in Settings.default_path().parents
 
 
@@ -167,7 +167,7 @@ _JSON = st.recursive(
 
 @hypothesis_settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(["version", *Preferences.__dataclass_fields__]), _JSON))
-def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]):
+def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed-settings.json"
     path.write_text(json.dumps(data))
     settings, _ = open_settings(path)

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def when_shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """Names of all modules that are imported when the window is shown; one start answers all questions about them."""
-    home = str(tmp_path_factory.mktemp("home"))
-    done = run_python(SHOWN, **dict.fromkeys(_HOME, home))
+    environment: dict[str, Any] = dict.fromkeys(_HOME, str(tmp_path_factory.mktemp("home")))
+    done = run_python(SHOWN, **environment)
     assert done.returncode == 0, done.stderr
     return tuple(done.stdout.split())
 
@@ -65,7 +66,7 @@ def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks
     assert those_of(when_shown, *packages) == set()
 
 
-def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
+def test_time_start_prints_the_steps_and_closes_the_window(home: Path) -> None:
     done = run_python("import sys; from explorer_app.cli import main; sys.exit(main(['--time-start', '--device=cpu']))")
     assert done.returncode == 0, done.stderr
     steps = [line[:28].strip() for line in done.stdout.splitlines()[1:]]
@@ -82,7 +83,7 @@ def test_time_start_prints_the_steps_and_closes_the_window(home: Path):
 
 def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(when_shown: tuple[str, ...]) -> None:
     modules = those_of(when_shown, "explorer_app.window.")
-    panels = ("latent.latent_panel", "sliders.sliders_panel", "mix.mix_panel", "history.history_strip")
+    panels: tuple[str, ...] = ("latent.latent_panel", "sliders.sliders_panel", "mix.mix_panel", "history.history_strip")
     panels += ("performance.performance_panel", "layers.layers_panel", "model.model_panel")
     hidden = ("layers.layer_table", "layers.spectrum_view", "layers.tap_controls", "performance.roofline_plot")
     dialogs = (
@@ -97,7 +98,7 @@ def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(when_s
     assert not modules & late
 
 
-def test_the_picture_is_painted_before_a_thread_is_started_that_imports_torch(home: Path):
+def test_the_picture_is_painted_before_a_thread_is_started_that_imports_torch(home: Path) -> None:
     done = run_python("""
         import sys, threading
         import explorer_app.app

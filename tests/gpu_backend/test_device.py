@@ -1,6 +1,5 @@
 """Which device is taken, and the sentence that says why."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +47,7 @@ class Executors:
 
 
 @pytest.fixture
-def executors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executors]:
+def executors(monkeypatch: pytest.MonkeyPatch) -> Executors:
     fakes = Executors()
     monkeypatch.setattr(device, "_cuda_executor", fakes.cuda)
     monkeypatch.setattr(device, "_cpu_executor", fakes.cpu)
@@ -84,7 +83,7 @@ def test_gpus_stand_before_the_cpu_with_what_is_known_of_them() -> None:
 
 @pytest.mark.usefixtures("own_folders")
 def test_the_roofline_is_the_measured_one_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    clocks = {"clock_khz": 1_000_000, "memory_clock_khz": 1_000_000, "memory_bus_bits": 4096}
+    clocks: dict[str, Any] = {"clock_khz": 1_000_000, "memory_clock_khz": 1_000_000, "memory_bus_bits": 4096}
     known = replace(gpu(0), uuid="GPU-measured", **clocks)
     monkeypatch.setattr(device, "_probe", lambda: Probe((known, gpu(1)), "", "580", "13.0"))
     before, unknown, cpu = (found.roofline for found in find_devices())

@@ -1,5 +1,6 @@
 """Whether there is a driver is known without importing what speaks to it."""
 
+import ctypes
 import sys
 
 import pytest
@@ -20,7 +21,7 @@ def test_a_library_that_cannot_be_loaded_means_that_there_is_no_driver(monkeypat
 
 
 def test_a_library_that_can_be_loaded_means_that_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_library.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: name)
     driver_library.driver_is_installed.cache_clear()
     try:
         assert driver_library.driver_is_installed()

@@ -28,6 +28,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.device import make_executor
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.plan import Plan
+from gpu_backend.recipe import NoiseMode
 from tests.helpers.gpu import used_on_device
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
@@ -82,7 +83,7 @@ def random_request(renderer: Renderer, generator: np.random.Generator, **fields:
         source = Latent(Point(((int(generator.integers(50)), 1.0),)))
         strengths = tuple(generator.uniform(0, 1, renderer.facts.num_ws).tolist())
         latent = Latent(latent.point, mix=(MixSource(source, strengths),))
-    modes = ("none", "const", "random")
+    modes: tuple[NoiseMode, ...] = ("none", "const", "random")
     noise = Noise(modes[generator.integers(3)], int(generator.integers(100)), float(generator.uniform(0, 2)))
     return request_for(renderer, latent, psi=float(generator.uniform(-1, 1)), noise=noise, **fields)
 

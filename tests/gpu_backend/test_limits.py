@@ -25,7 +25,7 @@ from gpu_backend.limits import MAX_RECIPE_SEEDS
 SMALL = FileLimits(100, 10)
 
 
-def test_a_file_is_read_up_to_its_limit(tmp_path: Path):
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"12345")
     assert read_regular_file(path, 5, "a note") == b"12345"
@@ -34,14 +34,14 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no named pipes among its files")
-def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path):
+def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(LimitError, match="but is a folder, a pipe or a device"):
             read_regular_file(path, 5, "a note")
 
 
-def test_a_missing_file_is_the_systems_error(tmp_path: Path):
+def test_a_missing_file_is_the_systems_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_regular_file(tmp_path / "none", 5, "a note")
 
@@ -53,13 +53,13 @@ def test_a_missing_file_is_the_systems_error(tmp_path: Path):
         ('"' + "a" * 100 + '"', "has at most 100 bytes, but this one has 102 bytes"),
     ],
 )
-def test_a_json_text_beyond_its_limits_is_refused_before_it_is_parsed(text: str, part: str):
+def test_a_json_text_beyond_its_limits_is_refused_before_it_is_parsed(text: str, part: str) -> None:
     for data in (text, text.encode()):
         with pytest.raises(LimitError, match=f"A note {part}"):
             parse_json(data, SMALL, "a note")
 
 
-def test_json_within_its_limits_is_read_and_constants_and_depth_are_refused():
+def test_json_within_its_limits_is_read_and_constants_and_depth_are_refused() -> None:
     assert parse_json(b"[1, 2]", SMALL, "a note") == [1, 2]
     with pytest.raises(ValueError, match="NaN is not a number"):
         parse_json("[NaN]", SMALL, "a note")
@@ -67,7 +67,7 @@ def test_json_within_its_limits_is_read_and_constants_and_depth_are_refused():
         parse_json("[" * 200_000, FileLimits(1 << 20, 1 << 20), "a note")
 
 
-def test_seeds_of_all_sources_together_are_bounded_for_reader_writer_and_renderer():
+def test_seeds_of_all_sources_together_are_bounded_for_reader_writer_and_renderer() -> None:
     points = [Point(tuple((seed, 0.0) for seed in range(k * 1000, k * 1000 + 1000))) for k in range(5)]
     latent = Latent(mix=tuple(MixSource(Latent(point), (1.0,)) for point in points))
     data = latent_to_json(latent)
@@ -81,7 +81,7 @@ def test_seeds_of_all_sources_together_are_bounded_for_reader_writer_and_rendere
         anchors_of(blend)
 
 
-def test_what_the_writer_lets_through_the_reader_takes():
+def test_what_the_writer_lets_through_the_reader_takes() -> None:
     latent = Latent(Point(((3, 1.0),)))
     for _ in range(8):
         latent = Latent(mix=(MixSource(latent, (0.5,)),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,6 @@ def test_memory_that_is_used_counts() -> None:
 
 
 def test_where_the_system_does_not_tell_it_is_zero(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(process_memory.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(process_memory, "_STATM", tmp_path / "none")
     assert process_nbytes() == 0

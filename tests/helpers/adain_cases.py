@@ -191,13 +191,13 @@ def _activated(case: AdainCase, weights: Weights, x: NDArray[Any] | None) -> tor
     picture = {"stored": weights["picture"], "random": noise_picture(SEED, NOISE_INDEX, case.side)[0]}.get(case.noise)
     if picture is not None:
         v = v + real(picture * NOISE_GAIN) * real(weights["strength"])[None, :, None, None]
-    act = {
+    acts: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
         "linear": lambda v: v,
         "relu": functional.relu,
         "lrelu": lambda v: functional.leaky_relu(v, 0.2),
         "swish": functional.silu,
-    }[case.act.activation]
-    v = act(v) * case.act.gain
+    }
+    v = acts[case.act.activation](v) * case.act.gain
     return v if case.act.clamp is None else v.clamp(-case.act.clamp, case.act.clamp)
 
 

@@ -88,7 +88,11 @@ class NetworkWriter:
         mapping = spec.mapping
         own = {"z_dim": mapping.z_dim, "c_dim": mapping.c_dim, "w_dim": spec.w_dim}
         picture = {"img_resolution": spec.resolution, "img_channels": spec.img_channels}
-        synthesis = stylegan3_synthesis(self, spec) if isinstance(spec, StyleGAN3Spec) else self._synthesis(spec)
+        if isinstance(spec, StyleGAN3Spec):
+            synthesis = stylegan3_synthesis(self, spec)
+        else:
+            assert isinstance(spec, StyleGAN2Spec)
+            synthesis = self._synthesis(spec)
         children = {"synthesis": synthesis, "mapping": self._mapping()}
         given: dict[str, Any] = {**own, **picture}
         class_name = "Generator"
@@ -117,7 +121,7 @@ class NetworkWriter:
     def _mapping(self) -> Call:
         spec = self._model.spec
         mapping = spec.mapping
-        modules = {}
+        modules: dict[str, Call] = {}
         inputs = mapping.z_dim
         if isinstance(spec, StyleGAN3Spec) and self._is_xl:
             modules |= class_modules(self, spec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,15 @@ from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, Weights
 from gpu_backend.model.spec import Activation, Architecture, MappingSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
+
+if TYPE_CHECKING:
+
+    class StyleGAN2Model(Model):
+        """A model of which a test knows that its spec is a StyleGAN2's."""
+
+        spec: StyleGAN2Spec
+else:
+    StyleGAN2Model = Model
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ def make_weights(spec: StyleGAN2Spec, seed: int = 0) -> Weights:
     return weights
 
 
-def make_stylegan2(options: NetworkOptions | None = None, *, seed: int = 0, **changes: Any) -> Model:
+def make_stylegan2(options: NetworkOptions | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN2Model:
     """Make a model from options; keywords change single ones: ``make_stylegan2(img_channels=1, seed=3)``."""
     spec = make_spec(replace(options or NetworkOptions(), **changes))
     weights = make_weights(spec, seed)
@@ -117,4 +126,11 @@ def make_stylegan2(options: NetworkOptions | None = None, *, seed: int = 0, **ch
         nbytes=sum(array.nbytes for array in weights.values()),
         model_id=digest.hexdigest(),
     )
-    return Model(spec, weights, facts_of(spec, file, container="safetensors", flavour="made for a test"))
+    facts = facts_of(spec, file, container="safetensors", flavour="made for a test")
+    return cast("StyleGAN2Model", Model(spec, weights, facts))
+
+
+def as_stylegan2(model: Model) -> StyleGAN2Model:
+    """The same model, which has to be a StyleGAN2."""
+    assert isinstance(model.spec, StyleGAN2Spec)
+    return cast("StyleGAN2Model", model)

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer_app.session.session import Session
 from gpu_backend import LayerFacts, ModelFacts, RowRange
@@ -165,6 +165,19 @@ def drag(widget: QWidget, start: QPointF, end: QPointF, keys: Qt.KeyboardModifie
     for step in range(1, steps + 1):
         move(widget, start + (end - start) * (step / steps), keys)
     release(widget, end, keys)
+
+
+def lay_out(widget: QWidget | None) -> None:
+    """Have the layout of a widget placed at once, as an event does later."""
+    layout = None if widget is None else widget.layout()
+    assert layout is not None
+    layout.activate()
+
+
+def text_of(widget: QWidget) -> str:
+    """Return what stands on a button."""
+    assert isinstance(widget, QAbstractButton)
+    return widget.text()
 
 
 def double_click(widget: QWidget, at: QPointF | QPoint) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 PATIENCE_MS = 30_000
+
+
+def more_than(items: Sized, count: int) -> Callable[[], bool]:
+    """Tell whether there are more of them; to be waited for."""
+    return lambda: len(items) > count
 
 
 class PatientQtBot(QtBot):

@@ -23,7 +23,9 @@ def request(seed: int, model: Model = MODEL) -> RenderRequest:
 
 
 def seed_of(request: RenderRequest) -> int:
-    return request.blend[0][0].latent.point.seeds[0][0]
+    point = request.blend[0][0].latent.point
+    assert isinstance(point, Point)
+    return point.seeds[0][0]
 
 
 class Job:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_backend import Latent, Recipe, Renderer, RenderRequest, Truncation, plane_point
+from gpu_backend import Latent, Point, Recipe, Renderer, RenderRequest, Truncation, plane_point
+
+
+def point_of(latent: Latent) -> Point:
+    """Return the point that seeds give; the latent must not be a stored one."""
+    assert isinstance(latent.point, Point)
+    return latent.point
 
 
 def request_for(renderer: Renderer, latent: Latent | None = None, psi: float = 0.7, **fields: Any) -> RenderRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from gpu_backend.model.model import Model
 from gpu_backend.model.spec import Activation, MappingSpec, StyleGAN1Spec
 from gpu_backend.model.stylegan1 import stylegan1_layers, tensor_shapes
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of
+
+if TYPE_CHECKING:
+
+    class StyleGAN1Model(Model):
+        """A model of which a test knows that its spec is a StyleGAN1's."""
+
+        spec: StyleGAN1Spec
+else:
+    StyleGAN1Model = Model
 
 
 def make_spec1(
@@ -59,7 +68,7 @@ def make_spec1(
     )
 
 
-def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> Model:
+def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> StyleGAN1Model:
     """A whole model; the same arguments give the same numbers, of which all show in the picture.
 
     With a contrast of 1 pictures go from about -6 to 6, with 0.2 as those of trained networks do.
@@ -87,10 +96,11 @@ def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> M
         digest.update(weights[name].tobytes())
     nbytes = sum(array.nbytes for array in weights.values())
     file = FileFacts(Path(f"made-adain-{spec.resolution}-{seed}.safetensors"), nbytes, digest.hexdigest())
-    return Model(spec, weights, facts_of(spec, file, container="safetensors", flavour="made for a test"))
+    facts = facts_of(spec, file, container="safetensors", flavour="made for a test")
+    return cast("StyleGAN1Model", Model(spec, weights, facts))
 
 
-def for_rosinality(**options: Any) -> Model:
+def for_rosinality(**options: Any) -> StyleGAN1Model:
     """A network that rosinality's tool could have made: with its constants, and no bias after the constant."""
     made = make_stylegan1(lr_multiplier=1.0, epsilon=1e-5, blurs_bias=True, **options)
     made.weights["synthesis.b4.input.bias"][...] = 0.0

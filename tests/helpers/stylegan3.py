@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from gpu_backend.model.model import Model, Weights
 from gpu_backend.model.spec import MappingSpec, StyleGAN3Spec
 from gpu_backend.model.stylegan3 import tensor_shapes
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
+
+if TYPE_CHECKING:
+
+    class StyleGAN3Model(Model):
+        """A model of which a test knows that its spec is a StyleGAN3's."""
+
+        spec: StyleGAN3Spec
+else:
+    StyleGAN3Model = Model
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class StyleGAN3Options:
         )
 
 
-R = {"kernel": 1, "is_radial": True}
+R: dict[str, Any] = {"kernel": 1, "is_radial": True}
 """Options of configuration R."""
 
 
@@ -80,7 +89,7 @@ def make_weights(spec: StyleGAN3Spec, filters: Weights, seed: int = 0) -> Weight
     for name, shape in tensor_shapes(spec).items():
         values = generator.standard_normal(shape)
         if name in filters:
-            values = filters[name]
+            values = filters[name].astype(np.float64)
         elif name.startswith("mapping.fc"):
             values *= (1.0 if name.endswith("weight") else 0.2) / 0.01
         elif name == "synthesis.input.affine.bias":
@@ -101,14 +110,14 @@ def make_weights(spec: StyleGAN3Spec, filters: Weights, seed: int = 0) -> Weight
     return weights
 
 
-def make_stylegan3(options: StyleGAN3Options | None = None, *, seed: int = 0, **changes: Any) -> Model:
+def make_stylegan3(options: StyleGAN3Options | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN3Model:
     """Make a model from options; keywords change single ones: ``make_stylegan3(**R, seed=3)``."""
     options = replace(options or StyleGAN3Options(), **changes)
     spec = make_spec(options)
     return model_of(spec, make_weights(spec, options.design.filters(), seed))
 
 
-def model_of(spec: StyleGAN3Spec, weights: Weights) -> Model:
+def model_of(spec: StyleGAN3Spec, weights: Weights) -> StyleGAN3Model:
     """A model without a file."""
     digest = hashlib.sha256(repr(spec).encode())
     for name in sorted(weights):
@@ -118,4 +127,5 @@ def model_of(spec: StyleGAN3Spec, weights: Weights) -> Model:
         nbytes=sum(array.nbytes for array in weights.values()),
         model_id=digest.hexdigest(),
     )
-    return Model(spec, weights, facts_of(spec, file, container="safetensors", flavour="made for a test"))
+    facts = facts_of(spec, file, container="safetensors", flavour="made for a test")
+    return cast("StyleGAN3Model", Model(spec, weights, facts))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpu_backend.model.model import Model
 from gpu_backend.model.spec import ClassTable, MappingSpec, StyleGAN3Spec
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.model.stylegan_xl_design import StyleGANXLDesign
-from tests.helpers.stylegan3 import make_weights, model_of
+from tests.helpers.stylegan3 import StyleGAN3Model, make_weights, model_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def make_spec_xl(options: StyleGANXLOptions) -> StyleGAN3Spec:
     )
 
 
-def make_stylegan_xl(options: StyleGANXLOptions | None = None, *, seed: int = 0, **changes: Any) -> Model:
+def make_stylegan_xl(options: StyleGANXLOptions | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN3Model:
     """Make a model from options; keywords change single ones: ``make_stylegan_xl(resolution=32, seed=3)``."""
     options = replace(options or StyleGANXLOptions(), **changes)
     spec = make_spec_xl(options)

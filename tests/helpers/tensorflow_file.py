@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_backend.model import Model
+from tests.helpers.networks import StyleGAN2Model
 from tests.helpers.tool_names import Tensors, tensorflow_variables
 
 SOURCE = "open('PWNED', 'w').close()\n" + "# source\n" * 1000
@@ -74,7 +74,7 @@ def generator(tensors: Tensors, arguments: Mapping[str, Any], *, version: int = 
     return network("Gs", "G_main", parts[""], arguments, components, version=version)
 
 
-def arguments_of(model: Model) -> dict[str, Any]:
+def arguments_of(model: StyleGAN2Model) -> dict[str, Any]:
     """The arguments that the tools would have been given for a model."""
     spec, mapping = model.spec, model.spec.mapping
     layers = [layer for layer in spec.layers if layer.kind == "conv"]
@@ -99,7 +99,7 @@ def arguments_of(model: Model) -> dict[str, Any]:
 
 def write_tensorflow(
     path: Path,
-    model: Model,
+    model: StyleGAN2Model,
     *,
     protocol: int = 4,
     version: int = 4,

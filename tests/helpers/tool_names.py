@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_backend.model import LayerSpec, Model
+from gpu_backend.model import LayerSpec
+from tests.helpers.networks import StyleGAN2Model
 
 Tensors = dict[str, np.ndarray[Any, Any]]
 
 
-def exact(model: Model) -> Model:
+def exact(model: StyleGAN2Model) -> StyleGAN2Model:
     """The model with biases of styles rounded so that taking one away and adding it again changes nothing."""
     for name, array in model.weights.items():
         if name.endswith("affine.bias"):
@@ -24,7 +25,7 @@ def exact(model: Model) -> Model:
     return model
 
 
-def rosinality_tensors(model: Model, *, has_noises: bool = True) -> Tensors:
+def rosinality_tensors(model: StyleGAN2Model, *, has_noises: bool = True) -> Tensors:
     """rosinality/stylegan2-pytorch's state dict."""
     spec, weights = model.spec, model.weights
     tensors: Tensors = {}
@@ -54,7 +55,7 @@ def rosinality_tensors(model: Model, *, has_noises: bool = True) -> Tensors:
     return tensors
 
 
-def genforce_tensors(model: Model) -> Tensors:
+def genforce_tensors(model: StyleGAN2Model) -> Tensors:
     """GenForce's state dict."""
     spec, weights = model.spec, model.weights
     tensors: Tensors = {"truncation.w_avg": weights["mapping.w_avg"]}
@@ -76,7 +77,7 @@ def genforce_tensors(model: Model) -> Tensors:
     return tensors
 
 
-def tensorflow_variables(model: Model, *, is_grown: bool = False) -> Tensors:
+def tensorflow_variables(model: StyleGAN2Model, *, is_grown: bool = False) -> Tensors:
     """The variables of a TensorFlow network; `is_grown` names toRGB as configurations B to D do."""
     spec, weights = model.spec, model.weights
     tensors: Tensors = {"dlatent_avg": weights["mapping.w_avg"]}
@@ -110,7 +111,7 @@ def tensorflow_variables(model: Model, *, is_grown: bool = False) -> Tensors:
     return tensors
 
 
-def official_tensors(model: Model) -> Tensors:
+def official_tensors(model: StyleGAN2Model) -> Tensors:
     """NVIDIA's state dict, resample filters among it."""
     tensors: Tensors = dict(model.weights)
     taps = np.outer(model.spec.resample_filter, model.spec.resample_filter).astype(np.float32)
@@ -123,12 +124,12 @@ def official_tensors(model: Model) -> Tensors:
     return tensors
 
 
-def _styled(model: Model) -> Iterator[tuple[LayerSpec, Mapping[str, np.ndarray[Any, Any]]]]:
+def _styled(model: StyleGAN2Model) -> Iterator[tuple[LayerSpec, Mapping[str, np.ndarray[Any, Any]]]]:
     for layer in model.spec.layers:
         prefix = f"synthesis.{layer.name}."
         yield layer, {name.removeprefix(prefix): a for name, a in model.weights.items() if name.startswith(prefix)}
 
 
-def _kernel(model: Model) -> np.ndarray[Any, Any]:
+def _kernel(model: StyleGAN2Model) -> np.ndarray[Any, Any]:
     taps = model.spec.resample_filter
     return np.outer(taps, taps).astype(np.float32) * 4

@@ -9,4 +9,4 @@ from torch.autograd import Function
 
 def applied(function: type[Function], *arguments: Any) -> Any:
     """Apply a custom autograd function."""
-    return function.apply(*arguments)  # type: ignore[no-untyped-call]
+    return function.apply(*arguments)

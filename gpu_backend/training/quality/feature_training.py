@@ -91,7 +91,7 @@ def train(
             wanted = network.standardised(factors)
             loss = functional.mse_loss(network(fitted(pictures, training.shape.side)), wanted)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimiser.step()
             if progress is not None and (step % 50 == 49 or step == 0):

@@ -55,7 +55,7 @@ class Drawer:
         return self._pictures[:count].clone()
 
     def _capture(self) -> None:
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             run = self._warmed()

@@ -13,7 +13,7 @@ from explorer_app.cli import demo, inspection
 from explorer_app.cli.main import _COMMANDS
 from explorer_app.exporting.picture import read_picture
 from explorer_app.version import __version__
-from gpu_backend import read_model
+from gpu_backend import Point, read_model
 from tests.helpers.command import Command
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
@@ -56,7 +56,7 @@ def test_inspect_of_something_else_is_one_sentence(command: Command, tmp_path: P
 
 def test_inspect_tells_what_came_to_light_of_a_file_that_is_not_opened(command: Command, tmp_path: Path) -> None:
     made = make_stylegan1()
-    tensors = {**tensorflow1_variables(made), "synthesis/lod": np.float32(1.5).reshape(())}
+    tensors = {**tensorflow1_variables(made), "synthesis/lod": np.array(1.5, np.float32)}
     path = write_stylegan1(tmp_path / "old.pkl", made, tensors=tensors)
     outcome = command("inspect", path)
     assert "stored before it was" in outcome.sentence
@@ -114,7 +114,7 @@ def test_the_demo_is_a_loop_and_a_contact_sheet(
     folder = tmp_path / "latentloom-demo"
     frames = sorted(folder.glob("demo_*.png"))
     assert len(frames) == len(demo.SEEDS) * demo.FRAMES_PER_STEP
-    assert read_picture(frames[0]).request.blend[0][0].latent.point.seeds == ((demo.SEEDS[0], 1.0),)
+    assert read_picture(frames[0]).request.blend[0][0].latent.point == Point(((demo.SEEDS[0], 1.0),))
     with Image.open(folder / "contact-sheet.png") as sheet:
         assert sheet.width > 4 * 256
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

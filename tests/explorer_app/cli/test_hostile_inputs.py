@@ -152,7 +152,7 @@ def test_missing_pictures_are_told_before_torch_is_loaded(tmp_path: Path) -> Non
 
 def test_a_pipe_is_not_replaced_by_what_is_written(command: Command, networks: Path, pipe: Path) -> None:
     sheet = pipe.rename(pipe.with_suffix(".jpg"))
-    words = ("render", "--seeds", "1", "--outdir", pipe.parent / "out", "--sheet", sheet)
+    words: tuple[str | Path, ...] = ("render", "--seeds", "1", "--outdir", pipe.parent / "out", "--sheet", sheet)
     assert "is a folder, a pipe or a device" in command(*words).sentence
     target = sheet.rename(pipe.with_suffix(".safetensors"))
     words = ("convert", networks / "plain.safetensors", target, "--overwrite")

@@ -21,7 +21,7 @@ def test_directions_that_a_person_found_in_the_window_are_there_in_commands(
     path, own = tmp_path / "cats.pkl", tmp_path / "own"
     model = fake_model(path)
     search = DirectionSearch("sefa", "mine", RowRange(0, 2), 2)
-    found = find_directions(search, SimpleNamespace(facts=model.facts, model=model))  # type: ignore[arg-type]
+    found = find_directions(search, SimpleNamespace(facts=model.facts, model=model))
     DirectionFiles(own, bundled=path).add(model.facts, found)
     monkeypatch.setattr(DirectionFiles, "default_folder", staticmethod(lambda: own))
     monkeypatch.setattr(network, "read_model", lambda path, progress: fake_model(path))

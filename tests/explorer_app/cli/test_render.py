@@ -5,6 +5,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
 
 from explorer_app.cli.arguments import frame_rate
 from explorer_app.exporting.picture import read_picture
@@ -72,6 +73,8 @@ def test_a_size_and_a_quality_reach_the_files(command: Command, networks: Path, 
     assert command(*words, "--quality", "20", "--outdir", tmp_path / "b").status == 0
     with Image.open(tmp_path / "a" / "path_00000.jpg") as good, Image.open(tmp_path / "b" / "seed0003.jpg") as poor:
         assert good.size == poor.size == (40, 20)
+        assert isinstance(good, JpegImageFile)
+        assert isinstance(poor, JpegImageFile)
         assert max(good.quantization[0]) < max(poor.quantization[0])
     goes_on = command("render", "--resume", tmp_path / "a" / "path.manifest.json", "--format", "png")
     assert "so --format cannot be given with it" in goes_on.err

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explorer_app.cli import sequence
+from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import frame_count
-from gpu_backend import Renderer
+from gpu_backend import Frame, Point, Renderer, RenderRequest
 from tests.helpers.command import Command
 
 
@@ -32,13 +34,13 @@ def test_each_kind_of_path_becomes_a_sequence(command: Command, tmp_path: Path, 
     assert manifest["state"] == "complete"
     assert (manifest["path"], manifest["loop"]) == (stored, True)
     assert manifest["z_dim"] == 8
-    assert read_picture(tmp_path / "path_00002.png").request.blend[0][0].latent.point.seeds == ((2, 1.0),)
+    assert read_picture(tmp_path / "path_00002.png").request.blend[0][0].latent.point == Point(((2, 1.0),))
 
 
 def test_without_a_loop_the_last_key_is_the_last_frame(command: Command, tmp_path: Path) -> None:
     command("render", "--seeds", "1,2", "--path", "linear", "--frames", "3", "--name", "walk", "--outdir", tmp_path)
     assert len(content(tmp_path)) == 1 + frame_count(2, 3, loop=False) == 5
-    assert read_picture(tmp_path / "walk_00003.png").request.blend[0][0].latent.point.seeds == ((2, 1.0),)
+    assert read_picture(tmp_path / "walk_00003.png").request.blend[0][0].latent.point == Point(((2, 1.0),))
 
 
 def test_a_path_goes_through_saved_pictures(command: Command, tmp_path: Path) -> None:
@@ -57,9 +59,9 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
 
     command(*words("undisturbed"))
     render = Renderer.render
-    rendered = []
+    rendered: list[RenderRequest] = []
 
-    def interrupted(renderer: Renderer, request: object, **options: object) -> object:
+    def interrupted(renderer: Renderer, request: RenderRequest, **options: Any) -> Frame:
         if len(rendered) == 3:
             raise KeyboardInterrupt
         rendered.append(request)
@@ -154,7 +156,7 @@ def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(ne
 def test_a_frame_that_fails_leaves_an_unfinished_sequence(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class BrokenJob(sequence.SequenceJob):
+    class BrokenJob(SequenceJob):
         def deliver(self, frame: object) -> None:
             raise MemoryError
 

@@ -12,7 +12,7 @@ HERE = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
 ELSEWHERE = ModelReference("/other", "other", "other")
 
 
-def test_a_session_of_this_model_that_fits_is_left_as_it_is():
+def test_a_session_of_this_model_that_fits_is_left_as_it_is() -> None:
     session = Session(
         model=HERE,
         truncation=Truncation(0.5, FACTS.num_ws),
@@ -23,7 +23,7 @@ def test_a_session_of_this_model_that_fits_is_left_as_it_is():
     assert adapt(session, FACTS).changes == ()
 
 
-def test_strengths_are_cut_or_filled_up_with_zeros():
+def test_strengths_are_cut_or_filled_up_with_zeros() -> None:
     for count in (3, 40):
         source = Source(Latent(), (1.0,) * count, "seed 0")
         fitted = adapt(Session(model=ELSEWHERE, mix=(source,)), FACTS)
@@ -32,7 +32,7 @@ def test_strengths_are_cut_or_filled_up_with_zeros():
         assert "mix strengths were fitted to its rows" in fitted.changes
 
 
-def test_directions_and_ranges_that_it_lacks_go():
+def test_directions_and_ranges_that_it_lacks_go() -> None:
     sliders = (
         Slider("sefa/8", 1.0),
         Slider("axis/8", 1.0),
@@ -49,13 +49,13 @@ def test_directions_and_ranges_that_it_lacks_go():
     assert "layer ranges were shortened" in fitted.changes
 
 
-def test_named_directions_stay_where_the_model_has_them():
+def test_named_directions_stay_where_the_model_has_them() -> None:
     facts = replace(FACTS, named_directions=("world/sun height",))
     session = Session(model=HERE, sliders=(Slider("world/sun height", 1.0), Slider("world/haze", 1.0)))
     assert [item.direction for item in adapt(session, facts).session.sliders] == ["world/sun height"]
 
 
-def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice():
+def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice() -> None:
     assert adapt(Session(model=HERE, classes=((7, 1.0),)), FACTS).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE), FACTS).session.classes == ()
     assert adapt(Session(model=ELSEWHERE), FACTS).session.classes == ((0, 1.0),)
@@ -63,12 +63,12 @@ def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice():
     assert adapt(Session(model=ELSEWHERE, classes=((1, 1.0),)), without).session.classes == ()
 
 
-def test_a_first_start_reports_nothing_as_a_change():
+def test_a_first_start_reports_nothing_as_a_change() -> None:
     assert adapt(Session(), replace(FACTS, c_dim=0)).changes == ()
     assert adapt(Session(), FACTS).changes == ()
 
 
-def test_cutoff_and_noise_end_where_the_layers_do():
+def test_cutoff_and_noise_end_where_the_layers_do() -> None:
     session = Session(model=ELSEWHERE, truncation=Truncation(0.5, 99), noise=Noise(layer_gains=(0.5,) * 99))
     fitted = adapt(session, FACTS)
     assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
@@ -76,7 +76,7 @@ def test_cutoff_and_noise_end_where_the_layers_do():
     assert len(fitted.changes) == 3
 
 
-def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_stays():
+def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_stays() -> None:
     first = make_stylegan1(resolution=32).facts
     assert first.usual_cutoff == 8
     begun = adapt(Session(), first)
@@ -96,7 +96,7 @@ def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_sta
     assert adapt(Session(), small).session.truncation.cutoff == small.num_ws == 4
 
 
-def test_a_transform_goes_where_the_network_takes_none():
+def test_a_transform_goes_where_the_network_takes_none() -> None:
     session = Session(model=ELSEWHERE, transform=Transform(degrees=10.0))
     fitted = adapt(session, FACTS)
     assert fitted.session.transform == Transform()
@@ -104,7 +104,7 @@ def test_a_transform_goes_where_the_network_takes_none():
     assert adapt(session, make_stylegan3().facts).session.transform == Transform(degrees=10.0)
 
 
-def test_a_layer_stays_on_show_where_the_network_has_it_and_gives_way_to_the_picture_where_not():
+def test_a_layer_stays_on_show_where_the_network_has_it_and_gives_way_to_the_picture_where_not() -> None:
     session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", (1,), 6.0, is_normalized=False))
     kept = adapt(session, FACTS)
     assert kept.session.tap == session.tap
@@ -114,7 +114,7 @@ def test_a_layer_stays_on_show_where_the_network_has_it_and_gives_way_to_the_pic
     assert "the picture is shown, since it has no such layer" in gone.changes
 
 
-def test_a_layer_is_shown_by_channels_that_it_has():
+def test_a_layer_is_shown_by_channels_that_it_has() -> None:
     count = next(layer.channels for layer in FACTS.layers if layer.name == "b8.conv1")
     for channels, fitted in (((count,), (0,)), ((0, count, 1), (0, 1, 2)), ((0, 1), (0,)), ((), (0,))):
         session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", channels))
@@ -124,7 +124,7 @@ def test_a_layer_is_shown_by_channels_that_it_has():
     assert loud == Tap("b8.conv1", gain_db=-100.0)
 
 
-def test_what_lies_inside_a_held_latent_is_fitted_too():
+def test_what_lies_inside_a_held_latent_is_fitted_too() -> None:
     inner = Latent(
         classes=((9, 1.0),),
         mix=(MixSource(Latent(classes=((9, 1.0),)), (1.0,) * 99),),
@@ -140,7 +140,7 @@ def test_what_lies_inside_a_held_latent_is_fitted_too():
     assert held.latent.directions == (DirectionAmount("sefa/0", 1.0, RowRange(0, FACTS.num_ws - 1)),)
 
 
-def test_a_model_that_looks_classes_up_is_never_without_one():
+def test_a_model_that_looks_classes_up_is_never_without_one() -> None:
     facts = replace(FACTS, looks_classes_up=True)
     assert adapt(Session(model=HERE), facts).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE, classes=((1, 1.0),)), facts).session.classes == ((1, 1.0),)

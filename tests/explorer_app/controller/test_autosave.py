@@ -48,7 +48,7 @@ def saved_seeds(harness: Harness) -> set[float]:
     return {item.session.position.x for item in load_session_file(path).kept} if path.exists() else set()
 
 
-def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness: Harness):
+def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness: Harness) -> None:
     for seed in (3, 5, 7):
         open_harness.controller.editing.edit(GoToSeed(seed))
     open_harness.controller.editing.undo()
@@ -64,7 +64,7 @@ def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness:
     again.close()
 
 
-def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: Harness):
+def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: Harness) -> None:
     open_harness.controller.editing.edit(GoToSeed(3))
     again = open_harness.reopened()
     again.controller.start()
@@ -74,7 +74,7 @@ def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: H
     again.close()
 
 
-def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness):
+def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness) -> None:
     harness, path = open_harness, open_harness.state / "session.loom"
     harness.controller._autosave._timer.setInterval(20)
 
@@ -86,7 +86,7 @@ def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness)
     assert harness.controller.editing.history.entries[-1].label == "Start"
 
 
-def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Harness, Harness]):
+def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Harness, Harness]) -> None:
     first, second = two
     first.controller.editing.edit(GoToSeed(3))
     second.controller.editing.edit(GoToSeed(5))
@@ -96,7 +96,7 @@ def test_two_windows_have_sessions_of_their_own_and_both_come_back(two: tuple[Ha
     assert load_session(first.state / "windows" / "2" / "session.loom").position.x == 5.0
 
 
-def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[Harness, Harness]):
+def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[Harness, Harness]) -> None:
     first, second = two
     for seed in (1, 2, 3):
         star(first, seed)
@@ -109,7 +109,7 @@ def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[H
     second.until(lambda: kept_seeds(second) == everything | {4.0, 14.0})
 
 
-def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Harness, Harness]):
+def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Harness, Harness]) -> None:
     first, second = two
     star(first, 1)
     first.until(lambda: saved_seeds(first) == {1.0})
@@ -123,7 +123,7 @@ def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two
     assert saved_seeds(second) == {2.0, 3.0}
 
 
-def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: Harness):
+def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: Harness) -> None:
     harness.state.write_text("in the way")
     harness.start()
     assert "cannot be kept" in harness.said(Level.WARNING)[0]
@@ -131,7 +131,7 @@ def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: H
     harness.rest()
 
 
-def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness):
+def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness) -> None:
     harness = open_harness
     star(harness, 3)
     harness.controller.files.save_session(harness.folder / "evening.loom")
@@ -144,7 +144,7 @@ def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness):
             assert str(harness.folder).encode() not in archive.read("session.json"), path
 
 
-def test_a_project_brings_its_history_along(open_harness: Harness):
+def test_a_project_brings_its_history_along(open_harness: Harness) -> None:
     harness = open_harness
     for seed in (3, 5):
         harness.controller.editing.edit(GoToSeed(seed))
@@ -160,7 +160,7 @@ def test_a_project_brings_its_history_along(open_harness: Harness):
     assert harness.x == 3.0
 
 
-def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness):
+def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> None:
     harness = open_harness
     for seed in (4, 5, 6):
         star(harness, seed)

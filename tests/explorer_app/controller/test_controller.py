@@ -8,12 +8,12 @@ from explorer_app.controller import Controller
 from tests.helpers.controller_harness import Harness
 
 
-def test_the_controller_itself_only_starts_and_closes():
+def test_the_controller_itself_only_starts_and_closes() -> None:
     public = {name for name in vars(Controller) if not name.startswith("_") and name != "staticMetaObject"}
     assert public == {"start", "bring_back", "close"}
 
 
-def test_each_object_has_signals_of_its_own(harness: Harness):
+def test_each_object_has_signals_of_its_own(harness: Harness) -> None:
     controller = harness.controller
     for part, signals in {
         controller.engine: {"model_changed", "options_changed", "comparison_changed"},

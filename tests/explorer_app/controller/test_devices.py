@@ -43,7 +43,7 @@ def on(harness: Harness, device: str) -> bool:
     )
 
 
-def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_harness: Harness):
+def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_harness: Harness) -> None:
     state = open_harness.controller.engine.devices.state
     assert state.device == GPU
     assert state.is_on_gpu
@@ -54,7 +54,7 @@ def test_a_gpu_renders_from_the_start_and_says_what_it_holds(open_harness: Harne
     assert open_harness.said() == []
 
 
-def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harness: Harness):
+def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harness: Harness) -> None:
     harness.engine.missing = 14
     harness.engine.compile_gate.shut()
     harness.start()
@@ -71,7 +71,7 @@ def test_kernels_are_compiled_while_the_processor_shows_the_first_picture(harnes
     assert harness.said() == []
 
 
-def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_picture(open_harness: Harness):
+def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_picture(open_harness: Harness) -> None:
     harness = open_harness
     harness.drag(5.0)
     harness.rest()
@@ -79,7 +79,7 @@ def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_pic
     harness.controller.engine.devices.choose_device("cuda:1")
     harness.until(lambda: on(harness, "cuda:1"))
     harness.controller.engine.devices.choose_precision("fp32")
-    harness.until(lambda: harness.controller.engine.devices.state.device.precision == "fp32")
+    harness.until(lambda: getattr(harness.controller.engine.devices.state.device, "precision", "") == "fp32")
     count = len(harness.frames)
     harness.controller.engine.devices.choose_device("cpu")
     harness.until(lambda: on(harness, "cpu") and len(harness.frames) > count)
@@ -102,7 +102,7 @@ def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_pic
 )
 def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_once(
     open_harness: Harness, error: DeviceError
-):
+) -> None:
     harness = open_harness
     harness.engine.gpu_failing = error
     harness.drag(7.0)
@@ -116,7 +116,7 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
     assert load_session(harness.state / "session.loom").position == Position(7.0, 0.0)
 
 
-def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Harness):
+def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Harness) -> None:
     harness = open_harness
     sentence = "The GPU stopped working; save the session and start the program again, or go on with the CPU."
     harness.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
@@ -126,7 +126,7 @@ def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Ha
     assert warning(harness).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
 
 
-def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness):
+def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gpu_failing = LOST
     harness.drag(7.0)
@@ -149,7 +149,7 @@ def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness):
     assert not action.is_needed()
 
 
-def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness):
+def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness) -> None:
     error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
     harness.settings.change(device="cuda:0")
     harness.engine.gpu_missing = error
@@ -159,7 +159,7 @@ def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness):
     assert harness.controller.engine.devices.state.reason == error.sentence
 
 
-def test_without_a_gpu_nothing_is_said_but_why(harness: Harness):
+def test_without_a_gpu_nothing_is_said_but_why(harness: Harness) -> None:
     harness.engine.gpus = ()
     harness.start()
     state = harness.controller.engine.devices.state
@@ -169,7 +169,7 @@ def test_without_a_gpu_nothing_is_said_but_why(harness: Harness):
     assert harness.controller.engine.devices.state.why_no_gpu == "For a test."
 
 
-def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: Harness):
+def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: Harness) -> None:
     harness.engine.gpus = ()
     harness.engine.processor = FakeDevice(reason="CPU: CUDA 13 needs driver 580 or newer.", driver="535.54")
     harness.start()
@@ -184,7 +184,7 @@ def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: 
     again.close()
 
 
-def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Harness):
+def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gpu_missing = DeviceError("There is no cuda:7.")
     harness.controller.engine.devices.choose_device("cuda:7")
@@ -193,7 +193,7 @@ def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Har
     assert on(harness, "cuda:0")
 
 
-def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness):
+def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness) -> None:
     harness.library.options["cats"] = {"resolution": 1024}
     harness.engine.missing = 1
     harness.engine.compile_gate.shut()
@@ -211,7 +211,7 @@ def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness):
     assert not any(frame.is_draft for frame in harness.frames[count:])
 
 
-def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: Harness):
+def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: Harness) -> None:
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
     harness.controller.engine.preview.statistics.clear()
@@ -220,7 +220,7 @@ def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: 
     assert not any(frame.is_draft for frame in harness.frames)
 
 
-def test_figures_of_another_device_begin_anew(open_harness: Harness):
+def test_figures_of_another_device_begin_anew(open_harness: Harness) -> None:
     harness = open_harness
     for x in (1.0, 2.0, 3.0):
         harness.drag(x)
@@ -233,7 +233,7 @@ def test_figures_of_another_device_begin_anew(open_harness: Harness):
     assert len(harness.controller.engine.preview.statistics.frame_times_ms) == 1
 
 
-def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_again(open_harness: Harness):
+def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_again(open_harness: Harness) -> None:
     harness = open_harness
     told: list[RenderOptions] = []
     harness.controller.engine.options_changed.connect(lambda: told.append(harness.controller.engine.options))
@@ -247,7 +247,7 @@ def test_options_are_orders_for_the_rendering_thread_and_the_picture_is_made_aga
     assert told == [options]
 
 
-def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness):
+def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.compare()
     harness.controller.engine.compare()
@@ -259,7 +259,7 @@ def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness):
     assert harness.controller.engine.comparison is None, "that was another device"
 
 
-def test_a_comparison_that_fails_is_told(open_harness: Harness):
+def test_a_comparison_that_fails_is_told(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = RequestError("No.")
     harness.controller.engine.compare()
@@ -268,7 +268,7 @@ def test_a_comparison_that_fails_is_told(open_harness: Harness):
     assert (harness.controller.engine.is_comparing, harness.controller.engine.comparison) == (False, None)
 
 
-def test_comparing_without_a_model_does_nothing(harness: Harness):
+def test_comparing_without_a_model_does_nothing(harness: Harness) -> None:
     harness.controller.engine.compare()
     assert not harness.controller.engine.is_comparing
 
@@ -276,7 +276,7 @@ def test_comparing_without_a_model_does_nothing(harness: Harness):
 @pytest.mark.parametrize("moment", ["compiling", "taking over", "comparing"])
 def test_closing_at_any_moment_ends_everything(
     threads_before: set[threading.Thread], harness: Harness, moment: str, monkeypatch: Any
-):
+) -> None:
     harness.engine.missing = 3
     harness.engine.compile_gate.shut()
     harness.start()
@@ -290,7 +290,7 @@ def test_closing_at_any_moment_ends_everything(
     assert set(threading.enumerate()) <= threads_before
 
 
-def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: Path):
+def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: Path) -> None:
     harness = open_harness
     key = Keyframe.of(resolve(harness.controller.editing.session))
     harness.engine.gate.shut()
@@ -308,7 +308,9 @@ def test_an_export_goes_on_with_the_processor(open_harness: Harness, tmp_path: P
     assert harness.said()[-1].startswith("Exported 11 frames")
 
 
-def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(open_harness: Harness, monkeypatch: Any):
+def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(
+    open_harness: Harness, monkeypatch: Any
+) -> None:
     harness = open_harness
     monkeypatch.setattr(render_thread, "_END_S", 0.2)
     harness.drag(9.0)

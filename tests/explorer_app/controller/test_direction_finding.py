@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
-from explorer_app.session.edits import SetParameter, SetSlider
+from explorer_app.session.edits import SetSlider
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from gpu_backend import DirectionSearch, Model, ModelFileError, RowRange, read_directions
 from tests.helpers.controller_harness import Harness
@@ -64,7 +66,7 @@ def undo(harness: Harness, times: int) -> None:
     harness.until(lambda: names(harness) == ())
 
 
-def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness):
+def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness) -> None:
     open_harness.open("dogs")
     controller, path = open_harness.controller, open_harness.folder / "dogs.directions.safetensors"
     reads = len(open_harness.library.read)
@@ -84,7 +86,7 @@ def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Har
     assert not found(open_harness)
 
 
-def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harness):
+def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harness) -> None:
     controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
     editing = controller.editing
     before = editing.session
@@ -106,7 +108,7 @@ def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harne
     dogs.until(lambda: editing.session == moved)
 
 
-def test_taking_back_is_undo_while_the_search_is_the_newest_step_and_keeps_later_edits(dogs: Harness):
+def test_taking_back_is_undo_while_the_search_is_the_newest_step_and_keeps_later_edits(dogs: Harness) -> None:
     controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
     editing = controller.editing
     find(dogs)
@@ -126,7 +128,7 @@ def test_taking_back_is_undo_while_the_search_is_the_newest_step_and_keeps_later
     assert not path.exists(), "what was taken back by hand stays away"
 
 
-def test_a_new_edit_after_undo_leaves_what_was_found_away_for_good(dogs: Harness):
+def test_a_new_edit_after_undo_leaves_what_was_found_away_for_good(dogs: Harness) -> None:
     controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
     find(dogs)
     undo(dogs, 1)
@@ -136,7 +138,7 @@ def test_a_new_edit_after_undo_leaves_what_was_found_away_for_good(dogs: Harness
     assert not path.exists()
 
 
-def test_a_file_that_another_program_changed_is_left_alone(dogs: Harness):
+def test_a_file_that_another_program_changed_is_left_alone(dogs: Harness) -> None:
     path = dogs.folder / "dogs.directions.safetensors"
     find(dogs)
     path.write_bytes(b"another program's")
@@ -146,7 +148,7 @@ def test_a_file_that_another_program_changed_is_left_alone(dogs: Harness):
     assert path.read_bytes() == b"another program's"
 
 
-def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harness: Harness):
+def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harness: Harness) -> None:
     controller = open_harness.controller
     assert controller.engine.model.is_bundled
     controller.directions.find(SEFA)
@@ -157,7 +159,7 @@ def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harne
     assert model.facts.named_directions == ("mine/0", "mine/1", "mine/2")
 
 
-def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_harness: Harness):
+def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_harness: Harness) -> None:
     controller = open_harness.controller
     controller.directions.find(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
     assert "both sides" in open_harness.said(Level.ERROR)[-1]
@@ -168,7 +170,7 @@ def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open
     assert controller.directions.state.share is None
 
 
-def test_a_search_that_does_not_fit_the_model_is_told(open_harness: Harness):
+def test_a_search_that_does_not_fit_the_model_is_told(open_harness: Harness) -> None:
     open_harness.controller.directions.find(DirectionSearch("sefa", "mine", RowRange(0, 99)))
     open_harness.until(lambda: open_harness.said(Level.ERROR))
     assert "Rows of this model" in open_harness.said(Level.ERROR)[-1]
@@ -180,16 +182,14 @@ def files(tmp_path: Path) -> DirectionFiles:
     return DirectionFiles(tmp_path / "own", None)
 
 
-def test_directions_join_those_that_a_file_holds(tmp_path: Path, files: DirectionFiles):
+def test_directions_join_those_that_a_file_holds(tmp_path: Path, files: DirectionFiles) -> None:
     from gpu_backend.training.directions.search import find_directions
 
     model = fake_model(tmp_path / "dogs.pkl")
 
-    class Renderer:
-        facts, model = fake_model(tmp_path / "dogs.pkl").facts, fake_model(tmp_path / "dogs.pkl")
-
-    first = files.add(model.facts, find_directions(SEFA, Renderer()))
-    second = files.add(model.facts, find_directions(DirectionSearch("sefa", "more", RowRange(0, 1), 1), Renderer()))
+    renderer = SimpleNamespace(facts=model.facts, model=model)
+    first = files.add(model.facts, find_directions(SEFA, renderer))
+    second = files.add(model.facts, find_directions(DirectionSearch("sefa", "more", RowRange(0, 1), 1), renderer))
     facts = model.facts
     assert first.before is None
     assert read_directions(second.path, facts.model_id, facts.w_dim, facts.num_ws).names == (*first.names, "more/0")
@@ -197,21 +197,19 @@ def test_directions_join_those_that_a_file_holds(tmp_path: Path, files: Directio
     assert read_directions(first.path, facts.model_id, facts.w_dim, facts.num_ws).names == first.names
 
 
-def test_where_the_models_folder_cannot_be_written_the_users_is(tmp_path: Path, files: DirectionFiles):
+def test_where_the_models_folder_cannot_be_written_the_users_is(tmp_path: Path, files: DirectionFiles) -> None:
     from gpu_backend.training.directions.search import find_directions
 
     (tmp_path / "file").write_text("no folder")
     model = fake_model(tmp_path / "file" / "dogs.pkl")
 
-    class Renderer:
-        facts, model = fake_model(tmp_path / "file" / "dogs.pkl").facts, fake_model(tmp_path / "file" / "dogs.pkl")
-
-    added = files.add(model.facts, find_directions(SEFA, Renderer()))
+    renderer = SimpleNamespace(facts=model.facts, model=model)
+    added = files.add(model.facts, find_directions(SEFA, renderer))
     assert added.path.parent == tmp_path / "own"
     assert files.with_own(model).facts.named_directions == added.names
 
 
-def test_a_damaged_file_is_not_written_over_and_warned_of(tmp_path: Path, files: DirectionFiles):
+def test_a_damaged_file_is_not_written_over_and_warned_of(tmp_path: Path, files: DirectionFiles) -> None:
     model = fake_model(tmp_path / "dogs.pkl")
     path = tmp_path / "own" / f"{model.facts.model_id}.directions.safetensors"
     path.parent.mkdir()

@@ -147,7 +147,7 @@ def learned_from(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
 
 def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(
     harness: Harness, learned_from: list[Frame]
-):
+) -> None:
     harness.bundled_seed = 100
     harness.engine.paleness = 30
     harness.engine.full_ms = 50.0
@@ -165,7 +165,7 @@ def test_drafts_have_the_colours_of_the_full_picture_that_they_move_away_from(
 
 def test_colours_are_learned_once_from_a_picture_and_only_where_drafts_follow(
     harness: Harness, learned_from: list[Frame]
-):
+) -> None:
     harness.start()
     harness.drag(0.5)
     harness.rest()

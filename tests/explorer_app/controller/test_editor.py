@@ -35,7 +35,7 @@ def labels(editor: Editor) -> list[str]:
     return [entry.label for entry in editor.history.entries]
 
 
-def test_a_drag_with_a_slider_beside_it_is_two_steps_and_undo_takes_back_one_of_them():
+def test_a_drag_with_a_slider_beside_it_is_two_steps_and_undo_takes_back_one_of_them() -> None:
     editor = Editor()
     for event in range(1, 121):
         editor.edit(walk(event), False, event / 60, "canvas")
@@ -54,7 +54,7 @@ def test_a_drag_with_a_slider_beside_it_is_two_steps_and_undo_takes_back_one_of_
     assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (122.0, 120.0)
 
 
-def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps():
+def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps() -> None:
     editor = Editor()
     edits: list[Callable[[float], Edit]] = [
         walk,
@@ -72,7 +72,7 @@ def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps():
     assert editor.session == Session()
 
 
-def test_a_click_in_the_middle_of_a_drag_is_a_step_without_the_drag():
+def test_a_click_in_the_middle_of_a_drag_is_a_step_without_the_drag() -> None:
     editor = Editor()
     editor.edit(walk(1.0), False, 0.0, "canvas")
     editor.edit(AddSource(Source(Latent(), (1.0,), "seed 0")), True, 0.1, "mix")
@@ -83,7 +83,7 @@ def test_a_click_in_the_middle_of_a_drag_is_a_step_without_the_drag():
     assert len(editor.session.mix) == 1
 
 
-def test_escape_takes_back_the_gesture_of_its_source_and_no_other():
+def test_escape_takes_back_the_gesture_of_its_source_and_no_other() -> None:
     editor = Editor()
     editor.edit(walk(1.0), False, 0.0, "canvas")
     editor.edit(slide(1.0), False, 0.0, "sliders")
@@ -94,7 +94,7 @@ def test_escape_takes_back_the_gesture_of_its_source_and_no_other():
     assert labels(editor) == ["Start", "Slider"]
 
 
-def test_two_sources_that_move_one_thing_are_two_steps_and_the_newer_one_is_shown():
+def test_two_sources_that_move_one_thing_are_two_steps_and_the_newer_one_is_shown() -> None:
     editor = Editor()
     editor.edit(walk(1.0), False, 0.0, "canvas")
     editor.edit(walk(5.0), False, 0.1, "plane")
@@ -105,7 +105,7 @@ def test_two_sources_that_move_one_thing_are_two_steps_and_the_newer_one_is_show
     assert not editor.is_gesturing()
 
 
-def test_going_to_a_seed_ends_a_walk_by_another_source_as_a_step():
+def test_going_to_a_seed_ends_a_walk_by_another_source_as_a_step() -> None:
     editor = Editor()
     editor.edit(walk(1.5), False, 0.0, "drift")
     editor.edit(GoToSeed(7), True, 0.1)
@@ -113,7 +113,7 @@ def test_going_to_a_seed_ends_a_walk_by_another_source_as_a_step():
     assert editor.session.position.x == 7.0
 
 
-def test_removing_a_source_ends_gestures_that_count_sources():
+def test_removing_a_source_ends_gestures_that_count_sources() -> None:
     editor = Editor(Session(mix=tuple(Source(Latent(), (0.0,), str(number)) for number in range(2))))
     editor.edit(SetParameter("mix/1/strengths", (0.5,)), False, 0.0, "mix")
     editor.edit(RemoveSource(0), True, 0.1, "mix")
@@ -122,7 +122,7 @@ def test_removing_a_source_ends_gestures_that_count_sources():
     assert [source.strengths for source in editor.session.mix] == [(0.0,), (0.5,)]
 
 
-def test_undo_during_two_gestures_takes_back_the_newest_of_them():
+def test_undo_during_two_gestures_takes_back_the_newest_of_them() -> None:
     editor = Editor()
     editor.edit(walk(1.0), False, 0.0, "canvas")
     editor.edit(slide(1.0), False, 0.0, "sliders")
@@ -132,5 +132,5 @@ def test_undo_during_two_gestures_takes_back_the_newest_of_them():
 
 
 @pytest.mark.parametrize("source", [None, "canvas"])
-def test_there_is_nothing_to_cancel_without_a_gesture(source: str | None):
+def test_there_is_nothing_to_cancel_without_a_gesture(source: str | None) -> None:
     assert not Editor().cancel(source)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def change(harness: Harness) -> None:
     harness.rest()
 
 
-def sequence(harness: Harness, frames: int = 3, name: str = "walk", **options: object) -> SequenceSettings:
+def sequence(harness: Harness, frames: int = 3, name: str = "walk", **options: Any) -> SequenceSettings:
     moved = Keyframe(((Recipe(Latent()), 1.0),))
     return SequenceSettings(
         (Keyframe.of(resolve(harness.controller.editing.session)), moved),
@@ -48,7 +49,7 @@ def said(harness: Harness, part: str) -> bool:
     return any(part in sentence for sentence in harness.said())
 
 
-def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness):
+def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness) -> None:
     harness = open_harness
     change(harness)
     wanted = harness.controller.editing.session
@@ -64,7 +65,7 @@ def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness)
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness):
+def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness) -> None:
     harness.engine.full_ms = 100.0
     harness.start()
     harness.drag(0.5, release=False)
@@ -74,7 +75,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
     assert read_picture(harness.folder / "kept.png").request.resolution is None
 
 
-def test_a_picture_that_cannot_be_written_is_told(open_harness: Harness):
+def test_a_picture_that_cannot_be_written_is_told(open_harness: Harness) -> None:
     harness = open_harness
     (harness.folder / "file").write_text("in the way")
     harness.controller.export.save_picture(harness.folder / "file" / "kept.png")
@@ -82,7 +83,7 @@ def test_a_picture_that_cannot_be_written_is_told(open_harness: Harness):
     assert "kept.png" in harness.said(Level.ERROR)[0]
 
 
-def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness):
+def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.rest()
@@ -101,7 +102,7 @@ def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness):
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said(open_harness: Harness):
+def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said(open_harness: Harness) -> None:
     harness = open_harness
     request = replace(resolve(harness.controller.editing.session), model_id="f" * 64)
     write_picture(harness.folder / "far.png", fake_frame(request), model_name="zebras")
@@ -112,7 +113,7 @@ def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said
     assert harness.controller.editing.session.pinned_blend == request.blend
 
 
-def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness):
+def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness) -> None:
     harness = open_harness
     blend = ((Recipe(Latent(), Truncation(0.6)), 0.25), (Recipe(Latent(), Truncation(0.6, 3)), 0.75))
     request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
@@ -129,7 +130,7 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     assert harness.controller.editing.session.pinned_blend == ()
 
 
-def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness):
+def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "photo.png").write_bytes(b"no picture")
     harness.controller.files.open(harness.folder / "photo.png")
@@ -137,7 +138,7 @@ def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Ha
     assert harness.controller.editing.session == before
 
 
-def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness: Harness):
+def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness: Harness) -> None:
     harness = open_harness
     change(harness)
     wanted = harness.controller.editing.session
@@ -153,7 +154,7 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness
     assert [entry.session for entry in harness.controller.editing.history.kept] == [wanted]
 
 
-def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness):
+def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "evening.loom").write_text("{}")
     harness.controller.files.open_session(harness.folder / "evening.loom")
@@ -162,7 +163,7 @@ def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness
     assert harness.controller.editing.session == before
 
 
-def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_harness: Harness):
+def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_harness: Harness) -> None:
     harness = open_harness
     before = harness.controller.editing.session
     for name, seed in (("first", 5), ("second", 6)):
@@ -174,7 +175,7 @@ def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_h
     assert harness.labels.count("Restore") == 1
 
 
-def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_read(open_harness: Harness):
+def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_read(open_harness: Harness) -> None:
     harness = open_harness
     save_session(harness.folder / "evening.loom", GoToSeed(5).apply(harness.controller.editing.session))
     harness.controller.files.open(harness.folder / "evening.loom")
@@ -183,7 +184,7 @@ def test_a_model_that_is_opened_meanwhile_wins_over_a_file_that_is_still_being_r
     assert "Restore" not in harness.labels
 
 
-def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness):
+def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness) -> None:
     open_harness.open("dogs")
     change(open_harness)
     wanted = open_harness.controller.editing.session
@@ -196,7 +197,7 @@ def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness):
     again.close()
 
 
-def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_one(harness: Harness):
+def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_one(harness: Harness) -> None:
     from explorer_app.session.session import ModelReference, Session
 
     session = Session(model=ModelReference("/gone/zebras.pkl", "zebras", "f" * 64), truncation=Truncation(0.2))
@@ -207,7 +208,7 @@ def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_on
     assert "zebras, which is not at hand" in harness.said(Level.WARNING)[0]
 
 
-def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Harness):
+def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.export.start(sequence(harness, 6))
     assert harness.controller.export.progress is not None
@@ -221,7 +222,7 @@ def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Ha
     assert json.loads((harness.folder / "out" / "walk.manifest.json").read_text())["state"] == "complete"
 
 
-def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_harness: Harness):
+def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness, 5)
     harness.engine.gate.shut()
@@ -242,7 +243,7 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_h
     assert len(harness.engine.requests) - rendered == 4
 
 
-def test_a_second_export_has_to_wait_and_so_has_another_model(open_harness: Harness):
+def test_a_second_export_has_to_wait_and_so_has_another_model(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gate.shut()
     harness.controller.export.start(sequence(harness))
@@ -254,7 +255,7 @@ def test_a_second_export_has_to_wait_and_so_has_another_model(open_harness: Harn
     harness.until(lambda: harness.controller.export.progress is None)
 
 
-def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Harness):
+def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Harness) -> None:
     harness = open_harness
     number = harness.controller.editing.history.entries[0].number
     harness.controller.editing.set_starred(number, True)
@@ -269,7 +270,7 @@ def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Har
     harness.until(lambda: harness.controller.export.progress is None)
 
 
-def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_harness: Harness):
+def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_harness: Harness) -> None:
     harness = open_harness
     (harness.folder / "out").write_text("in the way")
     harness.controller.export.start(sequence(harness))
@@ -279,7 +280,7 @@ def test_an_export_that_cannot_be_written_stops_with_its_sentence(open_harness: 
     harness.rest()
 
 
-def test_an_export_for_a_model_that_is_not_open_is_refused(open_harness: Harness):
+def test_an_export_for_a_model_that_is_not_open_is_refused(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness)
     harness.open("dogs")
@@ -288,7 +289,7 @@ def test_an_export_for_a_model_that_is_not_open_is_refused(open_harness: Harness
     assert "open it first" in harness.said(Level.WARNING)[0]
 
 
-def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harness: Harness):
+def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gate.shut()
     harness.controller.export.start(sequence(harness, 5))
@@ -302,7 +303,7 @@ def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harne
     harness.until(lambda: harness.controller.export.progress is None)
 
 
-def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
+def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gate.shut()
     harness.drag(1.0)
@@ -316,7 +317,7 @@ def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness):
     assert saved.position.x == 2.0
 
 
-def test_closing_during_an_export_leaves_no_half_file(open_harness: Harness):
+def test_closing_during_an_export_leaves_no_half_file(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gate.shut()
     harness.controller.export.start(sequence(harness, 50))
@@ -331,7 +332,7 @@ def test_closing_during_an_export_leaves_no_half_file(open_harness: Harness):
             read_picture(file)
 
 
-def test_the_last_session_and_what_was_kept_come_back(open_harness: Harness):
+def test_the_last_session_and_what_was_kept_come_back(open_harness: Harness) -> None:
     harness = open_harness
     change(harness)
     wanted = harness.controller.editing.session
@@ -350,14 +351,14 @@ def test_the_last_session_and_what_was_kept_come_back(open_harness: Harness):
     third.close()
 
 
-def test_a_session_is_saved_soon_after_a_change_and_not_only_at_the_end(open_harness: Harness):
+def test_a_session_is_saved_soon_after_a_change_and_not_only_at_the_end(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.edit(GoToSeed(7))
     path = harness.state / "session.loom"
     harness.until(lambda: path.exists() and load_session_file(path).session.position.x == 7)
 
 
-def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Harness):
+def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Harness) -> None:
     harness.state.mkdir()
     for name in ("session.loom", "kept.loom"):
         (harness.state / name).write_bytes(b"\xff\x00broken")
@@ -368,7 +369,7 @@ def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Har
     assert harness.controller.engine.model.facts is not None
 
 
-def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness: Harness):
+def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness: Harness) -> None:
     harness = open_harness
     harness.drag(1.0)
     harness.controller.editing.set_starred(harness.controller.editing.history.entries[-1].number, True)
@@ -388,7 +389,7 @@ def rows_for(harness: Harness, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
 
 
-def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness):
+def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     stored = stored_latent(rows_for(harness))
     write_latent(harness.folder / "face.npz", stored)
@@ -413,7 +414,7 @@ def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness)
     again.close()
 
 
-def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: Harness):
+def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     write_latent(harness.folder / "face.npy", stored_latent(np.zeros((3, 5), np.float32)))
     harness.controller.files.open(harness.folder / "face.npy")
@@ -422,7 +423,7 @@ def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: 
     assert harness.controller.editing.session == before
 
 
-def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Harness):
+def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.files.export_latent(harness.folder / "face.npz")
     assert "once its picture is there" in harness.said(Level.WARNING)[0]  # the fake renderer tells no rows
@@ -433,7 +434,7 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
     assert read_latent(harness.folder / "face.npz") == stored_latent(rows)
 
 
-def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness):
+def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness) -> None:
     harness = open_harness
     blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
     request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
@@ -447,7 +448,7 @@ def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness):
     assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
 
 
-def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_harness: Harness):
+def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_harness: Harness) -> None:
     facts = open_harness.controller.engine.model.facts
     assert facts is not None
     stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
@@ -457,7 +458,7 @@ def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_har
     assert "stored latents of another shape were taken away" in fitted.changes
 
 
-def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_harness: Harness):
+def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     change(harness)
@@ -474,7 +475,7 @@ def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_har
     harness.until(lambda: harness.controller.editing.session == wanted)
 
 
-def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_harness: Harness):
+def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     wanted = harness.controller.editing.session
@@ -493,7 +494,7 @@ def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_harness: Har
     harness.until(lambda: harness.controller.editing.session == wanted)
 
 
-def test_a_latent_can_be_what_the_program_starts_with(open_harness: Harness):
+def test_a_latent_can_be_what_the_program_starts_with(open_harness: Harness) -> None:
     write_latent(open_harness.folder / "face.npz", stored_latent(rows_for(open_harness)))
     again = open_harness.reopened()
     again.start(document=again.folder / "face.npz")

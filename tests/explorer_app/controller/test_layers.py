@@ -7,13 +7,19 @@ from dataclasses import replace
 from explorer_app.exporting.picture import read_picture
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
-from gpu_backend import Tap
+from gpu_backend import Frame, Tap
 from tests.helpers.controller_harness import Harness
 
 LAYER = Tap("b8.conv1", (1,), 6.0)
 
 
-def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness):
+def values_of(frame: Frame) -> object:
+    """Return the numbers of the layer that a frame shows, None if it brought none."""
+    assert frame.tap is not None
+    return frame.tap.values
+
+
+def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness) -> None:
     harness.engine.full_ms = 5e3
     harness.start()
     harness.controller.editing.edit(SetParameter("layer", LAYER))
@@ -24,7 +30,7 @@ def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness):
     assert all(request.resolution is None for request in harness.engine.requests if request.tap == LAYER)
 
 
-def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness):
+def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness) -> None:
     harness.engine.full_ms = 5e3
     harness.start()
     harness.drag(0.5, release=False)
@@ -46,13 +52,13 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness):
 
 def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_the_screen_has_its_own_at_once(
     open_harness: Harness,
-):
+) -> None:
     harness = open_harness
     harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
-    assert harness.frames[-1].tap.values is None
+    assert values_of(harness.frames[-1]) is None
     harness.controller.engine.preview.set_reading_values(True)
-    harness.until(lambda: harness.frames[-1].tap.values is not None)
+    harness.until(lambda: values_of(harness.frames[-1]) is not None)
     count = len(harness.engine.requests)
     harness.controller.engine.preview.set_reading_values(True)
     harness.drag(0.5)
@@ -60,11 +66,11 @@ def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_
     harness.controller.engine.preview.set_reading_values(False)
     harness.drag(0.7)
     harness.rest()
-    assert harness.frames[-1].tap.values is None
+    assert values_of(harness.frames[-1]) is None
     assert len(harness.engine.requests) == count + 2
 
 
-def test_a_picture_has_no_numbers_to_read(open_harness: Harness):
+def test_a_picture_has_no_numbers_to_read(open_harness: Harness) -> None:
     harness = open_harness
     count = len(harness.engine.requests)
     harness.controller.engine.preview.set_reading_values(True)
@@ -73,7 +79,7 @@ def test_a_picture_has_no_numbers_to_read(open_harness: Harness):
     assert len(harness.engine.requests) == count + 1
 
 
-def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(open_harness: Harness):
+def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.edit(SetParameter("layer", LAYER))
     harness.rest()
@@ -83,7 +89,7 @@ def test_small_pictures_show_the_picture_even_while_a_layer_is_on_the_screen(ope
     assert [request.tap for request in harness.engine.requests[-2:]] == [None, None]
 
 
-def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open_harness: Harness):
+def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.preview.set_reading_values(True)
     harness.controller.editing.edit(SetParameter("layer", LAYER))
@@ -99,7 +105,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
     harness.until(lambda: harness.controller.editing.session.tap == LAYER)
 
 
-def test_a_layer_that_the_next_model_lacks_gives_way_to_its_picture(open_harness: Harness):
+def test_a_layer_that_the_next_model_lacks_gives_way_to_its_picture(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 16}
     harness.controller.editing.edit(SetParameter("layer", Tap("b128.conv1")))

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from explorer_app.messages import Level
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.edits import AddSource, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Source
-from gpu_backend import DeviceError, Latent, Truncation
+from gpu_backend import DeviceError, Latent, Model, Truncation
 from tests.helpers.controller_harness import Harness
 
 
-def test_a_start_opens_the_bundled_model(open_harness: Harness):
+def test_a_start_opens_the_bundled_model(open_harness: Harness) -> None:
     controller = open_harness.controller
     assert controller.engine.model.facts is not None
     assert (controller.engine.model.facts.name, controller.engine.model.is_bundled) == ("cats", True)
@@ -20,13 +25,13 @@ def test_a_start_opens_the_bundled_model(open_harness: Harness):
     assert open_harness.said() == []
 
 
-def test_a_start_with_a_file_opens_that_model(harness: Harness):
+def test_a_start_with_a_file_opens_that_model(harness: Harness) -> None:
     harness.start(model=harness.path("dogs"))
     assert harness.controller.engine.model.facts is not None
     assert (harness.controller.engine.model.facts.name, harness.controller.engine.model.is_bundled) == ("dogs", False)
 
 
-def test_a_first_session_on_the_bundled_model_begins_at_its_own_seed(harness: Harness):
+def test_a_first_session_on_the_bundled_model_begins_at_its_own_seed(harness: Harness) -> None:
     harness.bundled_seed = 344
     harness.start()
     assert harness.controller.editing.session.position == Position(44.0, 3.0)
@@ -36,7 +41,7 @@ def test_a_first_session_on_the_bundled_model_begins_at_its_own_seed(harness: Ha
     assert harness.controller.editing.session.position == Position(44.0, 3.0), "a person who is somewhere stays there"
 
 
-def test_a_first_session_on_another_model_begins_at_seed_0(harness: Harness):
+def test_a_first_session_on_another_model_begins_at_seed_0(harness: Harness) -> None:
     harness.bundled_seed = 344
     harness.start(model=harness.path("dogs"))
     assert harness.controller.editing.session.position == Position()
@@ -44,7 +49,7 @@ def test_a_first_session_on_another_model_begins_at_seed_0(harness: Harness):
     assert harness.controller.editing.session.position == Position()
 
 
-def test_a_session_that_comes_back_stays_where_it_was(harness: Harness):
+def test_a_session_that_comes_back_stays_where_it_was(harness: Harness) -> None:
     harness.bundled_seed = 344
     harness.start()
     harness.drag(0.0)
@@ -55,7 +60,7 @@ def test_a_session_that_comes_back_stays_where_it_was(harness: Harness):
     again.close()
 
 
-def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness):
+def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness) -> None:
     open_harness.open("dogs")
     again = open_harness.reopened()
     again.start()
@@ -64,7 +69,7 @@ def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness):
     again.close()
 
 
-def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(open_harness: Harness):
+def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(open_harness: Harness) -> None:
     open_harness.open("dogs")
     again = open_harness.reopened()
     again.path("dogs").unlink()
@@ -74,14 +79,14 @@ def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(ope
     again.close()
 
 
-def test_a_first_model_that_is_broken_gives_way_to_the_bundled_one(harness: Harness):
+def test_a_first_model_that_is_broken_gives_way_to_the_bundled_one(harness: Harness) -> None:
     harness.path("dogs").write_text("broken")
     harness.start(model=harness.path("dogs"))
     assert harness.controller.engine.model.is_bundled
     assert harness.said(Level.ERROR) == ["dogs.pkl is broken."]
 
 
-def test_without_any_model_the_program_starts_and_says_so(harness: Harness):
+def test_without_any_model_the_program_starts_and_says_so(harness: Harness) -> None:
     harness.bundled = None
     harness.controller.start()
     assert harness.controller.engine.model.facts is None
@@ -94,7 +99,7 @@ def test_without_any_model_the_program_starts_and_says_so(harness: Harness):
     harness.rest()
 
 
-def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_harness: Harness):
+def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_harness: Harness) -> None:
     harness = open_harness
     harness.path("dogs").write_text("broken")
     harness.controller.files.open_model(harness.path("dogs"))
@@ -106,7 +111,7 @@ def test_a_broken_file_leaves_the_open_model_and_its_picture_alone(open_harness:
     assert harness.controller.engine.model.facts.name == "cats"
 
 
-def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness: Harness):
+def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.refusing = DeviceError("There is not enough memory for dogs.")
     harness.controller.files.open_model(harness.path("dogs"))
@@ -116,7 +121,7 @@ def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness:
     harness.rest()
 
 
-def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness):
+def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.gate.shut()
     harness.controller.files.open_model(harness.path("dogs"))
@@ -134,7 +139,7 @@ def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness)
     assert harness.controller.engine.model.facts.name == "dogs"
 
 
-def test_a_loading_that_is_cancelled_leaves_the_open_model(open_harness: Harness):
+def test_a_loading_that_is_cancelled_leaves_the_open_model(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.gate.shut()
     harness.controller.files.open_model(harness.path("dogs"))
@@ -147,7 +152,7 @@ def test_a_loading_that_is_cancelled_leaves_the_open_model(open_harness: Harness
     assert harness.controller.engine.model.facts.name == "cats"
 
 
-def test_of_two_models_opened_in_a_row_the_second_one_stays(open_harness: Harness):
+def test_of_two_models_opened_in_a_row_the_second_one_stays(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.files.open_model(harness.path("dogs"))
     harness.controller.files.open_model(harness.path("birds"))
@@ -158,14 +163,14 @@ def test_of_two_models_opened_in_a_row_the_second_one_stays(open_harness: Harnes
     assert [item.name for item in harness.settings.values.recent_models] == ["birds"]
 
 
-def test_opened_models_are_remembered_newest_first_and_once(open_harness: Harness):
+def test_opened_models_are_remembered_newest_first_and_once(open_harness: Harness) -> None:
     harness = open_harness
     for name in ("dogs", "birds", "dogs"):
         harness.open(name)
     assert [item.name for item in harness.settings.values.recent_models] == ["dogs", "birds"]
 
 
-def test_a_recent_model_that_has_gone_is_forgotten(open_harness: Harness):
+def test_a_recent_model_that_has_gone_is_forgotten(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.open("birds")
@@ -175,7 +180,7 @@ def test_a_recent_model_that_has_gone_is_forgotten(open_harness: Harness):
     assert [item.name for item in harness.settings.values.recent_models] == ["birds"]
 
 
-def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_harness: Harness):
+def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(set_truncation(Truncation(0.5, 11)))
@@ -193,7 +198,7 @@ def name_of(harness: Harness) -> str:
     return harness.controller.engine.model.facts.name if harness.controller.engine.model.facts is not None else ""
 
 
-def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harness: Harness):
+def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
@@ -220,7 +225,7 @@ def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harn
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness: Harness):
+def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.library.gate.shut()
@@ -234,7 +239,7 @@ def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness
     assert name_of(harness) == "dogs"
 
 
-def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness):
+def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.library.gate.shut()
@@ -247,7 +252,7 @@ def test_an_edit_before_the_model_of_undo_is_there_is_kept(open_harness: Harness
     assert harness.labels[-1] == "Open cats"
 
 
-def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said_once(open_harness: Harness):
+def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said_once(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.drag(1.0)
@@ -263,7 +268,9 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     assert harness.said(Level.WARNING) == ["“Walk” was made with dogs, which is not at hand; birds shows it."]
 
 
-def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(open_harness: Harness):
+def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(
+    open_harness: Harness,
+) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.drag(5.0)
@@ -288,7 +295,7 @@ def keep(harness: Harness) -> int:
     return number
 
 
-def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harness: Harness):
+def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
@@ -308,7 +315,7 @@ def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harnes
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kept(open_harness: Harness):
+def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kept(open_harness: Harness) -> None:
     harness = open_harness
     of_cats = keep(harness)
     harness.open("dogs")
@@ -325,7 +332,9 @@ def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kep
     assert harness.labels[-2:] == ["Kept", "Kept"]
 
 
-def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it_is_said_once(open_harness: Harness):
+def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it_is_said_once(
+    open_harness: Harness,
+) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.drag(1.0)
@@ -340,7 +349,7 @@ def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it
     assert harness.said(Level.WARNING) == ["“Kept” was made with dogs, which is not at hand; birds shows it."]
 
 
-def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: Harness):
+def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"c_dim": 5}
     harness.library.options["birds"] = {"c_dim": 2}
@@ -354,7 +363,7 @@ def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: 
     assert harness.controller.editing.session.classes == ()
 
 
-def test_small_pictures_of_the_former_model_are_forgotten(open_harness: Harness):
+def test_small_pictures_of_the_former_model_are_forgotten(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.thumbnails.request("key", harness.controller.editing.session)
     harness.until(lambda: len(harness.controller.thumbnails.store))
@@ -362,13 +371,13 @@ def test_small_pictures_of_the_former_model_are_forgotten(open_harness: Harness)
     assert len(harness.controller.thumbnails.store) == 0
 
 
-def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch):
+def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = open_harness
     from dataclasses import replace
 
     make = harness.engine.make_renderer
 
-    def warned(model, choice):
+    def warned(model: Model, choice: DeviceChoice) -> Any:
         renderer = make(model, choice)
         renderer.facts = replace(renderer.facts, warnings=("w_avg holds NaN.",))
         return renderer
@@ -378,7 +387,7 @@ def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch):
     assert harness.said(Level.WARNING) == ["w_avg holds NaN."]
 
 
-def test_closing_while_a_model_is_read_leaves_no_thread(open_harness: Harness):
+def test_closing_while_a_model_is_read_leaves_no_thread(open_harness: Harness) -> None:
     open_harness.library.gate.shut()
     open_harness.controller.files.open_model(open_harness.path("dogs"))
     open_harness.controller.close()

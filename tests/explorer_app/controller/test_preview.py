@@ -14,9 +14,10 @@ from explorer_app.session.resolve import Modulation, Modulator, resolve
 from explorer_app.session.session import Position, Session
 from gpu_backend import DeviceError, RenderRequest, Tap, Transform, Truncation
 from tests.helpers.controller_harness import Harness
+from tests.helpers.patience import more_than
 
 
-def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harness: Harness):
+def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harness: Harness) -> None:
     harness.engine.full_ms = 50.0
     harness.start()
     harness.drag(0.5, release=False)
@@ -30,7 +31,7 @@ def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harnes
 @pytest.mark.parametrize(("resolution", "first"), [(1024, 64), (256, None)])
 def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_by_itself(
     harness: Harness, resolution: int, first: int | None
-):
+) -> None:
     harness.library.options["dogs"] = {"resolution": resolution}
     harness.settings.change(device="cpu")
     harness.start()
@@ -45,7 +46,7 @@ def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_
     assert [frame.request.resolution for frame in harness.frames[count:]].count(64) == (first is not None)
 
 
-def test_the_first_draft_of_a_network_is_shown_however_slow_it_is(harness: Harness, qtbot: QtBot):
+def test_the_first_draft_of_a_network_is_shown_however_slow_it_is(harness: Harness, qtbot: QtBot) -> None:
     harness.library.options["dogs"] = {"resolution": 1024}
     harness.settings.change(device="cpu")
     harness.start()
@@ -61,19 +62,24 @@ def test_the_first_draft_of_a_network_is_shown_however_slow_it_is(harness: Harne
 
 def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_comes(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setattr("explorer_app.controller.drafts.MIN_DRAFT_PX", 32)
     harness.engine.full_ms = 5e3
     harness.engine.empty_px = 32
     harness.start()
     harness.drag(0.5, release=False)
     harness.until(lambda: harness.engine.requests[-1].resolution == 32)
-    harness.until(lambda: harness.drag(0.6, release=False) or harness.frames[-1].is_draft)
+
+    def is_draft_of_a_move() -> bool:
+        harness.drag(0.6, release=False)
+        return harness.frames[-1].is_draft
+
+    harness.until(is_draft_of_a_move)
     assert harness.frames[-1].request.resolution == 64
     assert all(frame.request.resolution != 32 for frame in harness.frames)
 
 
-def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(harness: Harness):
+def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(harness: Harness) -> None:
     harness.engine.full_ms = 50.0
     harness.start()
     harness.drag(0.5, release=False)
@@ -82,14 +88,14 @@ def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(harnes
     assert harness.labels == ["Start"]
 
 
-def test_a_model_that_is_fast_enough_is_never_drafted(open_harness: Harness):
+def test_a_model_that_is_fast_enough_is_never_drafted(open_harness: Harness) -> None:
     open_harness.drag(0.5, release=False)
     open_harness.rest()
     open_harness.drag(0.5)
     assert not any(frame.is_draft for frame in open_harness.frames)
 
 
-def test_the_same_picture_is_not_rendered_twice(open_harness: Harness):
+def test_the_same_picture_is_not_rendered_twice(open_harness: Harness) -> None:
     harness = open_harness
     harness.drag(0.5, release=False)
     harness.rest()
@@ -100,7 +106,7 @@ def test_the_same_picture_is_not_rendered_twice(open_harness: Harness):
     assert len(harness.engine.requests) == count + 1
 
 
-def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_harness: Harness):
+def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.preview.frame_painted(harness.frames[-1])
     first = harness.controller.engine.preview.statistics.gesture_to_screen_ms
@@ -115,7 +121,7 @@ def test_latency_runs_from_the_gesture_to_the_paint_and_counts_once(open_harness
     assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 20  # the median of 0 and 40
 
 
-def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(open_harness: Harness):
+def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(open_harness: Harness) -> None:
     harness = open_harness
     assert harness.controller.engine.preview.statistics.steps == ()
     harness.controller.engine.set_measuring(True)
@@ -135,7 +141,9 @@ def measuring_is_due(harness: Harness, qtbot: QtBot) -> None:
         timer.start()
 
 
-def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_time(harness: Harness, qtbot: QtBot):
+def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_time(
+    harness: Harness, qtbot: QtBot
+) -> None:
     harness.engine.gate.shut()
     harness.controller.start()
     harness.until(lambda: harness.controller.engine.model.facts)
@@ -149,7 +157,9 @@ def test_measuring_waits_for_a_plain_first_picture_since_measured_ones_have_no_t
     assert harness.controller.engine.preview.statistics.newest_ms > 0
 
 
-def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(open_harness: Harness, qtbot: QtBot):
+def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(
+    open_harness: Harness, qtbot: QtBot
+) -> None:
     harness = open_harness
     harness.controller.engine.set_measuring(True)
     harness.engine.gate.shut()
@@ -160,15 +170,13 @@ def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(ope
     harness.open("dogs")
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
     assert harness.controller.engine.preview.statistics.newest_ms > 0
-    of_dogs = [
-        request
-        for request in harness.engine.requests
-        if request.model_id == harness.controller.engine.model.facts.model_id
-    ]
+    dogs = harness.controller.engine.model.facts
+    assert dogs is not None
+    of_dogs = [request for request in harness.engine.requests if request.model_id == dogs.model_id]
     assert [request.measure_steps for request in of_dogs] == [False, True]
 
 
-def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open_harness: Harness):
+def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.export.save_picture(harness.folder / "cat.png")
     harness.until(lambda: "Saved cat.png." in harness.said())
@@ -184,7 +192,9 @@ def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open
     assert harness.controller.engine.preview.statistics.newest_ms > 0
 
 
-def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(open_harness: Harness, qtbot: QtBot):
+def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(
+    open_harness: Harness, qtbot: QtBot
+) -> None:
     harness = open_harness
     harness.engine.gate.shut()
     harness.drag(1.0)
@@ -194,19 +204,20 @@ def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(op
         harness.drag(x)
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
+    assert harness.controller.engine.preview.frame is not None
     assert harness.controller.engine.preview.frame.request.measure_steps
     harness.drag(4.0)
     harness.rest()
     assert [request.measure_steps for request in harness.engine.requests].count(True) == 1
 
 
-def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_harness: Harness):
+def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = DeviceError("Out of memory.")
     for x in (1.0, 2.0, 3.0):
         count = len(harness.engine.requests)
         harness.drag(x)
-        harness.until(lambda count=count: len(harness.engine.requests) > count)
+        harness.until(more_than(harness.engine.requests, count))
     harness.until(lambda: "Out of memory." in harness.said())
     harness.engine.failing = None
     harness.drag(3.0)
@@ -215,7 +226,7 @@ def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_ha
     assert harness.said().count("Out of memory.") == 1
 
 
-def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_colours(harness: Harness):
+def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_colours(harness: Harness) -> None:
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
     session = GoToSeed(7).apply(harness.controller.editing.session)
@@ -226,7 +237,9 @@ def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_co
 
 
 @pytest.mark.parametrize("has_transform", [False, True])
-def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(harness: Harness, has_transform: bool):
+def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(
+    harness: Harness, has_transform: bool
+) -> None:
     harness.library.options["cats"] = {"has_transform": has_transform}
     harness.start()
     turned = Transform(degrees=30.0).matrix
@@ -238,7 +251,7 @@ def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(
     assert harness.engine.requests[-1].tap is None
 
 
-def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk(open_harness: Harness):
+def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk(open_harness: Harness) -> None:
     harness = open_harness
     session = GoToSeed(7).apply(harness.controller.editing.session)
     harness.controller.thumbnails.request("here", session)
@@ -255,7 +268,9 @@ def test_small_pictures_of_a_small_network_are_its_pictures_made_once_and_shrunk
     assert len(harness.engine.requests) == count + 1
 
 
-def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_rendering(open_harness: Harness):
+def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_rendering(
+    open_harness: Harness,
+) -> None:
     harness = open_harness
     count = len(harness.engine.requests)
     harness.heard.clear()
@@ -267,7 +282,7 @@ def test_a_small_picture_of_what_is_on_the_screen_is_there_at_once_and_costs_no_
     assert len(harness.engine.requests) == count
 
 
-def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_picture(harness: Harness):
+def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_picture(harness: Harness) -> None:
     harness.engine.gate.shut()
     harness.controller.start()
     harness.until(lambda: harness.controller.engine.model.facts)
@@ -281,7 +296,7 @@ def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_p
     assert len(harness.controller.thumbnails.store) == 1
 
 
-def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_harness: Harness):
+def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = DeviceError("No.")
     harness.controller.thumbnails.request("key", RenderRequest("x"))
@@ -295,14 +310,14 @@ def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobo
     assert harness.said() == []
 
 
-def test_drifting_walks_by_itself_and_is_one_step_of_undo(open_harness: Harness):
+def test_drifting_walks_by_itself_and_is_one_step_of_undo(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.set_drift_speed(2.0)
     harness.controller.editing.set_drifting(True)
     for _ in range(5):
         harness.now_s += 0.05
         count = len(harness.frames)
-        harness.until(lambda count=count: len(harness.frames) > count)
+        harness.until(more_than(harness.frames, count))
     assert harness.controller.editing.drifting
     assert harness.labels == ["Start"]
     harness.controller.editing.set_drifting(False)
@@ -313,7 +328,7 @@ def test_drifting_walks_by_itself_and_is_one_step_of_undo(open_harness: Harness)
     harness.rest()
 
 
-def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_harness: Harness):
+def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.set_drifting(True)
     harness.now_s += 0.05
@@ -323,7 +338,7 @@ def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_harness: Ha
     assert harness.x == 0.0
 
 
-def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_then(open_harness: Harness):
+def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_then(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.set_drifting(True)
     harness.now_s += 0.05
@@ -339,12 +354,12 @@ def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_th
     assert harness.x == 0.0
 
 
-def test_the_drift_speed_is_kept_within_what_one_can_follow(open_harness: Harness):
+def test_the_drift_speed_is_kept_within_what_one_can_follow(open_harness: Harness) -> None:
     open_harness.controller.editing.set_drift_speed(100.0)
     assert open_harness.controller.editing.drift_speed == 4.0
 
 
-def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_handled(open_harness: Harness):
+def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_handled(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0
@@ -356,7 +371,7 @@ def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_hand
     assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 50
 
 
-def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(open_harness: Harness):
+def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0
@@ -369,7 +384,7 @@ def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(op
     assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 20
 
 
-def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
+def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness) -> None:
     harness.engine.full_ms = 50.0
     harness.start()
     harness.drag(0.5, release=False)
@@ -381,7 +396,7 @@ def test_the_full_picture_after_a_rest_is_no_gesture(harness: Harness):
     assert harness.controller.engine.preview.statistics.gesture_to_screen_ms == 0.0
 
 
-def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harness: Harness):
+def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harness: Harness) -> None:
     harness = open_harness
     harness.drag(0.5)
     harness.rest()
@@ -393,7 +408,7 @@ def test_a_trace_of_the_last_frames_is_written_beside_everything_else(open_harne
     assert any(name.startswith("frame ") for name in names)
 
 
-def test_modulation_moves_the_picture_and_neither_the_session_nor_the_history(open_harness: Harness):
+def test_modulation_moves_the_picture_and_neither_the_session_nor_the_history(open_harness: Harness) -> None:
     harness = open_harness
     before = harness.controller.editing.session
 

@@ -61,7 +61,7 @@ def undisturbed(open_harness: Harness) -> dict[str, bytes]:
 
 def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
     open_harness: Harness, undisturbed: dict[str, bytes]
-):
+) -> None:
     harness = open_harness
     settings = sequence(harness)
     stop_after(harness, settings, 2, harness.controller.export.cancel)
@@ -76,7 +76,7 @@ def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
 
 def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     open_harness: Harness, undisturbed: dict[str, bytes]
-):
+) -> None:
     settings = sequence(open_harness)
     stop_after(open_harness, settings, 2, lambda: None)
     again = open_harness.reopened()
@@ -100,7 +100,7 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
 
 
 @pytest.mark.parametrize("end", ["complete", "cancelled", "deleted", "damaged"])
-def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, end: str):
+def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, end: str) -> None:
     harness = open_harness
     settings = sequence(harness)
     if end == "cancelled":
@@ -124,7 +124,7 @@ def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, e
 
 def test_an_export_that_is_resumed_before_the_last_model_is_read_goes_on_with_it(
     open_harness: Harness, undisturbed: dict[str, bytes]
-):
+) -> None:
     harness = open_harness
     settings = sequence(harness)
     stop_after(harness, settings, 2, harness.controller.export.cancel)
@@ -141,7 +141,7 @@ def test_an_export_that_is_resumed_before_the_last_model_is_read_goes_on_with_it
     assert content(settings.folder) == undisturbed
 
 
-def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undisturbed: dict[str, bytes]):
+def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undisturbed: dict[str, bytes]) -> None:
     harness = open_harness
     settings = sequence(harness)
     stop_after(harness, settings, 2, harness.controller.export.cancel)
@@ -154,7 +154,7 @@ def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undi
     assert harness.controller.engine.model.facts.name == "cats"
 
 
-def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness):
+def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness)
     settings = replace(settings, model=replace(settings.model, path="", name="zebras", model_id="f" * 64))
@@ -166,7 +166,7 @@ def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness)
     assert harness.controller.export.progress is None
 
 
-def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, undisturbed: dict[str, bytes]):
+def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, undisturbed: dict[str, bytes]) -> None:
     settings = sequence(open_harness)
     stop_after(open_harness, settings, 2, open_harness.controller.export.cancel)
     open_harness.until(lambda: open_harness.controller.export.progress is None)
@@ -175,7 +175,7 @@ def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, u
     again.until(lambda: settings.folder.exists() and content(settings.folder) == undisturbed)
 
 
-def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_harness: Harness):
+def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness, frames=40)
     harness.heard.clear()
@@ -188,7 +188,7 @@ def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_h
     assert harness.heard.count("export") <= 6
 
 
-def test_a_second_export_waits_for_the_first(open_harness: Harness):
+def test_a_second_export_waits_for_the_first(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness)
     harness.engine.gate.shut()

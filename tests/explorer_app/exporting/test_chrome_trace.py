@@ -20,7 +20,7 @@ def slices(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [event for event in document["traceEvents"] if event["ph"] == "X" and event["name"] == name]
 
 
-def test_a_frame_is_a_slice_with_its_latent_and_its_synthesis_in_it():
+def test_a_frame_is_a_slice_with_its_latent_and_its_synthesis_in_it() -> None:
     document = trace([traced(100.010), traced(100.020)], "Loom 9000")
     frames = slices(document, "frame 256 × 256")
     assert [round(frame["ts"]) for frame in frames] == [0, 10_000]
@@ -32,7 +32,7 @@ def test_a_frame_is_a_slice_with_its_latent_and_its_synthesis_in_it():
     assert latent["tid"] == synthesis["tid"] == frames[0]["tid"]
 
 
-def test_kernels_of_a_measured_frame_lie_end_to_end_with_everything_that_is_known_of_them():
+def test_kernels_of_a_measured_frame_lie_end_to_end_with_everything_that_is_known_of_them() -> None:
     document = trace([traced(100.010, steps=gpu_steps(3, fallback=1))], "Loom 9000")
     kernels = slices(document, "modulated_conv")
     assert [kernel["dur"] for kernel in kernels] == [20, 40, 60]
@@ -43,7 +43,7 @@ def test_kernels_of_a_measured_frame_lie_end_to_end_with_everything_that_is_know
     assert kernels[0]["tid"] != slices(document, "frame 256 × 256")[0]["tid"]
 
 
-def test_frames_that_overlap_lie_in_lanes_of_their_own():
+def test_frames_that_overlap_lie_in_lanes_of_their_own() -> None:
     document = trace([traced(1.002, 2.0), traced(1.003, 2.0), traced(1.0045, 2.0)], "Loom 9000")
     lanes = [frame["tid"] for frame in slices(document, "frame 256 × 256")]
     assert lanes[0] != lanes[1]
@@ -52,7 +52,7 @@ def test_frames_that_overlap_lie_in_lanes_of_their_own():
     assert {lanes[0], lanes[1]} <= set(names)
 
 
-def test_no_slice_of_a_lane_overlaps_another_unless_it_lies_within_it():
+def test_no_slice_of_a_lane_overlaps_another_unless_it_lies_within_it() -> None:
     document = trace([traced(1 + i / 1000, 2.5) for i in range(50)], "Loom 9000")
     ends: dict[int, float] = {}
     for frame in slices(document, "frame 256 × 256"):
@@ -60,11 +60,11 @@ def test_no_slice_of_a_lane_overlaps_another_unless_it_lies_within_it():
         ends[frame["tid"]] = frame["ts"] + frame["dur"]
 
 
-def test_a_trace_of_nothing_is_a_trace():
+def test_a_trace_of_nothing_is_a_trace() -> None:
     assert trace([], "CPU")["otherData"]["device"] == "CPU"
 
 
-def test_the_file_is_json_and_there_whole(tmp_path: Path):
+def test_the_file_is_json_and_there_whole(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "trace.json"
     write_trace(path, [traced(1.0, steps=gpu_steps(2))], "Loom 9000 (fp16)")
     document = json.loads(path.read_text())
@@ -72,7 +72,7 @@ def test_the_file_is_json_and_there_whole(tmp_path: Path):
     assert [entry.name for entry in path.parent.iterdir()] == ["trace.json"]
 
 
-def test_a_full_disk_is_told_in_a_sentence_and_leaves_nothing(tmp_path: Path):
+def test_a_full_disk_is_told_in_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="disk is full"):
         write_trace(tmp_path / "trace.json", [traced(1.0)], "CPU", FullDisk(0))
     assert list(tmp_path.iterdir()) == []

@@ -257,7 +257,7 @@ def test_a_frame_that_comes_after_cancelling_is_dropped(wanted: SequenceSettings
     ],
 )
 def test_a_different_sequence_of_that_name_is_refused_and_kept(
-    wanted: SequenceSettings, undisturbed: Folder, change: dict[str, object]
+    wanted: SequenceSettings, undisturbed: Folder, change: dict[str, Any]
 ) -> None:
     export(wanted)
     refuse(replace(wanted, **change), r"^The folder .* holds a different sequence named walk; .*\.$")

@@ -78,7 +78,7 @@ def test_the_pixels_and_the_recipe_are_there_for_any_other_program(tmp_path: Pat
         assert image.mode == "RGB"
         assert image.size == (SIDE_PX, SIDE_PX)
         assert image.tobytes() == frame.to_rgb().tobytes()
-        text = json.loads(image.text[KEYWORD])
+        text = json.loads(image.info[KEYWORD])
     assert text["format"] == "latent-loom-picture"
     assert text["version"] == 1
     assert text["model"] == {"name": MODEL.name, "sha256": MODEL.model_id}

@@ -7,7 +7,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
-from gpu_backend import Latent, Noise, Point, Recipe, RequestError, Transform, Truncation
+from gpu_backend import Latent, Noise, PathKind, Point, Recipe, RequestError, Transform, Truncation
 
 TURNED = Transform(0.1, 0.0, 30.0).matrix
 
@@ -29,7 +29,7 @@ SETTINGS = SequenceSettings(
 
 @pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
 @pytest.mark.parametrize("loop", [False, True])
-def test_every_frame_has_a_request_and_keys_stand_where_they_should(kind: str, loop: bool) -> None:
+def test_every_frame_has_a_request_and_keys_stand_where_they_should(kind: PathKind, loop: bool) -> None:
     settings = replace(SETTINGS, kind=kind, loop=loop)
     sequence = plan_sequence(settings)
     assert len(sequence) == settings.frame_count == (12 if loop else 9)

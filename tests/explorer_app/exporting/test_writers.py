@@ -1,4 +1,5 @@
 import threading
+from functools import partial
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.writers import WriterPool
@@ -12,7 +13,7 @@ def test_every_task_has_run_when_the_pool_is_closed() -> None:
     done: list[int] = []
     writers = pool(3)
     for number in range(50):
-        writers.submit(lambda number=number: done.append(number))
+        writers.submit(partial(done.append, number))
     writers.close(discard=False)
     writers.close(discard=False)
     assert sorted(done) == list(range(50))

@@ -20,6 +20,7 @@ from explorer_app.rendering.render_events import (
 )
 from gpu_backend import DeviceError, DeviceLostError, RenderOptions, RequestError, TorchError
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine
+from tests.helpers.patience import more_than
 from tests.helpers.render_harness import MODEL, OTHER, Harness, request, seed_of
 from tests.helpers.stylegan3 import make_stylegan3
 
@@ -32,7 +33,7 @@ def engine() -> Engine:
     return Engine(gpus=(GPU, OTHER_GPU))
 
 
-def test_with_its_kernels_in_the_cache_the_gpu_renders_at_once(start: Callable[..., Harness], engine: Engine):
+def test_with_its_kernels_in_the_cache_the_gpu_renders_at_once(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     harness.show(1)
     assert engine.made_on == [("cuda:0", "fp16")]
@@ -43,7 +44,7 @@ def test_with_its_kernels_in_the_cache_the_gpu_renders_at_once(start: Callable[.
 
 def test_once_a_gpu_renders_the_kernels_that_show_layers_are_compiled_before_anybody_asks(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     engine.missing = 14
     engine.compile_gate.shut()
     engine.layer_gate.shut()
@@ -66,7 +67,7 @@ def test_once_a_gpu_renders_the_kernels_that_show_layers_are_compiled_before_any
     assert harness.compiling[-1] == (14, 14), "nothing is said of them"
 
 
-def test_on_the_processor_there_are_no_kernels_of_layers(start: Callable[..., Harness], engine: Engine):
+def test_on_the_processor_there_are_no_kernels_of_layers(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start(DeviceChoice("cpu"))
     harness.show(1)
     harness.thread.close()
@@ -75,7 +76,7 @@ def test_on_the_processor_there_are_no_kernels_of_layers(start: Callable[..., Ha
 
 def test_what_there_is_is_looked_up_before_a_gpu_renders_and_after_the_processor_does(
     start: Callable[..., Harness],
-):
+) -> None:
     wished = start()
     assert [type(event) for event in wished.event][:2] == [DevicesFound, ModelOpened]
     alone = start(DeviceChoice("cpu"))
@@ -85,7 +86,7 @@ def test_what_there_is_is_looked_up_before_a_gpu_renders_and_after_the_processor
 
 def test_while_kernels_are_compiled_the_processor_shows_pictures_and_then_the_gpu_shows_the_same(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     engine.missing = 14
     engine.compile_gate.shut()
     harness = start()
@@ -101,7 +102,7 @@ def test_while_kernels_are_compiled_the_processor_shows_pictures_and_then_the_gp
     assert engine.threads == {"rendering", "compiling kernels"}
 
 
-def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..., Harness], engine: Engine):
+def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..., Harness], engine: Engine) -> None:
     engine.missing = 1
     engine.compile_gate.shut()
     harness = start()
@@ -116,7 +117,9 @@ def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..
     assert harness.devices == ["cpu", "cuda:0"]
 
 
-def test_without_torch_the_first_picture_waits_for_the_gpus_kernels(start: Callable[..., Harness], engine: Engine):
+def test_without_torch_the_first_picture_waits_for_the_gpus_kernels(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
     engine.missing = 14
     harness = start()
@@ -125,7 +128,7 @@ def test_without_torch_the_first_picture_waits_for_the_gpus_kernels(start: Calla
     assert harness.compiling[-1] == (14, 14)
 
 
-def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[..., Harness], engine: Engine):
+def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[..., Harness], engine: Engine) -> None:
     engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
     engine.gpus = ()
     harness = start(opens=False)
@@ -134,7 +137,9 @@ def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[...,
     assert "needs torch" in str(harness.of(ModelRefused)[0].error)
 
 
-def test_kernels_that_do_not_compile_leave_the_processor_in_place(start: Callable[..., Harness], engine: Engine):
+def test_kernels_that_do_not_compile_leave_the_processor_in_place(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     engine.missing = 2
     engine.compile_failing = DeviceError("There is no compiler.")
     harness = start()
@@ -147,7 +152,7 @@ def test_kernels_that_do_not_compile_leave_the_processor_in_place(start: Callabl
 @pytest.mark.parametrize("device", ["auto", "cuda", "cuda:1"])
 def test_a_network_that_no_gpu_runs_is_rendered_by_the_processor_and_the_next_one_by_the_gpu(
     start: Callable[..., Harness], engine: Engine, device: str
-):
+) -> None:
     harness = start(DeviceChoice(device))
     wished = harness.devices[-1]
     harness.open(ALIAS_FREE)
@@ -160,7 +165,7 @@ def test_a_network_that_no_gpu_runs_is_rendered_by_the_processor_and_the_next_on
     harness.until(lambda: harness.frames)
 
 
-def test_opening_another_model_gives_the_compiling_up(start: Callable[..., Harness], engine: Engine):
+def test_opening_another_model_gives_the_compiling_up(start: Callable[..., Harness], engine: Engine) -> None:
     engine.missing = 5
     engine.compile_gate.shut()
     harness = start()
@@ -174,7 +179,7 @@ def test_opening_another_model_gives_the_compiling_up(start: Callable[..., Harne
 
 def test_closing_while_kernels_are_compiled_leaves_no_thread(
     threads_before: set[threading.Thread], start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     engine.missing = 5
     engine.compile_gate.shut()
     harness = start()
@@ -185,20 +190,20 @@ def test_closing_while_kernels_are_compiled_leaves_no_thread(
 
 def test_another_device_and_another_precision_take_over_with_the_same_picture(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     harness = start()
     harness.show(3)
     for choice in (DeviceChoice("cuda:1"), DeviceChoice("cuda:1", "fp32"), DeviceChoice("cpu")):
         count = len(harness.frames)
         harness.thread.use(choice)
-        harness.until(lambda count=count: len(harness.frames) > count)
+        harness.until(more_than(harness.frames, count))
     assert engine.made_on == [("cuda:0", "fp16"), ("cuda:1", "fp16"), ("cuda:1", "fp32"), ("cpu", "fp32")]
     assert {seed_of(frame.request) for frame in harness.frames} == {3}
     assert [renderer.closed for renderer in engine.made] == [1, 1, 1, 0]
     assert len(harness.of(ModelOpened)) == 1
 
 
-def test_a_wish_before_any_model_counts_for_the_first(start: Callable[..., Harness], engine: Engine):
+def test_a_wish_before_any_model_counts_for_the_first(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start(opens=False)
     harness.thread.use(DeviceChoice("cuda:1"))
     harness.open()
@@ -207,7 +212,7 @@ def test_a_wish_before_any_model_counts_for_the_first(start: Callable[..., Harne
 
 def test_what_renders_goes_on_while_kernels_for_another_wish_are_compiled(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     harness = start()
     engine.missing = 3
     engine.compile_gate.shut()
@@ -222,7 +227,7 @@ def test_what_renders_goes_on_while_kernels_for_another_wish_are_compiled(
 
 def test_a_wish_that_is_taken_back_while_kernels_are_compiled_is_forgotten(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     harness = start(DeviceChoice("cpu"))
     engine.missing = 3
     engine.compile_gate.shut()
@@ -235,7 +240,9 @@ def test_a_wish_that_is_taken_back_while_kernels_are_compiled_is_forgotten(
     assert {device for device, _ in engine.made_on} == {"cpu"}
 
 
-def test_options_reach_the_renderer_on_its_thread_and_every_one_after_it(start: Callable[..., Harness], engine: Engine):
+def test_options_reach_the_renderer_on_its_thread_and_every_one_after_it(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     options = RenderOptions(use_graph=False)
     harness.thread.set_options(options)
@@ -246,7 +253,7 @@ def test_options_reach_the_renderer_on_its_thread_and_every_one_after_it(start: 
     assert engine.made[1].options == options
 
 
-def test_a_comparison_comes_back_as_news(start: Callable[..., Harness], engine: Engine):
+def test_a_comparison_comes_back_as_news(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     harness.thread.compare(request(1))
     harness.until(lambda: harness.of(Compared))
@@ -260,7 +267,7 @@ def test_a_comparison_comes_back_as_news(start: Callable[..., Harness], engine: 
     assert harness.devices == ["cuda:0", "cpu"]
 
 
-def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]):
+def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]) -> None:
     from dataclasses import replace
 
     harness = start()
@@ -268,14 +275,14 @@ def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]
     for _ in range(3):
         harness.thread.ask(measured, 0.0)
         count = len(harness.frames)
-        harness.until(lambda count=count: len(harness.frames) > count)
+        harness.until(more_than(harness.frames, count))
     assert len(harness.of(MemoryChanged)) == 1
 
 
 @pytest.mark.parametrize(("device", "should_yield"), [("cpu", True), ("cuda:0", False)])
 def test_a_comparison_on_the_processor_should_yield_to_the_hand_and_begins_again_when_it_rests(
     start: Callable[..., Harness], engine: Engine, device: str, should_yield: bool
-):
+) -> None:
     harness = start(DeviceChoice(device))
     engine.gate.shut()
     harness.thread.compare(request(1))
@@ -287,7 +294,7 @@ def test_a_comparison_on_the_processor_should_yield_to_the_hand_and_begins_again
     assert len(harness.of(Compared)) == 1
 
 
-def test_a_comparison_under_way_keeps_nobody_from_closing(start: Callable[..., Harness], engine: Engine):
+def test_a_comparison_under_way_keeps_nobody_from_closing(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.gate.shut()
     harness.thread.compare(request(1))

@@ -20,7 +20,9 @@ def engine() -> Engine:
     return Engine(gpus=(GPU, OTHER_GPU))
 
 
-def test_an_export_has_two_frames_in_flight_and_all_of_them_in_order(start: Callable[..., Harness], engine: Engine):
+def test_an_export_has_two_frames_in_flight_and_all_of_them_in_order(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     job = Job(*range(100, 120))
     harness.thread.export(job)
@@ -31,7 +33,9 @@ def test_an_export_has_two_frames_in_flight_and_all_of_them_in_order(start: Call
     assert engine.made[0].in_flight == 0
 
 
-def test_an_export_goes_on_with_the_processor_when_the_gpu_is_lost(start: Callable[..., Harness], engine: Engine):
+def test_an_export_goes_on_with_the_processor_when_the_gpu_is_lost(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     engine.gate.shut()
     job = Job(*range(100, 108))
@@ -50,7 +54,7 @@ def test_an_export_goes_on_with_the_processor_when_the_gpu_is_lost(start: Callab
 @pytest.mark.parametrize("device", ["cuda:1", "cpu"])
 def test_an_export_goes_on_where_it_was_on_another_device_that_is_chosen_meanwhile(
     start: Callable[..., Harness], engine: Engine, device: str
-):
+) -> None:
     harness = start()
     engine.gate.shut()
     job = Job(*range(100, 108))
@@ -66,7 +70,7 @@ def test_an_export_goes_on_where_it_was_on_another_device_that_is_chosen_meanwhi
     assert harness.of(ExportEnded)[0].error is None
 
 
-def test_an_export_that_is_cancelled_leaves_nothing_in_flight(start: Callable[..., Harness], engine: Engine):
+def test_an_export_that_is_cancelled_leaves_nothing_in_flight(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.gate.shut()
     job = Job(*range(100, 108))
@@ -80,7 +84,7 @@ def test_an_export_that_is_cancelled_leaves_nothing_in_flight(start: Callable[..
     assert engine.made[0].in_flight == 0
 
 
-def test_a_picture_that_is_saved_passes_the_frames_in_flight(start: Callable[..., Harness], engine: Engine):
+def test_a_picture_that_is_saved_passes_the_frames_in_flight(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.gate.shut()
     sequence, picture = Job(*range(100, 106)), Job(50)

@@ -30,7 +30,7 @@ def engine() -> Engine:
 
 
 @pytest.mark.parametrize("error", [LOST, SHORT], ids=["lost", "out of memory"])
-def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Harness], engine: Engine, error: Exception):
+def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Harness], engine: Engine, error: Exception) -> None:
     harness = start()
     harness.show(1)
     engine.gpu_failing = error
@@ -44,7 +44,7 @@ def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Harness], engine
     assert order.index(DeviceFailed) < order.index(DeviceChanged), "why comes before what"
 
 
-def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Harness], engine: Engine):
+def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.failing = RequestError("No such row.")
     harness.ask(1)
@@ -54,7 +54,7 @@ def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[...
 
 def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     harness = start()
     engine.gpu_failing = LOST
     harness.show(1)
@@ -68,7 +68,9 @@ def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(
     assert len(harness.of(DeviceFailed)) == 1
 
 
-def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(start: Callable[..., Harness], engine: Engine):
+def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     engine.gpu_failing = SHORT
     harness.show(1)
@@ -80,7 +82,7 @@ def test_a_gpu_that_was_short_of_memory_may_have_room_for_the_next_model(start: 
 @pytest.mark.parametrize("reason", ["gpu_missing", "gpu_refusing"])
 def test_a_gpu_that_cannot_begin_leaves_the_model_to_the_processor(
     start: Callable[..., Harness], engine: Engine, reason: str
-):
+) -> None:
     error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
     setattr(engine, reason, error)
     harness = start(DeviceChoice("cuda"))
@@ -91,7 +93,9 @@ def test_a_gpu_that_cannot_begin_leaves_the_model_to_the_processor(
     assert not harness.of(ModelRefused)
 
 
-def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(start: Callable[..., Harness], engine: Engine):
+def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     engine.gpu_missing = DeviceError("There is no cuda:7.")
     harness.thread.use(DeviceChoice("cuda:7"))
@@ -102,7 +106,7 @@ def test_a_gpu_that_cannot_be_used_leaves_the_one_that_renders_in_place(start: C
 
 def test_where_memory_is_short_the_former_model_makes_room_for_the_next(
     start: Callable[..., Harness], engine: Engine, monkeypatch: Any
-):
+) -> None:
     harness = start()
     make = engine.make_renderer
 
@@ -137,7 +141,7 @@ def with_room_for_one(engine: Engine, monkeypatch: Any) -> Callable[[Exception |
 
 def test_a_former_model_that_made_room_for_nothing_comes_back(
     start: Callable[..., Harness], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
-):
+) -> None:
     harness = start()
     with_room_for_one(None)
     harness.thread.open(OTHER)
@@ -149,7 +153,7 @@ def test_a_former_model_that_made_room_for_nothing_comes_back(
 
 def test_a_former_model_that_made_room_and_finds_none_is_rendered_by_the_processor(
     start: Callable[..., Harness], engine: Engine, with_room_for_one: Callable[[Exception | None], None]
-):
+) -> None:
     harness = start()
     with_room_for_one(SHORT)
     harness.thread.open(OTHER)
@@ -160,7 +164,9 @@ def test_a_former_model_that_made_room_and_finds_none_is_rendered_by_the_process
     assert [event.error for event in harness.of(DeviceFailed)] == [SHORT]
 
 
-def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(start: Callable[..., Harness], engine: Engine):
+def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     engine.failing = SHORT
     harness.thread.compare(request(1))
@@ -170,7 +176,9 @@ def test_a_comparison_that_finds_no_memory_leaves_the_gpu_at_work(start: Callabl
     assert harness.devices == ["cuda:0"]
 
 
-def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(start: Callable[..., Harness], engine: Engine):
+def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     engine.gpu_failing = LOST
     harness.thread.ask_thumbnail("key", lambda: request(50))

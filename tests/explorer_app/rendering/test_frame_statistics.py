@@ -11,14 +11,14 @@ def frame(total_ms: float, *steps: StepTime) -> Frame:
     return Frame(plain.request, plain.pixels, FrameTimings(total_ms, 1.0, total_ms - 1, steps))
 
 
-def test_before_the_first_frame_every_figure_is_zero():
+def test_before_the_first_frame_every_figure_is_zero() -> None:
     statistics = FrameStatistics()
     assert (statistics.fps, statistics.percentiles_ms(50, 99), statistics.newest_ms) == (0, (0, 0), 0)
     assert statistics.gesture_to_screen_ms == 0
     assert statistics.steps == ()
 
 
-def test_percentiles_are_those_of_the_frame_times():
+def test_percentiles_are_those_of_the_frame_times() -> None:
     statistics = FrameStatistics()
     for index in range(101):
         statistics.frame_arrived(frame(float(index)), index * 0.01)
@@ -26,21 +26,21 @@ def test_percentiles_are_those_of_the_frame_times():
     assert statistics.newest_ms == 100
 
 
-def test_only_the_newest_frames_are_looked_back_on():
+def test_only_the_newest_frames_are_looked_back_on() -> None:
     statistics = FrameStatistics()
     for index in range(RING_SIZE + 10):
         statistics.frame_arrived(frame(float(index)), index * 0.01)
     assert list(statistics.frame_times_ms) == list(range(10, RING_SIZE + 10))
 
 
-def test_a_pause_between_two_gestures_is_not_a_slow_frame_rate():
+def test_a_pause_between_two_gestures_is_not_a_slow_frame_rate() -> None:
     statistics = FrameStatistics()
     for now_s in (0.0, 0.05, 0.10, 9.0, 9.05):
         statistics.frame_arrived(frame(5.0), now_s)
     assert statistics.fps == pytest.approx(20.0)
 
 
-def test_a_measured_frame_gives_the_shares_and_is_left_out_of_the_times():
+def test_a_measured_frame_gives_the_shares_and_is_left_out_of_the_times() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(frame(5.0), 0.0)
     statistics.frame_arrived(frame(50.0, StepTime("a", "conv", 30, 1, 2), StepTime("b", "fir", 10, 3, 4)), 0.1)
@@ -48,14 +48,14 @@ def test_a_measured_frame_gives_the_shares_and_is_left_out_of_the_times():
     assert [(step.layer, step.share, step.nbytes) for step in statistics.steps] == [("a", 0.75, 2), ("b", 0.25, 4)]
 
 
-def test_latency_runs_from_the_gesture_to_the_screen():
+def test_latency_runs_from_the_gesture_to_the_screen() -> None:
     statistics = FrameStatistics()
     for asked_s in (1.0, 2.0, 3.0):
         statistics.frame_painted(asked_s, asked_s + 0.02)
     assert statistics.gesture_to_screen_ms == pytest.approx(20.0)
 
 
-def test_another_model_begins_with_empty_figures():
+def test_another_model_begins_with_empty_figures() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(frame(5.0, StepTime("a", "conv", 30, 1, 2)), 0.0)
     statistics.dropped = 3
@@ -63,7 +63,7 @@ def test_another_model_begins_with_empty_figures():
     assert (statistics.percentiles_ms(50), statistics.dropped, statistics.steps) == ((0,), 0, ())
 
 
-def test_on_a_gpu_the_graphs_time_and_the_hosts_are_medians_of_plain_frames():
+def test_on_a_gpu_the_graphs_time_and_the_hosts_are_medians_of_plain_frames() -> None:
     statistics = FrameStatistics()
     for device_ms in (0.4, 0.5, 0.9):
         statistics.frame_arrived(timed_frame(1.0, device_ms=device_ms, host_ms=device_ms / 10), 0.0)
@@ -72,13 +72,13 @@ def test_on_a_gpu_the_graphs_time_and_the_hosts_are_medians_of_plain_frames():
     assert statistics.host_ms == pytest.approx(0.05)
 
 
-def test_on_the_processor_there_is_no_device_time():
+def test_on_the_processor_there_is_no_device_time() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(frame(5.0, StepTime("a", "conv", 30, 1, 2)), 0.0)
     assert (statistics.device_ms, statistics.host_ms, statistics.idle_ms) == (None, None, None)
 
 
-def test_gaps_are_what_the_kernels_leave_of_the_device_time():
+def test_gaps_are_what_the_kernels_leave_of_the_device_time() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.075), 0.0)  # kernels: 20 and 40 us
     assert statistics.idle_ms == pytest.approx(0.015)
@@ -86,13 +86,13 @@ def test_gaps_are_what_the_kernels_leave_of_the_device_time():
     assert statistics.idle_ms == 0.0
 
 
-def test_events_count_gaps_to_the_kernels_so_nobody_knows_them():
+def test_events_count_gaps_to_the_kernels_so_nobody_knows_them() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.06, source="events"), 0.0)
     assert statistics.idle_ms is None
 
 
-def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel():
+def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel() -> None:
     step = gpu_statistics(fallback=0).steps[0]
     assert step.flop_per_s == pytest.approx(8e9 / 20e-6)
     assert step.bytes_per_s == pytest.approx(4e6 / 20e-6)
@@ -100,7 +100,7 @@ def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel():
     assert step.facts.state == "fallback"
 
 
-def test_a_trace_looks_back_on_the_last_seconds_and_no_further():
+def test_a_trace_looks_back_on_the_last_seconds_and_no_further() -> None:
     statistics = FrameStatistics()
     for second in range(30):
         statistics.frame_arrived(timed_frame(1.0), float(second))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_harness import OTHER, Harness, Job, request, seed_of
 
 
-def test_a_cancelled_export_gives_up_the_frame_under_way(harness: Harness, engine: Engine):
+def test_a_cancelled_export_gives_up_the_frame_under_way(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     job = Job(1, 2, 3)
     harness.thread.export(job)
@@ -45,7 +46,7 @@ def seeds(requests: list[RenderRequest]) -> list[int]:
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool):
+def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.ask(request(2), 0.0, at_rest=at_rest)
     engine.gate.open()
@@ -56,7 +57,9 @@ def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, e
     assert harness.thread.frames_dropped == 0
 
 
-def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_something(harness: Harness, engine: Engine):
+def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_something(
+    harness: Harness, engine: Engine
+) -> None:
     under_way(harness, engine, 1, at_rest=False)
     harness.ask(2)
     engine.gate.open()
@@ -64,7 +67,7 @@ def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_somet
     assert not engine.given_up
 
 
-def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine):
+def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.ask(request(1), 0.0, at_rest=True)
     engine.gate.open()
@@ -74,19 +77,22 @@ def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine):
 
 def test_of_pictures_at_rest_every_second_one_is_finished_so_that_a_held_key_shows_something(
     harness: Harness, engine: Engine
-):
+) -> None:
+    def came(seed: int) -> bool:
+        return seed in seeds(engine.given_up + engine.requests)
+
     under_way(harness, engine, 1, at_rest=True)
     for seed in (2, 3, 4):
         harness.thread.ask(request(seed), 0.0, at_rest=True)
         engine.gate.let_through()
-        harness.until(lambda seed=seed: seed - 1 in seeds(engine.given_up + engine.requests))
+        harness.until(partial(came, seed - 1))
         engine.gate.wait_for_knock()
     engine.gate.open()
     harness.until(lambda: harness.frames and seed_of(harness.frames[-1].request) == 4)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1, 3], [2, 4])
 
 
-def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine):
+def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.export(Job(100))
     harness.ask(2)
@@ -95,7 +101,7 @@ def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Har
     assert seeds(engine.requests) == [2, 100]
 
 
-def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine):
+def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.thread.ask_thumbnail("key", lambda: request(50))
     engine.gate.wait_for_knock()
@@ -109,7 +115,7 @@ def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harn
 @pytest.mark.parametrize("at_rest", [True, False])
 def test_a_preview_gives_way_to_a_model_and_is_made_after_all_if_that_is_refused(
     harness: Harness, engine: Engine, at_rest: bool
-):
+) -> None:
     under_way(harness, engine, 1, at_rest=at_rest)
     engine.refusing = DeviceError("Too large.")
     harness.thread.open(OTHER)
@@ -119,7 +125,7 @@ def test_a_preview_gives_way_to_a_model_and_is_made_after_all_if_that_is_refused
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [1])
 
 
-def test_an_export_frame_is_not_given_up_for_a_preview(harness: Harness, engine: Engine):
+def test_an_export_frame_is_not_given_up_for_a_preview(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.thread.export(Job(100))
     engine.gate.wait_for_knock()
@@ -144,7 +150,7 @@ def begin_to_close(harness: Harness, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine, at_rest: bool):
+def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine, at_rest: bool) -> None:
     under_way(harness, engine, 1, at_rest=at_rest)
     begin_to_close(harness, engine)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [])
@@ -152,7 +158,9 @@ def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine
     assert not harness.of(RenderFailed)
 
 
-def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(harness: Harness, engine: Engine):
+def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(
+    harness: Harness, engine: Engine
+) -> None:
     engine.gate.shut()
     sequence, saved = Job(100, 101), Job(7)
     harness.thread.export(sequence)
@@ -163,7 +171,7 @@ def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(
     assert (saved.got, saved.stopped) == ([7], [])
 
 
-def test_closing_finishes_a_saved_picture_that_is_under_way(harness: Harness, engine: Engine):
+def test_closing_finishes_a_saved_picture_that_is_under_way(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     saved = Job(7)
     harness.thread.export(saved, urgent=True)

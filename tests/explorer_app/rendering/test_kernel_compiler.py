@@ -48,7 +48,7 @@ def workshop() -> Iterator[Workshop]:
     assert not made.threads()
 
 
-def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop):
+def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop) -> None:
     workshop.compiler.start(MODEL, CHOICE)
     workshop.wait_for(lambda: workshop.compiler.has_ended)
     ended = workshop.compiler.take()
@@ -58,7 +58,7 @@ def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop):
     assert workshop.compiler.take() is None
 
 
-def test_an_error_is_how_it_ended(workshop: Workshop):
+def test_an_error_is_how_it_ended(workshop: Workshop) -> None:
     workshop.engine.compile_failing = DeviceError("There is no compiler.")
     workshop.compiler.start(MODEL, CHOICE)
     workshop.wait_for(lambda: workshop.compiler.has_ended)
@@ -67,7 +67,7 @@ def test_an_error_is_how_it_ended(workshop: Workshop):
     assert ended.error is workshop.engine.compile_failing
 
 
-def test_nothing_is_heard_of_what_was_cancelled(workshop: Workshop):
+def test_nothing_is_heard_of_what_was_cancelled(workshop: Workshop) -> None:
     workshop.engine.compile_gate.shut()
     workshop.compiler.start(MODEL, CHOICE)
     workshop.compiler.cancel()
@@ -77,14 +77,14 @@ def test_nothing_is_heard_of_what_was_cancelled(workshop: Workshop):
     assert workshop.told == []
 
 
-def test_what_ended_before_it_was_cancelled_is_forgotten(workshop: Workshop):
+def test_what_ended_before_it_was_cancelled_is_forgotten(workshop: Workshop) -> None:
     workshop.compiler.start(MODEL, CHOICE)
     workshop.wait_for(lambda: workshop.compiler.has_ended)
     workshop.compiler.cancel()
     assert workshop.compiler.take() is None
 
 
-def test_another_model_takes_the_place_of_the_one_before(workshop: Workshop):
+def test_another_model_takes_the_place_of_the_one_before(workshop: Workshop) -> None:
     workshop.engine.compile_gate.shut()
     workshop.compiler.start(MODEL, CHOICE)
     workshop.compiler.start(OTHER, CHOICE)
@@ -95,7 +95,7 @@ def test_another_model_takes_the_place_of_the_one_before(workshop: Workshop):
     assert ended.model is OTHER
 
 
-def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch: Any):
+def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch: Any) -> None:
     begun, done = threading.Event(), threading.Event()
 
     def slow(*_: Any, **__: Any) -> None:
@@ -110,7 +110,7 @@ def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch:
     assert done.is_set()
 
 
-def test_what_shows_layers_is_compiled_without_a_word(workshop: Workshop):
+def test_what_shows_layers_is_compiled_without_a_word(workshop: Workshop) -> None:
     workshop.compiler.start_layers(MODEL, CHOICE)
     workshop.join()
     assert workshop.engine.layers_compiled == [(MODEL.facts.model_id, CHOICE.precision)]
@@ -118,7 +118,7 @@ def test_what_shows_layers_is_compiled_without_a_word(workshop: Workshop):
     assert not workshop.compiler.has_ended
 
 
-def test_a_layer_whose_kernels_do_not_compile_is_told_of_only_when_it_is_shown(workshop: Workshop):
+def test_a_layer_whose_kernels_do_not_compile_is_told_of_only_when_it_is_shown(workshop: Workshop) -> None:
     workshop.engine.compile_failing = DeviceError("There is no compiler.")
     workshop.compiler.start_layers(MODEL, CHOICE)
     workshop.join()
@@ -126,7 +126,7 @@ def test_a_layer_whose_kernels_do_not_compile_is_told_of_only_when_it_is_shown(w
     assert not workshop.compiler.has_ended
 
 
-def test_another_model_cancels_what_shows_layers_of_the_one_before(workshop: Workshop):
+def test_another_model_cancels_what_shows_layers_of_the_one_before(workshop: Workshop) -> None:
     workshop.engine.layer_gate.shut()
     workshop.compiler.start_layers(MODEL, CHOICE)
     workshop.compiler.start(OTHER, CHOICE)

@@ -3,14 +3,14 @@ import threading
 from explorer_app.rendering.mailbox import Mailbox
 
 
-def test_the_newest_item_wins_and_the_others_are_counted_as_dropped():
+def test_the_newest_item_wins_and_the_others_are_counted_as_dropped() -> None:
     box: Mailbox[int] = Mailbox()
     assert [box.put(item) for item in range(5)] == [True, False, False, False, False]
     assert (box.take(), box.take(), box.dropped) == (4, None, 4)
     assert box.put(9)
 
 
-def test_whoever_waits_gets_what_is_put_later():
+def test_whoever_waits_gets_what_is_put_later() -> None:
     box: Mailbox[str] = Mailbox()
     got: list[str | None] = []
     thread = threading.Thread(target=lambda: got.append(box.wait()))
@@ -20,7 +20,7 @@ def test_whoever_waits_gets_what_is_put_later():
     assert got == ["late"]
 
 
-def test_closing_wakes_whoever_waits_and_takes_nothing_more():
+def test_closing_wakes_whoever_waits_and_takes_nothing_more() -> None:
     box: Mailbox[str] = Mailbox()
     got: list[str | None] = []
     thread = threading.Thread(target=lambda: got.append(box.wait()))
@@ -33,11 +33,11 @@ def test_closing_wakes_whoever_waits_and_takes_nothing_more():
     assert box.is_empty
 
 
-def test_waiting_ends_with_its_time():
+def test_waiting_ends_with_its_time() -> None:
     assert Mailbox[int]().wait(0.0) is None
 
 
-def test_mailboxes_with_one_condition_wake_the_same_waiter():
+def test_mailboxes_with_one_condition_wake_the_same_waiter() -> None:
     condition = threading.Condition()
     first: Mailbox[int] = Mailbox(condition)
     second: Mailbox[int] = Mailbox(condition)

@@ -53,7 +53,7 @@ def file(tmp_path: Path, name: str, text: str = "a model") -> Path:
 
 def test_a_file_is_read_beside_and_tells_how_far_it_is(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
-):
+) -> None:
     library.gate.shut()
     loader.start(file(tmp_path, "cats.pkl"))
     qtbot.waitUntil(lambda: ear.heard == [ReadingProgress(1, 2)])
@@ -63,7 +63,7 @@ def test_a_file_is_read_beside_and_tells_how_far_it_is(
     assert ear.ends[0].model.facts.name == "cats"
 
 
-def test_what_is_wrong_with_a_file_is_handed_on(loader: ModelLoader, ear: Ear, tmp_path: Path, qtbot: Any):
+def test_what_is_wrong_with_a_file_is_handed_on(loader: ModelLoader, ear: Ear, tmp_path: Path, qtbot: Any) -> None:
     loader.start(file(tmp_path, "cats.pkl", "broken"))
     qtbot.waitUntil(lambda: bool(ear.ends))
     assert isinstance(ear.ends[0].error, ModelFileError)
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_a_file_is_handed_on(loader: ModelLoader, ear: Ear, t
 
 def test_a_reading_that_was_cancelled_ends_without_a_word(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
-):
+) -> None:
     library.gate.shut()
     loader.start(file(tmp_path, "cats.pkl"))
     qtbot.waitUntil(lambda: bool(ear.heard))
@@ -84,7 +84,7 @@ def test_a_reading_that_was_cancelled_ends_without_a_word(
 
 def test_starting_another_file_gives_the_first_one_up(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
-):
+) -> None:
     library.gate.shut()
     loader.start(file(tmp_path, "cats.pkl"))
     loader.start(file(tmp_path, "dogs.pkl"))
@@ -95,7 +95,7 @@ def test_starting_another_file_gives_the_first_one_up(
     assert [end.path.name for end in ear.ends] == ["dogs.pkl"]
 
 
-def test_closing_while_a_file_is_read_leaves_no_thread(loader: ModelLoader, library: Library, tmp_path: Path):
+def test_closing_while_a_file_is_read_leaves_no_thread(loader: ModelLoader, library: Library, tmp_path: Path) -> None:
     library.gate.shut()
     loader.start(file(tmp_path, "cats.pkl"))
     loader.close()

@@ -37,27 +37,27 @@ def frames(pipeline: Pipeline, renderer: FakeRenderer) -> Iterator[int]:
         yield seed_of(frame.request)
 
 
-def test_a_gpu_has_two_pictures_in_flight_and_the_order_is_kept(gpu: FakeRenderer):
+def test_a_gpu_has_two_pictures_in_flight_and_the_order_is_kept(gpu: FakeRenderer) -> None:
     assert list(frames(pipeline_of(1, 2, 3, 4, 5), gpu)) == [1, 2, 3, 4, 5]
     assert gpu.most_in_flight == 2
     assert gpu.in_flight == 0
 
 
-def test_the_processor_has_one(processor: FakeRenderer, engine: Engine):
+def test_the_processor_has_one(processor: FakeRenderer, engine: Engine) -> None:
     pipeline = pipeline_of(1, 2)
     assert pipeline.next_frame(processor) is not None
     assert [seed_of(item) for item in engine.requests] == [1]
     assert list(frames(pipeline, processor)) == [2]
 
 
-def test_a_single_picture_and_none_at_all_end_as_well(gpu: FakeRenderer):
+def test_a_single_picture_and_none_at_all_end_as_well(gpu: FakeRenderer) -> None:
     assert list(frames(pipeline_of(1), gpu)) == [1]
     assert list(frames(pipeline_of(), gpu)) == []
 
 
 def test_what_a_lost_gpu_left_unanswered_is_asked_of_the_next_renderer(
     gpu: FakeRenderer, processor: FakeRenderer, engine: Engine
-):
+) -> None:
     pipeline = pipeline_of(1, 2, 3, 4)
     first = pipeline.next_frame(gpu)
     assert first is not None
@@ -67,20 +67,20 @@ def test_what_a_lost_gpu_left_unanswered_is_asked_of_the_next_renderer(
     assert list(frames(pipeline, processor)) == [2, 3, 4]
 
 
-def test_a_gpu_that_takes_over_goes_on_where_the_processor_was(gpu: FakeRenderer, processor: FakeRenderer):
+def test_a_gpu_that_takes_over_goes_on_where_the_processor_was(gpu: FakeRenderer, processor: FakeRenderer) -> None:
     pipeline = pipeline_of(1, 2, 3)
     assert pipeline.next_frame(processor) is not None
     assert list(frames(pipeline, gpu)) == [2, 3]
 
 
-def test_a_picture_that_was_given_up_is_the_next_again(processor: FakeRenderer):
+def test_a_picture_that_was_given_up_is_the_next_again(processor: FakeRenderer) -> None:
     pipeline = pipeline_of(1, 2)
     with pytest.raises(CancelledError):
         pipeline.next_frame(processor, should_cancel=lambda: True)
     assert list(frames(pipeline, processor)) == [1, 2]
 
 
-def test_closing_leaves_nothing_in_flight_even_if_the_gpu_was_lost(gpu: FakeRenderer, engine: Engine):
+def test_closing_leaves_nothing_in_flight_even_if_the_gpu_was_lost(gpu: FakeRenderer, engine: Engine) -> None:
     pipeline = pipeline_of(1, 2, 3)
     pipeline.next_frame(gpu)
     engine.gpu_failing = DeviceLostError("Lost.")
@@ -89,7 +89,7 @@ def test_closing_leaves_nothing_in_flight_even_if_the_gpu_was_lost(gpu: FakeRend
     assert gpu.in_flight == 0
 
 
-def test_a_request_that_cannot_be_planned_is_told_once_it_is_its_turn(gpu: FakeRenderer):
+def test_a_request_that_cannot_be_planned_is_told_once_it_is_its_turn(gpu: FakeRenderer) -> None:
     def broken() -> RenderRequest | None:
         raise OSError("The folder is gone.")
 

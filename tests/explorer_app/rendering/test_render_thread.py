@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_harness import MODEL, OTHER, Harness, Job, request, seed_of
 
 
-def test_the_renderer_is_made_used_and_closed_on_one_thread(harness: Harness, engine: Engine):
+def test_the_renderer_is_made_used_and_closed_on_one_thread(harness: Harness, engine: Engine) -> None:
     harness.ask(1)
     harness.until(lambda: harness.frames)
     harness.thread.close()
@@ -31,7 +32,7 @@ def test_the_renderer_is_made_used_and_closed_on_one_thread(harness: Harness, en
     assert engine.made[0].closed == 1
 
 
-def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(harness: Harness, engine: Engine):
+def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.ask(0)
     engine.gate.wait_for_knock()
@@ -42,7 +43,7 @@ def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(har
     assert [seed_of(item) for item in engine.requests] == [0, 999]
 
 
-def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harness, engine: Engine):
+def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harness, engine: Engine) -> None:
     # This thread does not look while the other one renders, as a window that is held up.
     for seed in range(5):
         harness.ask(seed)
@@ -53,7 +54,7 @@ def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harnes
     assert harness.thread.frames_dropped >= 3
 
 
-def test_a_late_request_for_another_model_is_dropped(harness: Harness, engine: Engine):
+def test_a_late_request_for_another_model_is_dropped(harness: Harness, engine: Engine) -> None:
     harness.ask(1, OTHER)
     harness.ask(1)
     harness.until(lambda: harness.frames)
@@ -64,7 +65,7 @@ def test_a_late_request_for_another_model_is_dropped(harness: Harness, engine: E
     assert [item.model_id for item in engine.requests] == ["sha of cats.pkl", "sha of dogs.pkl"]
 
 
-def test_previews_are_served_between_the_frames_of_an_export(harness: Harness, engine: Engine):
+def test_previews_are_served_between_the_frames_of_an_export(harness: Harness, engine: Engine) -> None:
     job = Job(*range(100, 106))
     engine.gate.shut()
     harness.thread.export(job)
@@ -76,7 +77,7 @@ def test_previews_are_served_between_the_frames_of_an_export(harness: Harness, e
     assert order == [100, 1, *range(101, 106)]
 
 
-def test_an_export_goes_on_while_previews_never_stop(harness: Harness, engine: Engine):
+def test_an_export_goes_on_while_previews_never_stop(harness: Harness, engine: Engine) -> None:
     job = Job(*range(100, 105))
     harness.thread.frame_ready.connect(lambda: harness.ask(len(harness.frames)), Qt.ConnectionType.QueuedConnection)
     harness.ask(0)
@@ -86,7 +87,7 @@ def test_an_export_goes_on_while_previews_never_stop(harness: Harness, engine: E
     assert job.stopped == []
 
 
-def test_every_frame_of_every_export_arrives_in_order(harness: Harness):
+def test_every_frame_of_every_export_arrives_in_order(harness: Harness) -> None:
     first, second = Job(1, 2, 3), Job(4, 5)
     harness.thread.export(first)
     harness.thread.export(second)
@@ -96,7 +97,7 @@ def test_every_frame_of_every_export_arrives_in_order(harness: Harness):
     assert len(harness.of(ExportAdvanced)) == 5
 
 
-def test_what_a_job_raises_stops_that_job_alone(harness: Harness):
+def test_what_a_job_raises_stops_that_job_alone(harness: Harness) -> None:
     error = DeviceError("The disk is full.")
     bad, good = Job(1, 2, failing=error), Job(3)
     harness.thread.export(bad)
@@ -107,7 +108,7 @@ def test_what_a_job_raises_stops_that_job_alone(harness: Harness):
     assert good.got == [3]
 
 
-def test_a_failing_render_is_told_and_the_thread_goes_on(harness: Harness, engine: Engine):
+def test_a_failing_render_is_told_and_the_thread_goes_on(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("Out of memory.")
     harness.ask(1)
     harness.until(lambda: harness.of(RenderFailed))
@@ -117,7 +118,7 @@ def test_a_failing_render_is_told_and_the_thread_goes_on(harness: Harness, engin
     assert harness.of(RenderFailed)[0].error.sentence == "Out of memory."
 
 
-def test_a_model_that_is_refused_leaves_the_former_one_in_place(harness: Harness, engine: Engine):
+def test_a_model_that_is_refused_leaves_the_former_one_in_place(harness: Harness, engine: Engine) -> None:
     engine.refusing = DeviceError("Too large.")
     harness.thread.open(OTHER)
     harness.until(lambda: harness.of(ModelRefused))
@@ -127,12 +128,14 @@ def test_a_model_that_is_refused_leaves_the_former_one_in_place(harness: Harness
     assert not engine.made[0].closed
 
 
-def test_the_former_renderer_is_closed_when_the_next_one_takes_over(harness: Harness, engine: Engine):
+def test_the_former_renderer_is_closed_when_the_next_one_takes_over(harness: Harness, engine: Engine) -> None:
     harness.open(OTHER)
     harness.until(lambda: [renderer.closed for renderer in engine.made] == [1, 0])
 
 
-def test_a_model_is_told_open_before_the_former_renderer_is_closed(harness: Harness, engine: Engine, monkeypatch: Any):
+def test_a_model_is_told_open_before_the_former_renderer_is_closed(
+    harness: Harness, engine: Engine, monkeypatch: Any
+) -> None:
     told = threading.Event()
     close = engine.made[0].close
     monkeypatch.setattr(engine.made[0], "close", lambda: close() if told.wait(30) else None)
@@ -142,12 +145,12 @@ def test_a_model_is_told_open_before_the_former_renderer_is_closed(harness: Harn
     harness.until(lambda: engine.made[0].closed)
 
 
-def test_thumbnails_wait_until_nothing_else_is_to_do(harness: Harness, engine: Engine):
+def test_thumbnails_wait_until_nothing_else_is_to_do(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.ask(1)
     engine.gate.wait_for_knock()
     for seed in (50, 51):
-        harness.thread.ask_thumbnail(seed, lambda seed=seed: request(seed))
+        harness.thread.ask_thumbnail(seed, partial(request, seed))
     harness.thread.export(Job(100, 101))
     harness.ask(2)
     engine.gate.open()
@@ -156,7 +159,7 @@ def test_thumbnails_wait_until_nothing_else_is_to_do(harness: Harness, engine: E
     assert harness.of(ThumbnailMade)[0].frame.width == 64
 
 
-def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qapp: Any):
+def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qapp: Any) -> None:
     thread = RenderThread(engine, thumbnail_rest_s=3600.0)
     harness = Harness(thread, qtbot)
     thread.start()
@@ -170,7 +173,7 @@ def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qa
     assert not harness.of(ThumbnailMade)
 
 
-def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: Engine):
+def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("No.")
     harness.thread.ask_thumbnail("key", lambda: request(50))
     harness.until(lambda: harness.of(ThumbnailFailed))
@@ -179,7 +182,7 @@ def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: 
 
 def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(
     threads_before: set[threading.Thread], harness: Harness, engine: Engine
-):
+) -> None:
     engine.gate.shut()
     first, second = Job(1, 2), Job(3)
     harness.thread.export(first)
@@ -198,7 +201,7 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(
 
 def test_closing_again_after_ctrl_c_ended_the_first_wait_waits_for_the_thread(
     threads_before: set[threading.Thread], harness: Harness, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
         raise KeyboardInterrupt
 
@@ -211,7 +214,7 @@ def test_closing_again_after_ctrl_c_ended_the_first_wait_waits_for_the_thread(
     assert set(threading.enumerate()) <= threads_before
 
 
-def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any):
+def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any) -> None:
     thread = RenderThread(engine)
     assert thread.state is Lifecycle.NEW
     thread.close()
@@ -220,7 +223,9 @@ def test_a_thread_that_never_started_closes_too(engine: Engine, qapp: Any):
     assert thread.state is Lifecycle.CLOSED
 
 
-def test_opening_that_was_cancelled_throws_the_new_renderer_away(harness: Harness, engine: Engine, monkeypatch: Any):
+def test_opening_that_was_cancelled_throws_the_new_renderer_away(
+    harness: Harness, engine: Engine, monkeypatch: Any
+) -> None:
     started, go_on = threading.Event(), threading.Event()
     make = engine.make_renderer
 

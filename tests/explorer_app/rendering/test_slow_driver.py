@@ -27,7 +27,7 @@ def no_patience(monkeypatch: Any) -> None:
     monkeypatch.setattr(device_work, "PATIENCE_S", 0.05)
 
 
-def test_a_model_waits_for_a_driver_that_answers_soon(start: Callable[..., Harness], engine: Engine):
+def test_a_model_waits_for_a_driver_that_answers_soon(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start(opens=False)
     engine.find_gate.wait_for_knock()
     engine.find_gate.open()
@@ -38,7 +38,7 @@ def test_a_model_waits_for_a_driver_that_answers_soon(start: Callable[..., Harne
 @pytest.mark.usefixtures("no_patience")
 def test_after_a_while_the_processor_shows_the_picture_and_the_gpu_takes_over_when_it_is_found(
     start: Callable[..., Harness], engine: Engine
-):
+) -> None:
     harness = start()
     harness.show(7)
     assert engine.made_on == [("cpu", "fp32")]
@@ -51,7 +51,9 @@ def test_after_a_while_the_processor_shows_the_picture_and_the_gpu_takes_over_wh
 
 
 @pytest.mark.usefixtures("no_patience")
-def test_a_gpu_that_is_found_late_has_its_kernels_compiled_as_well(start: Callable[..., Harness], engine: Engine):
+def test_a_gpu_that_is_found_late_has_its_kernels_compiled_as_well(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     engine.missing = 2
     harness = start()
     engine.find_gate.open()
@@ -60,7 +62,9 @@ def test_a_gpu_that_is_found_late_has_its_kernels_compiled_as_well(start: Callab
 
 
 @pytest.mark.usefixtures("no_patience")
-def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(start: Callable[..., Harness], engine: Engine):
+def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start()
     harness.open(OTHER)
     engine.find_gate.open()
@@ -68,7 +72,7 @@ def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(start: Callab
     assert engine.made[-1].facts == OTHER.facts
 
 
-def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Harness], engine: Engine):
+def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start(DeviceChoice("cpu"))
     harness.thread.use(DeviceChoice("cuda:1"))
     for seed in (1, 2, 3):
@@ -83,7 +87,7 @@ def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Ha
 @pytest.mark.usefixtures("no_patience")
 def test_a_driver_that_never_answers_keeps_nobody_from_closing(
     start: Callable[..., Harness], engine: Engine, monkeypatch: Any
-):
+) -> None:
     monkeypatch.setattr(device_finder, "_END_S", 0.05)
     harness = start()
     harness.show(1)
@@ -92,7 +96,7 @@ def test_a_driver_that_never_answers_keeps_nobody_from_closing(
     assert time.monotonic() - began_s < 2.0
 
 
-def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..., Harness], engine: Engine):
+def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..., Harness], engine: Engine) -> None:
     class Broken(Engine):
         def find_devices(self) -> Any:
             raise RuntimeError("No such library.")

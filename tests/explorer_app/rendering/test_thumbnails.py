@@ -13,7 +13,7 @@ def frame_of(pixels: np.ndarray) -> Frame:
     return Frame(RenderRequest("model"), pixels, FrameTimings(1, 0, 1))
 
 
-def test_the_thumbnail_that_was_not_used_for_longest_makes_room():
+def test_the_thumbnail_that_was_not_used_for_longest_makes_room() -> None:
     store = ThumbnailStore(3)
     for key in "abc":
         store.put(key, FRAME)
@@ -23,14 +23,14 @@ def test_the_thumbnail_that_was_not_used_for_longest_makes_room():
     assert len(store) == 3
 
 
-def test_clearing_forgets_all():
+def test_clearing_forgets_all() -> None:
     store = ThumbnailStore()
     store.put("a", FRAME)
     store.clear()
     assert store.get("a") is None
 
 
-def test_a_large_frame_shrinks_to_the_mean_of_its_blocks():
+def test_a_large_frame_shrinks_to_the_mean_of_its_blocks() -> None:
     pixels = np.zeros((256, 256, 4), np.uint8)
     pixels[:, ::2] = 200
     small = shrink(frame_of(pixels))
@@ -39,12 +39,12 @@ def test_a_large_frame_shrinks_to_the_mean_of_its_blocks():
     assert small.pixels.flags.c_contiguous
 
 
-def test_a_frame_that_is_small_already_stays_as_it_is():
+def test_a_frame_that_is_small_already_stays_as_it_is() -> None:
     assert shrink(FRAME) is FRAME
     assert shrink(replace(FRAME), 6).width == 6
 
 
-def test_a_small_frame_that_borrows_its_pixels_gets_its_own():
+def test_a_small_frame_that_borrows_its_pixels_gets_its_own() -> None:
     borrowed = np.arange(32 * 32 * 4, dtype=np.uint8).reshape(32, 32, 4)[:]
     small = shrink(frame_of(borrowed))
     assert not np.shares_memory(small.pixels, borrowed)

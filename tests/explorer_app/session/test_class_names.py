@@ -5,7 +5,7 @@ from explorer_app.session.class_names import class_text, classes_like, classes_n
 NAMES = ("tench, Tinca tinca", "Crane", "wood thrush", "tree frog, tree-frog", "crane", "World War 1", "cat", "wildcat")
 
 
-def test_a_class_is_called_by_number_and_name_or_by_number_alone():
+def test_a_class_is_called_by_number_and_name_or_by_number_alone() -> None:
     assert class_text(2, NAMES) == "2 wood thrush"
     assert class_text(2, ()) == "Class 2"
     assert class_text(8, NAMES) == "Class 8", "a session may name a class that this network lacks"
@@ -23,7 +23,7 @@ def test_a_class_is_called_by_number_and_name_or_by_number_alone():
         ("", []),
     ],
 )
-def test_a_class_is_found_by_its_whole_name_or_one_of_its_synonyms_in_any_case(text, found):
+def test_a_class_is_found_by_its_whole_name_or_one_of_its_synonyms_in_any_case(text: str, found: int | None) -> None:
     assert classes_named(text, NAMES) == found
 
 
@@ -40,10 +40,10 @@ def test_a_class_is_found_by_its_whole_name_or_one_of_its_synonyms_in_any_case(t
         ("", list(range(8))),
     ],
 )
-def test_a_search_puts_first_what_begins_with_the_text(text, found):
+def test_a_search_puts_first_what_begins_with_the_text(text: str, found: list[int]) -> None:
     assert classes_like(text, 8, NAMES) == found
 
 
-def test_classes_without_names_are_found_by_their_digits():
+def test_classes_without_names_are_found_by_their_digits() -> None:
     assert classes_like("99", 300, ()) == [99, 199, 299]
     assert classes_like("class 7", 20, ()) == [7, 17]

@@ -13,11 +13,11 @@ from explorer_app.session.direction_names import default_name, shown_directions
         ("labels/Smile", "Smile"),
     ],
 )
-def test_a_direction_has_a_name_that_a_person_can_read(direction, name):
+def test_a_direction_has_a_name_that_a_person_can_read(direction: str, name: str) -> None:
     assert default_name(direction) == name
 
 
-def test_all_named_directions_are_shown_before_the_first_of_the_others():
+def test_all_named_directions_are_shown_before_the_first_of_the_others() -> None:
     names = (*(f"sefa/{index}" for index in range(30)), *(f"world/{index}a" for index in range(40)))
     shown = [names[place] for place in shown_directions(names)]
     assert shown[:40] == list(names[30:])

@@ -16,7 +16,7 @@ def history(*xs: float) -> History:
     return made
 
 
-def test_a_new_history_has_nothing_to_take_back():
+def test_a_new_history_has_nothing_to_take_back() -> None:
     made = History()
     assert made.current is None
     assert not made.can_undo
@@ -24,17 +24,17 @@ def test_a_new_history_has_nothing_to_take_back():
     assert (made.undo_label, made.redo_label) == ("", "")
 
 
-def test_labels_say_what_undo_and_redo_would_do():
+def test_labels_say_what_undo_and_redo_would_do() -> None:
     made = history(0, 1, 2).moved(1)
     assert (made.undo_label, made.redo_label) == ("Step 1", "Step 2")
 
 
-def test_a_step_after_going_back_replaces_what_came_then():
+def test_a_step_after_going_back_replaces_what_came_then() -> None:
     made = history(0, 1, 2).moved(0).added(at(9), "New")
     assert [entry.session.position.x for entry in made.entries] == [0, 9]
 
 
-def test_the_oldest_steps_are_forgotten_but_what_was_kept_stays():
+def test_the_oldest_steps_are_forgotten_but_what_was_kept_stays() -> None:
     made = history(0).starred(1, True)
     for x in range(MAX_STEPS + 20):
         made = made.added(at(x), "Walk")
@@ -44,19 +44,19 @@ def test_the_oldest_steps_are_forgotten_but_what_was_kept_stays():
     assert made.entry(1) is not None
 
 
-def test_numbers_are_never_given_twice():
+def test_numbers_are_never_given_twice() -> None:
     made = history(0, 1, 2).moved(0).added(at(3), "New").amended(at(4))
     numbers = [entry.number for entry in made.entries]
     assert numbers == [1, 5]
     assert made.entries[-1].label == "New"
 
 
-def test_going_where_no_step_is_is_refused():
+def test_going_where_no_step_is_is_refused() -> None:
     with pytest.raises(IndexError, match=r"0\.\.1"):
         history(0, 1).moved(2)
 
 
-def test_five_thousand_kept_latents_are_kept_and_no_star_is_lost():
+def test_five_thousand_kept_latents_are_kept_and_no_star_is_lost() -> None:
     made = History().with_kept(tuple(KeptSession(at(x), f"kept {x}") for x in range(5000)))
     assert len(made.kept) == 5000
     assert made.kept[4999].number == 5000
@@ -65,14 +65,14 @@ def test_five_thousand_kept_latents_are_kept_and_no_star_is_lost():
     assert full.added(at(1), "Walk").starred(full.next_number, True).kept == full.kept
 
 
-def test_a_star_is_set_once_and_taken_away():
+def test_a_star_is_set_once_and_taken_away() -> None:
     made = history(0, 1).starred(2, True).starred(2, True).starred(77, True)
     assert [entry.number for entry in made.kept] == [2]
     assert made.is_kept(2)
     assert made.starred(2, False).kept == ()
 
 
-def test_a_kept_entry_is_called_after_its_place_until_it_is_renamed():
+def test_a_kept_entry_is_called_after_its_place_until_it_is_renamed() -> None:
     made = History().added(at(3), "Walk").added(at(3.4), "Walk").starred(1, True, 9.0).starred(2, True, 8.0)
     assert [(entry.label, entry.kept_s) for entry in made.kept] == [("Seed 3", 9.0), ("Near seed 3", 8.0)]
     assert [entry.label for entry in made.renamed(2, "Dawn").kept] == ["Seed 3", "Dawn"]
@@ -84,7 +84,7 @@ def test_a_kept_entry_is_called_after_its_place_until_it_is_renamed():
     ("number", "before", "order"),
     [(3, 1, [3, 1, 2]), (1, 3, [2, 1, 3]), (1, None, [2, 3, 1]), (2, 2, [1, 2, 3]), (99, 1, [1, 2, 3])],
 )
-def test_kept_entries_are_put_in_another_order(number, before, order):
+def test_kept_entries_are_put_in_another_order(number: int, before: int | None, order: list[int]) -> None:
     made = History()
     for x in range(3):
         made = made.added(at(x), "Walk").starred(x + 1, True)

@@ -80,7 +80,7 @@ with tempfile.TemporaryDirectory() as name:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this system cannot fork")
-def test_a_program_killed_at_any_line_of_a_write_leaves_a_whole_session_and_no_parts():
+def test_a_program_killed_at_any_line_of_a_write_leaves_a_whole_session_and_no_parts() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120
     )

@@ -14,7 +14,7 @@ def model_file(folder: Path, name: str) -> Path:
     return path
 
 
-def test_a_model_is_found_by_its_hash_after_a_restart(tmp_path: Path):
+def test_a_model_is_found_by_its_hash_after_a_restart(tmp_path: Path) -> None:
     path = model_file(tmp_path, "renamed.pkl")
     ModelPlaces(tmp_path / "state" / "models.json").remember(CATS.model_id, path)
     assert ModelPlaces(tmp_path / "state" / "models.json").find(CATS) == path
@@ -22,7 +22,7 @@ def test_a_model_is_found_by_its_hash_after_a_restart(tmp_path: Path):
     assert ModelPlaces(tmp_path / "state" / "models.json").find(CATS) is None
 
 
-def test_a_model_is_found_by_its_name_beside_the_picture(tmp_path: Path):
+def test_a_model_is_found_by_its_name_beside_the_picture(tmp_path: Path) -> None:
     places = ModelPlaces(None)
     assert places.find(CATS, tmp_path) is None
     path = model_file(tmp_path, "cats.safetensors")
@@ -31,7 +31,7 @@ def test_a_model_is_found_by_its_name_beside_the_picture(tmp_path: Path):
     assert places.find(outside, model_file(tmp_path / "pictures", "a.png").parent) is None
 
 
-def test_two_programs_add_to_one_list(tmp_path: Path):
+def test_two_programs_add_to_one_list(tmp_path: Path) -> None:
     first, second = ModelPlaces(tmp_path / "models.json"), ModelPlaces(tmp_path / "models.json")
     dogs = ModelReference(name="dogs", model_id="cd" * 32)
     assert first.find(CATS) is second.find(CATS) is None
@@ -42,7 +42,7 @@ def test_two_programs_add_to_one_list(tmp_path: Path):
     assert third.find(dogs) == tmp_path / "dogs.pkl"
 
 
-def test_a_damaged_list_is_an_empty_one(tmp_path: Path):
+def test_a_damaged_list_is_an_empty_one(tmp_path: Path) -> None:
     for text in (b"", b"[]", b"\xff", b'{"format": "latent-loom-models", "places": 3}', b"[" * 100_000):
         (tmp_path / "models.json").write_bytes(text)
         places = ModelPlaces(tmp_path / "models.json")
@@ -51,7 +51,7 @@ def test_a_damaged_list_is_an_empty_one(tmp_path: Path):
     assert ModelPlaces(tmp_path / "models.json").find(CATS) == tmp_path / "cats.pkl"
 
 
-def test_the_list_is_bounded_and_its_oldest_places_go_first(tmp_path: Path):
+def test_the_list_is_bounded_and_its_oldest_places_go_first(tmp_path: Path) -> None:
     places = ModelPlaces(tmp_path / "models.json")
     old = {f"{number:064x}": "/gone" for number in range(MAX_PLACES)}
     places._places = old

@@ -36,7 +36,7 @@ SESSION = Session(mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((
 
 
 @pytest.mark.parametrize("path", sorted(VALUES))
-def test_a_value_is_read_as_it_was_written_and_nothing_else_changes(path: str):
+def test_a_value_is_read_as_it_was_written_and_nothing_else_changes(path: str) -> None:
     row, value = parameter(path), VALUES[path]
     changed = row.write(SESSION, value)
     assert row.read(changed) == value
@@ -46,20 +46,20 @@ def test_a_value_is_read_as_it_was_written_and_nothing_else_changes(path: str):
     assert row.shown(value)
 
 
-def test_every_fixed_parameter_has_the_default_of_a_new_session_and_a_test():
+def test_every_fixed_parameter_has_the_default_of_a_new_session_and_a_test() -> None:
     for row in fixed_parameters():
         assert row.read(Session()) == row.default
         assert row.path in VALUES or row.path == "layer.gain"
 
 
-def test_the_gain_of_a_layer_needs_a_layer():
+def test_the_gain_of_a_layer_needs_a_layer() -> None:
     gain = parameter("layer.gain")
     assert gain.write(Session(), 6.0) == Session()
     shown = Session(tap=Tap("b8.conv0"))
     assert gain.read(gain.write(shown, 6.0)) == 6.0
 
 
-def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking():
+def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking() -> None:
     held = Session(pinned_blend=((Recipe(Latent(), Truncation(1.0)), 1.0),))
     edit = Together((SetParameter("truncation.psi", 0.5), SetParameter("classes", ((1, 1.0),))), "Both")
     recipe, _ = edit.apply(held).pinned_blend[0]
@@ -68,7 +68,7 @@ def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking()
 
 
 @pytest.mark.parametrize("path", ["", "nothing", "truncation", "mix/x/strengths", "slider/", "noise.layer/99999"])
-def test_a_path_that_names_nothing_is_refused(path: str):
+def test_a_path_that_names_nothing_is_refused(path: str) -> None:
     with pytest.raises(ParameterError, match="There is no parameter"):
         SetParameter(path, 1.0)
 
@@ -84,11 +84,11 @@ def test_a_path_that_names_nothing_is_refused(path: str):
         ("noise.mode", "const", "const"),
     ],
 )
-def test_a_value_is_kept_within_its_range(path: str, value: Any, clamped: Any):
+def test_a_value_is_kept_within_its_range(path: str, value: Any, clamped: Any) -> None:
     assert parameter(path).clamped(value) == clamped
 
 
-def test_a_number_that_is_not_finite_is_refused():
+def test_a_number_that_is_not_finite_is_refused() -> None:
     with pytest.raises(ParameterError, match="finite"):
         parameter("truncation.psi").clamped(float("nan"))
 
@@ -112,14 +112,14 @@ _HALF_WAY = ((Recipe(), 0.5), (Recipe(Latent(), Truncation(0.5)), 0.5))
         ("pinned_blend", (), ((Recipe(), 1.0),), ()),
     ],
 )
-def test_half_way_between_two_values(path: str, first: Any, second: Any, middle: Any):
+def test_half_way_between_two_values(path: str, first: Any, second: Any, middle: Any) -> None:
     row = parameter(path)
     assert row.between(first, second, 0.5) == middle
     assert row.between(first, second, 0.0) == first
     assert row.between(first, second, 1.0) == second
 
 
-def test_parameters_of_a_session_are_those_that_its_model_has():
+def test_parameters_of_a_session_are_those_that_its_model_has() -> None:
     session = Session(sliders=(Slider("sefa/0", 1.0),), mix=SESSION.mix)
     paths = {row.path for row in parameters_of(session, facts())}
     assert {"position", "truncation.psi", "noise.layer/0", "slider/sefa/0", "mix/1/strengths"} <= paths
@@ -127,7 +127,7 @@ def test_parameters_of_a_session_are_those_that_its_model_has():
     assert "classes" not in paths
 
 
-def test_two_hands_on_one_group_of_fields_do_not_touch_each_others():
+def test_two_hands_on_one_group_of_fields_do_not_touch_each_others() -> None:
     session = Session(noise=Noise("random", 4), transform=Transform(degrees=10.0))
     session = SetParameter("noise.gain", 0.5).apply(SetParameter("transform.x", 0.25).apply(session))
     assert session.noise == Noise("random", 4, 0.5)

@@ -35,12 +35,12 @@ def moved(session: Session, *modulators: Modulator, t: float = 0.0) -> Session:
     return evaluate(session, Modulation(modulators), t)
 
 
-def test_without_modulation_the_session_is_in_effect():
+def test_without_modulation_the_session_is_in_effect() -> None:
     session = Session(position=Position(3.0, 0.0))
     assert evaluate(session, t=7.0) is session
 
 
-def test_a_curve_moves_a_slider_over_time_and_the_session_stays_as_it_is():
+def test_a_curve_moves_a_slider_over_time_and_the_session_stays_as_it_is() -> None:
     session = Session(sliders=(Slider("sefa/0", 1.0),))
     drift = Modulator("slider/sefa/0", Ramp(0.5), "add")
     assert [moved(session, drift, t=t).slider("sefa/0").amount for t in (0.0, 1.0, 4.0, 1.0)] == [1.0, 1.5, 3.0, 1.5]
@@ -48,29 +48,29 @@ def test_a_curve_moves_a_slider_over_time_and_the_session_stays_as_it_is():
     assert resolve(moved(session, drift, t=2.0)).blend[0][0].latent.directions[0].amount == 2.0
 
 
-def test_values_are_kept_within_their_range():
+def test_values_are_kept_within_their_range() -> None:
     assert moved(Session(), Modulator("noise.gain", Fixed(-5.0))).noise == Noise(gain=0.0)
     assert moved(Session(), Modulator("truncation.psi", Ramp(1.0), "add"), t=99.0).truncation.psi == 2.0
     mixed = Session(mix=(Source(Latent(), (0.5, 1.0), "a"),))
     assert moved(mixed, Modulator("mix/0/strengths", Fixed((0.25, 0.5)), "add")).mix[0].strengths == (0.75, 1.0)
 
 
-def test_a_walk_lets_go_of_a_held_latent():
+def test_a_walk_lets_go_of_a_held_latent() -> None:
     held = Session(pinned_blend=((Recipe(), 1.0),), position=Position(1.0, 1.0))
     walked = moved(held, Modulator("position", Fixed(Position(0.5, 0.0)), "add"))
     assert (walked.position, walked.pinned_blend) == (Position(1.5, 1.0), ())
 
 
-def test_later_modulators_see_what_earlier_ones_made():
+def test_later_modulators_see_what_earlier_ones_made() -> None:
     session = moved(Session(), Modulator("truncation.psi", Fixed(0.25)), Modulator("truncation.psi", Fixed(0.5), "add"))
     assert session.truncation.psi == 0.75
 
 
-def test_what_cannot_be_added_stays():
+def test_what_cannot_be_added_stays() -> None:
     assert moved(Session(), Modulator("noise.mode", Fixed("none"), "add")) == Session()
     assert moved(Session(), Modulator("noise.mode", Fixed("none"))).noise.mode == "none"
 
 
-def test_a_path_without_a_parameter_is_refused():
+def test_a_path_without_a_parameter_is_refused() -> None:
     with pytest.raises(ParameterError):
         moved(Session(), Modulator("nothing", Fixed(1.0)))

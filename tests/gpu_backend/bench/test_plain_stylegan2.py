@@ -10,8 +10,9 @@ from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import Shape
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.networks import as_stylegan2
 
-MODEL = random_model(Shape("tiny", 32, 256, 16, w_dim=12))
+MODEL = as_stylegan2(random_model(Shape("tiny", 32, 256, 16, w_dim=12)))
 
 
 def peer_with_our_weights() -> PlainSynthesis:

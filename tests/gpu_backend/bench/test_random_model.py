@@ -24,7 +24,8 @@ def test_every_config_gives_a_picture_and_the_same_one_again(config: Literal["sk
             frame = renderer.render(RenderRequest(model.facts.model_id))
             assert frame.warnings == ()
             pictures.append(frame.pixels)
-    assert np.array_equal(*pictures)
+    first, second = pictures
+    assert np.array_equal(first, second)
     assert pictures[0][..., :3].std() > 0.2
 
 

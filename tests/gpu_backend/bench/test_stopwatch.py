@@ -1,5 +1,7 @@
 """Contenders are warmed up, take turns, and are named when they fail or when the time is over."""
 
+from collections.abc import Callable
+
 import pytest
 
 from gpu_backend.bench.contender import CannotRunError, Case
@@ -14,7 +16,7 @@ class Fake:
 
     def __init__(
         self, who: str, log: list[str], *, ms: float = 1.0, fails: str = "", error: BaseException | None = None
-    ):
+    ) -> None:
         self.case = Case(who, "fp16", 2)
         self.nbytes = 7
         self.log = log
@@ -89,7 +91,7 @@ def test_a_failure_in_the_middle_of_the_turns_ends_them_for_one_only() -> None:
     log: list[str] = []
     watch = stopwatch()
     bad = Fake("bad", log)
-    bad.times_ms = _failing_after(bad, 3)
+    bad.times_ms = _failing_after(bad, 3)  # type: ignore[method-assign]
     watch.measure([bad, Fake("good", log)], in_turns=True)
     assert [row.who for row in watch.measurements] == ["good"]
     assert [item.what for item in watch.skipped] == ["bad, fp16, batch 2"]
@@ -134,7 +136,7 @@ def test_reasons_are_one_line() -> None:
     assert why(KeyError()) == "KeyError"
 
 
-def _failing_after(fake: Fake, calls: int):
+def _failing_after(fake: Fake, calls: int) -> Callable[..., list[float]]:
     left = iter(range(calls))
 
     def times_ms(runs: int) -> list[float]:

@@ -24,7 +24,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
         "import told\nfrom slowly import VALUE\ntold.append(__name__)\nOTHER = VALUE + 2\n"
     )
     told: list[str] = []
-    monkeypatch.setitem(sys.modules, "told", told)  # type: ignore[arg-type] # as good as a module here
+    monkeypatch.setitem(sys.modules, "told", told)  # as good as a module here
     monkeypatch.syspath_prepend(tmp_path)
     finder = DeferringFinder(["slowly"])
     sys.meta_path.insert(0, finder)

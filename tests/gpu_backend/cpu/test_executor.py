@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import gpu_backend.cpu.convolution as convolution
-from gpu_backend import Model
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cpu.modulated_conv import suits_winograd
 from gpu_backend.ops.noise import noise_picture
@@ -22,7 +21,7 @@ from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.mapping import run_mapping
 from gpu_backend.reference.synthesis import run_synthesis
 from gpu_backend.reference.to_display import to_display
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "skip": {},
@@ -51,11 +50,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def tensors(model: Model) -> dict[str, torch.Tensor]:
+def tensors(model: StyleGAN2Model) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(array) for name, array in model.weights.items()}
 
 
-def rows_of(model: Model, batch: int, seed: int = 0) -> np.ndarray:
+def rows_of(model: StyleGAN2Model, batch: int, seed: int = 0) -> np.ndarray:
     shape = (batch, model.spec.num_ws, model.spec.w_dim)
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -69,7 +68,7 @@ def executors() -> Iterator[list[CpuExecutor]]:
         executor.close()
 
 
-def bind(model: Model, *, batch: int = 1, resolution: int | None = None) -> BoundPlan:
+def bind(model: StyleGAN2Model, *, batch: int = 1, resolution: int | None = None) -> BoundPlan:
     plan = build_synthesis_plan(model.spec, model.facts.model_id, batch=batch, resolution=resolution)
     return CpuExecutor(model.weights, threads=1).bind(plan)
 
@@ -85,7 +84,7 @@ def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-5
     assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
 
 
-def reference(model: Model, ws: np.ndarray, noise: dict[str, torch.Tensor] | None = None) -> np.ndarray:
+def reference(model: StyleGAN2Model, ws: np.ndarray, noise: dict[str, torch.Tensor] | None = None) -> np.ndarray:
     return run_synthesis(model.spec, tensors(model), torch.from_numpy(ws), noise).numpy()
 
 

@@ -15,6 +15,7 @@ from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.executor import BoundPlan
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.networks import as_stylegan2
 
 GOLDEN = Path(__file__).resolve().parents[2] / "data" / "golden"
 CASES = ("S1_sg2ada_skip_64", "S2_sg3repo_sg2_cond_128")
@@ -52,7 +53,7 @@ def executor(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 
 def bind(case: Case, executor: CpuExecutor, batch: int) -> BoundPlan:
-    return executor.bind(build_synthesis_plan(case.model.spec, case.model.facts.model_id, batch=batch))
+    return executor.bind(build_synthesis_plan(as_stylegan2(case.model).spec, case.model.facts.model_id, batch=batch))
 
 
 def picture(bound: BoundPlan, ws: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
@@ -61,7 +62,7 @@ def picture(bound: BoundPlan, ws: np.ndarray, **inputs: np.ndarray) -> np.ndarra
 
 def test_w_and_its_truncations(case: Case, executor: CpuExecutor) -> None:
     bound = executor.bind(build_mapping_plan(case.model.spec, case.model.facts.model_id, batch=4))
-    inputs = {name: case.arrays[name] for name in ("z", "c") if name in case.arrays}
+    inputs: dict[str, np.ndarray] = {name: case.arrays[name] for name in ("z", "c") if name in case.arrays}
     w = bound.run(inputs, outputs=("w",))["w"]
     ws = np.repeat(w[:, None], case.model.spec.num_ws, axis=1)
     average = case.model.weights["mapping.w_avg"]

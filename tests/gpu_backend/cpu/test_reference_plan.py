@@ -41,7 +41,8 @@ def tensors(model: Any) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_picture_and_its_layers_are_those_of_the_composed_functions(name: str, batch: int) -> None:
     model = make_stylegan2(**NETWORKS[name])
-    ws, observed = rows_of(model, batch), {}
+    ws = rows_of(model, batch)
+    observed: dict[str, torch.Tensor] = {}
     expected = run_synthesis(model.spec, tensors(model), torch.from_numpy(ws), observed=observed).numpy()
     bound = bind(model, batch=batch)
     outputs = bound.run({"ws": ws}, outputs=("image", "pixels", "flags"))

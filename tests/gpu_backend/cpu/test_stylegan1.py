@@ -9,7 +9,7 @@ import torch
 
 import gpu_backend.cpu.convolution as convolution
 import gpu_backend.cpu.modulated_conv as choice
-from gpu_backend import CancelledError, Model
+from gpu_backend import CancelledError
 from gpu_backend.cpu.adain import Moments, put_together
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cpu.modulated_conv import suits_winograd
@@ -19,7 +19,7 @@ from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan1 import build_synthesis_plan
 from gpu_backend.reference.stylegan1 import run_stylegan1
 from tests.helpers.networks import make_stylegan2
-from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan1 import StyleGAN1Model, make_stylegan1
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "small": {},
@@ -34,11 +34,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def tensors(model: Model) -> dict[str, torch.Tensor]:
+def tensors(model: StyleGAN1Model) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(array) for name, array in model.weights.items()}
 
 
-def rows_of(model: Model, batch: int) -> np.ndarray:
+def rows_of(model: StyleGAN1Model, batch: int) -> np.ndarray:
     shape = (batch, model.spec.num_ws, model.spec.w_dim)
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
@@ -48,7 +48,7 @@ def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 3e-5
     assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
 
 
-def reference(model: Model, ws: np.ndarray, noise: dict[str, torch.Tensor] | None = None) -> np.ndarray:
+def reference(model: StyleGAN1Model, ws: np.ndarray, noise: dict[str, torch.Tensor] | None = None) -> np.ndarray:
     """In double precision, which normalisation of few pixels wants."""
     weights = {name: value.double() for name, value in tensors(model).items()}
     wide = None if noise is None else {name: value.double() for name, value in noise.items()}
@@ -64,7 +64,7 @@ def executors() -> Iterator[list[CpuExecutor]]:
         executor.close()
 
 
-def picture(executor: CpuExecutor, model: Model, inputs: dict[str, np.ndarray], **options: Any) -> np.ndarray:
+def picture(executor: CpuExecutor, model: StyleGAN1Model, inputs: dict[str, np.ndarray], **options: Any) -> np.ndarray:
     plan = build_synthesis_plan(model.spec, "id", batch=inputs["ws"].shape[0], **options)
     return executor.bind(plan).run(inputs, outputs=("image",))["image"].transpose(0, 3, 1, 2).copy()
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import gpu_backend.cpu.modulated_conv as choice
-from gpu_backend import Model, Transform
+from gpu_backend import Transform
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.stylegan3 import build_synthesis_plan
 from gpu_backend.reference.stylegan3 import run_stylegan3
-from tests.helpers.stylegan3 import R, make_stylegan3
+from tests.helpers.stylegan3 import R, StyleGAN3Model, make_stylegan3
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "T": {},
@@ -24,13 +24,16 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows_of(model: Model, batch: int) -> np.ndarray:
+def rows_of(model: StyleGAN3Model, batch: int) -> np.ndarray:
     shape = (batch, model.spec.num_ws, model.spec.w_dim)
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
 def reference(
-    model: Model, ws: np.ndarray, transform: np.ndarray | None = None, observed: dict[str, torch.Tensor] | None = None
+    model: StyleGAN3Model,
+    ws: np.ndarray,
+    transform: np.ndarray | None = None,
+    observed: dict[str, torch.Tensor] | None = None,
 ) -> np.ndarray:
     weights = {name: torch.from_numpy(array).double() for name, array in model.weights.items()}
     user = None if transform is None else torch.from_numpy(transform).double()

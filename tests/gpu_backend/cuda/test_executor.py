@@ -331,7 +331,7 @@ def test_what_is_closed_goes_without_the_collector(bench: Bench) -> None:
     executor = bench.open(hand_driver())
     bound = executor.bind(PLAN)
     bound.run({"x": make_x()}, measure=True)
-    gone = [weakref.ref(executor), weakref.ref(bound)]
+    gone: list[weakref.ref[Any]] = [weakref.ref(executor), weakref.ref(bound)]
     executor.close()
     del executor, bound
     assert [reference() for reference in gone] == [None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ WORST = {"fp16": 4, "fp32": 1}
 """Of 255, at a pixel of a normalised channel."""
 ERROR = {"fp16": 3e-2, "fp32": 1e-5}
 """Of the largest magnitude."""
-WIDE = {"conv_clamp": 256.0, "resolution": 32, "channel_base": 2048, "channel_max": 72}
-MODELS = {
+WIDE: dict[str, Any] = {"conv_clamp": 256.0, "resolution": 32, "channel_base": 2048, "channel_max": 72}
+MODELS: dict[str, Callable[[], Model]] = {
     "skip": lambda: make_stylegan2(**WIDE),
     "resnet": lambda: make_stylegan2(architecture="resnet", **WIDE),
     "orig": lambda: make_stylegan2(architecture="orig", **WIDE),

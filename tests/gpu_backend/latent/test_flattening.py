@@ -29,7 +29,9 @@ _LATENTS = st.recursive(
 
 @settings(max_examples=120, deadline=None)
 @given(_LATENTS, st.sampled_from(((1.0, None), (0.6, None), (0.6, 4))))
-def test_a_flat_latent_gives_the_same_rows_and_its_sources_hold_none(latent: Latent, cut: tuple[float, int | None]):
+def test_a_flat_latent_gives_the_same_rows_and_its_sources_hold_none(
+    latent: Latent, cut: tuple[float, int | None]
+) -> None:
     flat = flat_latent(latent)
     assert not any(source.latent.mix or source.latent.directions for source in flat.mix)
     np.testing.assert_allclose(
@@ -37,14 +39,14 @@ def test_a_flat_latent_gives_the_same_rows_and_its_sources_hold_none(latent: Lat
     )
 
 
-def test_a_latent_that_is_flat_comes_back_as_it_is_without_unused_sources():
+def test_a_latent_that_is_flat_comes_back_as_it_is_without_unused_sources() -> None:
     used, unused = MixSource(Latent(Point(((2, 1.0),))), (0.3, 0.1)), MixSource(Latent(), (0.0, 0.0))
     assert flat_latent(Latent(mix=(used, unused))) == Latent(mix=(used,))
     latent = Latent(mix=(used,), directions=(DirectionAmount("sefa/0", 1.0),))
     assert flat_latent(latent) is latent
 
 
-def test_equal_points_become_one_source():
+def test_equal_points_become_one_source() -> None:
     inner = Latent(Point(((2, 1.0),)), mix=(MixSource(Latent(), (0.5,)),))
     flat = flat_latent(Latent(mix=(MixSource(inner, (0.5, 0.5)), MixSource(inner, (0.5, 0.5)))))
     assert [source.latent for source in flat.mix] == [Latent(Point(((2, 1.0),)))]

@@ -13,8 +13,9 @@ from gpu_backend import (
     path_blends,
     plane_point,
 )
-from gpu_backend.latent.paths import slerp_weights
+from gpu_backend.latent.paths import PathKind, slerp_weights
 from gpu_backend.latent.seeds import blend_z, seed_to_z
+from tests.helpers.requests import point_of
 
 Blend = tuple[tuple[Recipe, float], ...]
 KINDS = ("w-linear", "w-cubic", "z-linear", "z-slerp")
@@ -40,7 +41,7 @@ def numbers_for(blends: list[Blend], dimensions: int = 3) -> dict[Recipe, np.nda
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
-def test_a_loop_has_a_step_for_each_key_and_an_open_path_ends_on_the_last(kind, count: int) -> None:
+def test_a_loop_has_a_step_for_each_key_and_an_open_path_ends_on_the_last(kind: PathKind, count: int) -> None:
     chosen = keys(*range(count))
     looped = path_blends(chosen, kind, 5, True)
     opened = path_blends(chosen, kind, 5, False)
@@ -51,7 +52,7 @@ def test_a_loop_has_a_step_for_each_key_and_an_open_path_ends_on_the_last(kind, 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loop", [True, False])
-def test_a_path_passes_through_its_keys_exactly(kind, loop: bool) -> None:
+def test_a_path_passes_through_its_keys_exactly(kind: PathKind, loop: bool) -> None:
     chosen = keys(4, 8, 15, 16, 23)
     frames = path_blends(chosen, kind, 7, loop)
     assert frames[::7] == chosen
@@ -149,8 +150,9 @@ def z_of(blend: Blend, z_dim: int) -> np.ndarray:
     (recipe, weight), *others = blend
     assert weight == 1.0
     assert not others
-    assert recipe.latent.point.space == "z" or len(recipe.latent.point.seeds) == 1
-    return blend_z(recipe.latent.point.seeds, z_dim).astype(np.float64)
+    point = point_of(recipe.latent)
+    assert point.space == "z" or len(point.seeds) == 1
+    return blend_z(point.seeds, z_dim).astype(np.float64)
 
 
 def test_a_straight_path_in_z_is_the_line_between_two_normal_vectors() -> None:
@@ -187,13 +189,13 @@ def test_a_slerp_without_an_arc_is_a_straight_line(angle: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["z-linear", "z-slerp"])
-def test_where_neighbours_differ_in_more_than_the_seed_both_get_the_same_z(kind) -> None:
+def test_where_neighbours_differ_in_more_than_the_seed_both_get_the_same_z(kind: PathKind) -> None:
     pushed = Recipe(Latent(Point(((2, 1.0),)), classes=((1, 1.0),), directions=(DirectionAmount("sefa/0", 3.0),)))
     frame = path_blends([((on_seed(1), 1.0),), ((pushed, 1.0),)], kind, 4, False)[1]
     assert [weight for _, weight in frame] == [0.75, 0.25]
     first, second = (recipe for recipe, _ in frame)
     assert first.latent.point == second.latent.point
-    assert first.latent.point.space == "z"
+    assert point_of(first.latent).space == "z"
     assert first.truncation == Truncation(0.7)
     assert second.latent.classes == ((1, 1.0),)
     assert second.latent.directions == pushed.latent.directions
@@ -201,12 +203,12 @@ def test_where_neighbours_differ_in_more_than_the_seed_both_get_the_same_z(kind)
 
 def test_staying_on_a_seed_while_the_rest_moves_needs_no_blended_z() -> None:
     frame = path_blends([((on_seed(1, 0.5), 1.0),), ((on_seed(1, 1.0), 1.0),)], "z-slerp", 2, False)[1]
-    assert {recipe.latent.point.seeds for recipe, _ in frame} == {((1, 1.0),)}
+    assert {point_of(recipe.latent).seeds for recipe, _ in frame} == {((1, 1.0),)}
     assert {recipe.truncation.psi: weight for recipe, weight in frame} == {0.5: 0.5, 1.0: 0.5}
 
 
 @pytest.mark.parametrize("kind", ["z-linear", "z-slerp"])
-def test_a_path_in_z_needs_keys_on_whole_seeds_and_names_the_one_that_is_not(kind) -> None:
+def test_a_path_in_z_needs_keys_on_whole_seeds_and_names_the_one_that_is_not(kind: PathKind) -> None:
     between = ((Recipe(Latent(plane_point(0.5, 0.0))), 1.0),)
     with pytest.raises(RequestError, match="keyframe 2 lies between seeds"):
         path_blends([keys(1)[0], between], kind, 4, False)

@@ -13,7 +13,7 @@ import torch
 
 from gpu_backend import Model, ModelFileError, Renderer, UnsupportedModelError, read_model, write_safetensors
 from tests.gpu_backend.model.test_reading import mapped
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, as_stylegan2, make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
 from tests.helpers.tool_names import Tensors, exact, genforce_tensors, official_tensors, rosinality_tensors
 from tests.helpers.torch_file import as_tensors, save_torch
@@ -44,7 +44,7 @@ def assert_same(model: Model, made: Model) -> None:
         assert model.weights[name].flags.writeable
 
 
-def snapshot(made: Model, other: Model) -> dict[str, Any]:
+def snapshot(made: StyleGAN2Model, other: StyleGAN2Model) -> dict[str, Any]:
     """What rosinality's trainer saves while it trains."""
     adam = {"step": np.float32(3).reshape(()), "exp_avg": np.zeros(2, np.float32)}
     groups = [{"lr": 0.002, "betas": (0.0, 0.99), "amsgrad": False, "params": [0, 1]}]
@@ -84,7 +84,7 @@ def test_tensors_that_python_alone_pickled_are_read(protocol: int, tmp_path: Pat
 def test_the_gain_of_doubling_is_taken_out_of_a_filter(tmp_path: Path) -> None:
     made = make_stylegan2(fir=(1, 2, 4, 1, 1, 2))
     value = {"g_ema": rosinality_tensors(made), "latent_avg": made.weights["mapping.w_avg"]}
-    taps = read_model(save_torch(value, tmp_path / "m.pt")).spec.resample_filter
+    taps = as_stylegan2(read_model(save_torch(value, tmp_path / "m.pt"))).spec.resample_filter
     assert taps == pytest.approx(made.spec.resample_filter, abs=1e-7)
 
 
@@ -131,7 +131,9 @@ def test_a_mean_of_w_that_is_missing_is_worked_out(tmp_path: Path) -> None:
     (warning,) = model.facts.warnings
     assert "mean of w" in warning
     z = np.random.RandomState(0).randn(4096, 16)
-    np.testing.assert_allclose(model.weights["mapping.w_avg"], mapped(made, z, None).mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(
+        model.weights["mapping.w_avg"], mapped(made, z.astype(np.float32), None).mean(axis=0), atol=1e-4
+    )
 
 
 def test_noise_pictures_that_are_missing_are_made_the_same_each_time(tmp_path: Path) -> None:
@@ -237,7 +239,8 @@ def test_a_converted_checkpoint_gives_the_same_pictures(write: Any, tmp_path: Pa
         renderer = Renderer(opened, "cpu")
         pictures.append(renderer.synthesize(renderer.map(z, psi=0.7)))
         renderer.close()
-    np.testing.assert_array_equal(*pictures)
+    first, second = pictures
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from gpu_backend.model.draft_file import (
 from gpu_backend.model.model import Model
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.recipe import Noise
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
 CHANNELS = 4
 
@@ -112,7 +112,9 @@ def test_readouts_of_no_side_or_of_an_unknown_one_are_not_written(model: Model, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_draft_with_a_readout_runs_no_torgb_of_the_network_and_no_channel_that_is_not_read(model: Model) -> None:
+def test_a_draft_with_a_readout_runs_no_torgb_of_the_network_and_no_channel_that_is_not_read(
+    model: StyleGAN2Model,
+) -> None:
     spec, name, widths = model.spec, model.facts.model_id, {16: len(READ)}
     plan = build_synthesis_plan(spec, name, resolution=16, readouts=widths)
     assert [step.layer for step in plan.steps if step.op == "to_rgb"] == ["synthesis.b16.draft"]

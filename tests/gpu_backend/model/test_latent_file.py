@@ -18,14 +18,14 @@ LATENT = stored_latent(ROWS)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".pt"])
-def test_rows_come_back_bit_for_bit(tmp_path: Path, suffix: str):
+def test_rows_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"face{suffix}"
     write_latent(path, LATENT)
     assert read_latent(path) == LATENT
     assert [item.name for item in tmp_path.iterdir()] == [path.name]
 
 
-def test_other_tools_read_what_is_written(tmp_path: Path):
+def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
     import torch
 
     for suffix in (".npz", ".npy", ".pt"):
@@ -38,12 +38,12 @@ def test_other_tools_read_what_is_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize("is_legacy", [False, True])
-def test_what_torch_saves_is_read(tmp_path: Path, is_legacy: bool):
+def test_what_torch_saves_is_read(tmp_path: Path, is_legacy: bool) -> None:
     for value in ({"w": ROWS}, {"photo.png": {"img": ROWS[:1], "latent": ROWS}}, OrderedDict(latent=ROWS)):
         assert read_latent(save_torch(value, tmp_path / "face.pt", is_legacy=is_legacy)) == LATENT
 
 
-def test_one_row_stands_for_all_and_half_precision_is_widened(tmp_path: Path):
+def test_one_row_stands_for_all_and_half_precision_is_widened(tmp_path: Path) -> None:
     np.save(tmp_path / "row.npy", ROWS[0])
     assert read_latent(tmp_path / "row.npy") == stored_latent(ROWS[:1])
     np.savez_compressed(tmp_path / "half.npz", w=ROWS.astype(np.float16), other=np.zeros(3))
@@ -85,7 +85,7 @@ def _saved(array: np.ndarray, **options: bool) -> bytes:
         (b"PK\x03\x04 broken", "damaged"),
     ],
 )
-def test_what_holds_no_rows_is_refused_with_its_name(tmp_path: Path, data: bytes, part: str):
+def test_what_holds_no_rows_is_refused_with_its_name(tmp_path: Path, data: bytes, part: str) -> None:
     path = tmp_path / "face.npz"
     path.write_bytes(data)
     with pytest.raises(ModelFileError) as caught:
@@ -94,7 +94,7 @@ def test_what_holds_no_rows_is_refused_with_its_name(tmp_path: Path, data: bytes
     assert "face.npz" in caught.value.sentence
 
 
-def test_a_torch_file_that_asks_for_code_is_refused(tmp_path: Path):
+def test_a_torch_file_that_asks_for_code_is_refused(tmp_path: Path) -> None:
     hostile = Path(__file__).parents[2] / "data" / "hostile"
     files = [path for path in hostile.rglob("*") if path.suffix in (".pt", ".pkl", ".pth")]
     assert files
@@ -103,11 +103,11 @@ def test_a_torch_file_that_asks_for_code_is_refused(tmp_path: Path):
             read_latent(path)
 
 
-def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path):
+def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LoomError, match=r"\.npz, \.npy, \.pt, but not as '\.txt'"):
         write_latent(tmp_path / "face.txt", LATENT)
 
 
-def test_bytes_and_shape_have_to_agree():
+def test_bytes_and_shape_have_to_agree() -> None:
     with pytest.raises(LoomError, match="2 of 3 in 8 bytes"):
         StoredLatent(b"\0" * 8, 2, 3)

@@ -1,7 +1,7 @@
 """NumPy values as NumPy pickles them: scalars become numbers, arrays keep their geometry, objects are refused."""
 
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_an_array_keeps_its_geometry_and_its_bytes(value: Any, protocol: int) ->
     assert isinstance(record, ArrayRecord)
     assert (record.shape, np.dtype(record.dtype)) == (value.shape, value.dtype)
     back = np.frombuffer(content_of(source, record.content, Watch()) or b"", value.dtype) if value.size else value
-    order = "F" if record.is_fortran else "C"
+    order: Literal["F", "C"] = "F" if record.is_fortran else "C"
     np.testing.assert_array_equal(back.reshape(value.shape, order=order), value)
 
 

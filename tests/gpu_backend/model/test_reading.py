@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpu_backend import CancelledError, Model, ModelFileError, inspect_model, read_model, write_safetensors
 from tests.helpers.network_file import write_nvidia_pickle
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import as_stylegan2, make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
 from tests.helpers.torch_file import save_torch
 
@@ -83,7 +83,9 @@ def test_the_facts_of_a_conditional_half_precision_snapshot_are_told() -> None:
     assert (facts.flavour, facts.resolution, facts.c_dim, facts.num_ws) == ("StyleGAN3 repository", 128, 5, 12)
     assert facts.conv_clamp == 256
     assert {name.partition(".")[0] for name in facts.fp16_layers} == {"b64", "b128"}
-    assert {layer.resolution: layer.out_channels for layer in model.spec.layers if layer.kind == "conv"} == {
+    assert {
+        layer.resolution: layer.out_channels for layer in as_stylegan2(model).spec.layers if layer.kind == "conv"
+    } == {
         4: 32,
         8: 32,
         16: 32,
@@ -91,7 +93,7 @@ def test_the_facts_of_a_conditional_half_precision_snapshot_are_told() -> None:
         64: 24,
         128: 12,
     }
-    assert model.spec.resample_filter == (0.125, 0.375, 0.375, 0.125)
+    assert as_stylegan2(model).spec.resample_filter == (0.125, 0.375, 0.375, 0.125)
     assert facts.parameters == sum(
         array.size for name, array in model.weights.items() if not name.endswith(("noise_const", "w_avg"))
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend import Model, ModelFileError, UnsupportedModelError, read_model
+from gpu_backend import ModelFileError, UnsupportedModelError, read_model
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.tiles.table import TileTable
@@ -17,7 +17,7 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.synthesis import run_synthesis
 from tests.helpers.network_file import write_nvidia_pickle
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, as_stylegan2, make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
 from tests.helpers.tool_names import Tensors, official_tensors
 from tests.helpers.torch_file import save_torch
@@ -43,15 +43,15 @@ def is_applied(name: str, architecture: str) -> bool:
     return ".conv0." in name or ".skip." in name or architecture == "skip"
 
 
-def with_filters(made: Model, change: dict[str, np.ndarray[Any, Any]]) -> Tensors:
+def with_filters(made: StyleGAN2Model, change: dict[str, np.ndarray[Any, Any]]) -> Tensors:
     return {**official_tensors(made), **change}
 
 
-def filter_names(made: Model) -> list[str]:
+def filter_names(made: StyleGAN2Model) -> list[str]:
     return [name for name in official_tensors(made) if name.endswith("resample_filter")]
 
 
-def assert_renders_as(model: Model, made: Model) -> None:
+def assert_renders_as(model: StyleGAN2Model, made: StyleGAN2Model) -> None:
     """The file's network on the CPU gives what the reference functions give of the network that it was made of."""
     ws = np.random.default_rng(0).standard_normal((1, made.spec.num_ws, made.spec.w_dim)).astype(np.float32)
     tensors = {name: torch.from_numpy(array) for name, array in made.weights.items()}
@@ -69,7 +69,7 @@ def assert_renders_as(model: Model, made: Model) -> None:
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_pickle_renders_with_its_filter(name: str, architecture: Any, tmp_path: Path) -> None:
     made = make_stylegan2(fir=FILTERS[name], architecture=architecture)
-    model = read_model(write_nvidia_pickle(tmp_path / "n.pkl", made))
+    model = as_stylegan2(read_model(write_nvidia_pickle(tmp_path / "n.pkl", made)))
     assert model.spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
     assert model.facts.warnings == ()
     assert_renders_as(model, made)
@@ -93,7 +93,7 @@ def test_a_filter_may_be_stored_along_one_axis(count: int, tmp_path: Path) -> No
     made = make_stylegan2(fir=tuple(range(1, count + 1)))
     taps = np.array(made.spec.resample_filter, np.float32)
     tensors = with_filters(made, dict.fromkeys(filter_names(made), taps))
-    model = read_model(save_torch(tensors, tmp_path / "n.pt"))
+    model = as_stylegan2(read_model(save_torch(tensors, tmp_path / "n.pt")))
     assert model.spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
     assert_renders_as(model, made)
 
@@ -108,7 +108,9 @@ def test_filters_that_nothing_applies_are_not_compared(architecture: Any, tmp_pa
                 read_model(path)
             assert_one_sentence(caught.value, "one resample filter everywhere")
         else:
-            assert read_model(path).spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
+            assert as_stylegan2(read_model(path)).spec.resample_filter == pytest.approx(
+                made.spec.resample_filter, abs=1e-7
+            )
 
 
 @pytest.mark.parametrize("values", [np.full((257, 257), np.nan), np.zeros((0,)), np.ones((2, 3, 4))])
@@ -121,7 +123,7 @@ def test_what_is_in_a_filter_that_nothing_applies_does_not_matter(values: np.nda
 def test_a_network_that_doubles_nothing_has_the_filter_of_its_block(tmp_path: Path) -> None:
     made = make_stylegan2(resolution=4, mapping_layers=1, fir=(1, 2, 5))
     for path in (write_nvidia_pickle(tmp_path / "n.pkl", made), save_torch(with_filters(made, {}), tmp_path / "n.pt")):
-        assert read_model(path).spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
+        assert as_stylegan2(read_model(path)).spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
 
 
 def test_a_filter_that_differs_along_rows_and_columns_is_told(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_our_reader_reads_what_the_safetensors_library_rewrites(tmp_path: Path) 
     write_safetensors(made, tmp_path / "m.safetensors")
     with safetensors.safe_open(tmp_path / "m.safetensors", framework="np") as file:
         metadata = file.metadata()
-    safetensors.numpy.save_file(dict(reversed(made.weights.items())), tmp_path / "again.safetensors", metadata)
+    safetensors.numpy.save_file(dict(reversed([*made.weights.items()])), tmp_path / "again.safetensors", metadata)
     assert_same_bits(read_model(tmp_path / "again.safetensors"), made)
 
 

@@ -12,7 +12,7 @@ from gpu_backend import Model, Renderer, read_model, write_safetensors
 from gpu_backend.model.stylegan1 import parameter_count
 from gpu_backend.reference.mapping import run_mapping
 from gpu_backend.reference.stylegan1 import run_stylegan1
-from tests.helpers.stylegan1 import for_rosinality, make_spec1, make_stylegan1
+from tests.helpers.stylegan1 import StyleGAN1Model, for_rosinality, make_spec1, make_stylegan1
 from tests.helpers.stylegan1_file import arguments1_of, write_stylegan1
 from tests.helpers.stylegan1_names import (
     TOOLS,
@@ -206,7 +206,7 @@ def test_the_filled_network_gives_the_picture_that_tensorflow_gave(filled_model:
     assert np.abs(image).max() == pytest.approx(18.06786, abs=1e-3)
 
 
-def test_the_reference_gives_the_picture_that_tensorflow_gave_to_all_its_digits(filled_model: Model) -> None:
+def test_the_reference_gives_the_picture_that_tensorflow_gave_to_all_its_digits(filled_model: StyleGAN1Model) -> None:
     weights = {name: torch.from_numpy(array).double() for name, array in filled_model.weights.items()}
     z = torch.from_numpy(np.random.RandomState(0).randn(1, 8))
     ws = run_mapping(filled_model.spec, weights, z)[:, None].repeat(1, 12, 1)
@@ -240,4 +240,5 @@ def test_a_converted_network_gives_the_same_pictures(tool: str, tmp_path: Path) 
         renderer = Renderer(opened, "cpu")
         pictures.append(renderer.synthesize(renderer.map(np.random.RandomState(3).randn(2, 8), psi=0.7)))
         renderer.close()
-    np.testing.assert_array_equal(*pictures)
+    first, second = pictures
+    np.testing.assert_array_equal(first, second)

@@ -58,7 +58,7 @@ def test_an_argument_that_is_not_run_or_contradicts_the_tensors_refuses_the_file
 @pytest.mark.parametrize("lod", ["lod", "synthesis/lod"])
 def test_a_network_stored_before_it_was_grown_is_not_run(lod: str, tmp_path: Path) -> None:
     made = make_stylegan1()
-    tensors = {**tensorflow1_variables(made), lod: np.float32(1.5).reshape(())}
+    tensors = {**tensorflow1_variables(made), lod: np.array(1.5, np.float32)}
     with pytest.raises(UnsupportedModelError) as caught:
         read_model(write_stylegan1(tmp_path / "n.pkl", made, tensors=tensors))
     assert_one_sentence(caught.value, "before it was")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_backend import Model, ModelFileError, Renderer, UnsupportedModelError, read_model, write_safetensors
+from gpu_backend import ModelFileError, Renderer, UnsupportedModelError, read_model, write_safetensors
 from tests.gpu_backend.model.test_checkpoint import assert_same
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, as_stylegan2, make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
 from tests.helpers.tensorflow_file import arguments_of, generator, network, pickled, write_tensorflow
 from tests.helpers.tool_names import Tensors, exact, tensorflow_variables
@@ -69,7 +69,7 @@ def test_a_network_with_a_torgb_for_each_resolution_is_run_as_orig(tmp_path: Pat
 
 def test_a_network_stored_before_it_was_grown_is_not_run(tmp_path: Path) -> None:
     made = make_stylegan2(architecture="orig")
-    tensors = {**tensorflow_variables(made, is_grown=True), "synthesis/lod": np.float32(1.5).reshape(())}
+    tensors = {**tensorflow_variables(made, is_grown=True), "synthesis/lod": np.array(1.5, np.float32)}
     with pytest.raises(UnsupportedModelError) as caught:
         read_model(write_tensorflow(tmp_path / "n.pkl", made, is_grown=True, tensors=tensors))
     assert_one_sentence(caught.value, "before it was")
@@ -105,7 +105,7 @@ def test_arrays_that_lie_otherwise_in_memory_are_read(tmp_path: Path) -> None:
 
 def test_a_filter_among_the_arguments_is_used(tmp_path: Path) -> None:
     path = write_tensorflow(tmp_path / "n.pkl", make_stylegan2(), changes={"resample_kernel": [1, 2, 1]})
-    assert read_model(path).spec.resample_filter == (0.25, 0.5, 0.25)
+    assert as_stylegan2(read_model(path)).spec.resample_filter == (0.25, 0.5, 0.25)
 
 
 def test_arguments_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
@@ -172,10 +172,11 @@ ROWS = {
 def test_filled_networks_give_the_pictures_that_tensorflow_gave(row: str, tmp_path: Path) -> None:
     is_ada, is_grown = row == "ADA", row == "grown"
     architecture: Any = {"ADA": "skip", "joined": "skip", "grown": "orig"}.get(row, row)
-    options: dict[str, Any] = {
+    special: dict[str, dict[str, Any]] = {
         "ADA": {"c_dim": 3, "embed_dim": 8, "conv_clamp": 1.0},
         "joined": {"c_dim": 3, "joins_label": True},
-    }.get(row, {})
+    }
+    options = special.get(row, {})
     made = make_stylegan2(architecture=architecture, **options)
     tensors = _fill(tensorflow_variables(made, is_grown=is_grown))
     path = write_tensorflow(tmp_path / "n.pkl", made, version=5 if is_ada else 4, is_grown=is_grown, tensors=tensors)
@@ -200,7 +201,8 @@ def test_a_converted_network_gives_the_same_pictures(options: dict[str, Any], tm
         renderer = Renderer(opened, "cpu")
         pictures.append(renderer.synthesize(renderer.map(np.random.RandomState(3).randn(2, 8))))
         renderer.close()
-    np.testing.assert_array_equal(*pictures)
+    first, second = pictures
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def test_a_network_with_a_flaw_is_refused_with_one_sentence(flaw: str, tmp_path:
     assert_one_sentence(caught.value, part)
 
 
-def _network_of(tensors: dict[str, Any], made: Model) -> Any:
+def _network_of(tensors: dict[str, Any], made: StyleGAN2Model) -> Any:
     components = {
         part: network(part, "", {k.removeprefix(f"{part}/"): v for k, v in tensors.items() if k.startswith(part)}, {})
         for part in ("mapping", "synthesis")

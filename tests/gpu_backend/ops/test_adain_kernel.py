@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -42,9 +42,10 @@ CASES = (
     AdainCase(9, 64, kind="up_conv", act=BiasAct("swish", 1.5, 0.7)),
 )
 LARGE = (AdainCase(16, 1024, half=True, rgb=3), AdainCase(16, 1024, kind="up_conv", half=True))
+SIDES: tuple[tuple[Literal["conv", "up_conv"], int], ...] = (("conv", 16), ("conv", 70), ("up_conv", 64))
 NARROW = tuple(
     AdainCase(8, side, kind=kind, noise="none", act=BiasAct(), offset=1000.0, deviation=deviation)
-    for kind, side in (("conv", 16), ("conv", 70), ("up_conv", 64))
+    for kind, side in SIDES
     for deviation in (2.0,)
 )
 """Channels that hardly vary: sums of squares in fp32 would lose them."""

@@ -16,6 +16,7 @@ from gpu_backend.cuda.driver.interface import Driver
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
 from tests.helpers.gpu import first_gpu
 from tests.helpers.hand_schedule import hand_driver
+from tests.helpers.near import near
 
 
 class Desk:
@@ -66,11 +67,11 @@ def harness(request: pytest.FixtureRequest) -> Iterator[Desk]:
 def test_norms_are_those_of_all_numbers(harness: Desk, count: int, dtype: str) -> None:
     generator = np.random.default_rng(count)
     expected = generator.standard_normal(count).astype(dtype)
-    assert harness.diff(expected, expected) == TensorDiff(0.0, pytest.approx(norm(expected)), 0, 0)
+    assert harness.diff(expected, expected) == TensorDiff(0.0, near(norm(expected)), 0, 0)
     got = expected.copy()
     got[-1] += np.dtype(dtype).type(0.5)
     found = harness.diff(got, expected)
-    assert found == TensorDiff(pytest.approx(0.5, rel=1e-2), pytest.approx(norm(expected)), 0, 1)
+    assert found == TensorDiff(near(0.5, rel=1e-2), near(norm(expected)), 0, 1)
     assert found.relative_error == pytest.approx(norm(got - expected) / norm(expected), rel=1e-6)
 
 
@@ -103,7 +104,7 @@ def test_more_than_a_launch_counts_are_compared_a_stretch_after_the_other(
     expected = np.arange(1, 1001, dtype=np.float16)
     got = expected.copy()
     got[[0, 255, 256, 999]] += np.float16(8)
-    assert harness.diff(got, expected) == TensorDiff(16.0, pytest.approx(norm(expected)), 0, 4)
+    assert harness.diff(got, expected) == TensorDiff(16.0, near(norm(expected)), 0, 4)
     with pytest.raises(ValueError, match="in parts are too many"):
         harness.diff(np.zeros((2, 300), np.float32), np.zeros(300, np.float32), 2)
 
@@ -121,7 +122,7 @@ def test_a_copy_lasts_when_what_it_is_of_changes(harness: Desk) -> None:
     other = harness.put(np.full(100, 5.0, np.float32))
     harness.comparer.copy(first.address, other.address, first.nbytes)
     assert harness.comparer.diff(first, other).mismatched == 0
-    assert harness.comparer.diff(kept, first) == TensorDiff(pytest.approx(30.0), pytest.approx(50.0), 0, 100)
+    assert harness.comparer.diff(kept, first) == TensorDiff(near(30.0), near(50.0), 0, 100)
     harness.comparer.release(kept.address)
 
 

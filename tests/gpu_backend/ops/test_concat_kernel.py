@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.mapping import concat_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.ops.concat import Concat
@@ -17,7 +18,7 @@ from tests.helpers.gpu import run_launches
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [1, 2, 7, 33])
 @pytest.mark.parametrize("widths", [(1, 1), (8, 3), (255, 1), (512, 512), (300, 5)])
-def test_rows_lie_side_by_side(gpu, widths: tuple[int, int], batch: int) -> None:
+def test_rows_lie_side_by_side(gpu: Gpu, widths: tuple[int, int], batch: int) -> None:
     random = np.random.default_rng(batch)
     a, b = (random.standard_normal((batch, width), np.float32) for width in widths)
     built = concat_launch(Step("mapping.concat", "concat", Concat(widths), ("a", "b"), ("y",)), {}, batch)

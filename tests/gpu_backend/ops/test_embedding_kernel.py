@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.mapping import embedding_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.ops.embedding import Embedding
@@ -26,7 +27,7 @@ def test_the_table_is_one_constant_as_it_is_stored() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [1, 2, 33])
 @pytest.mark.parametrize(("rows", "c_dim", "width"), [(1, 1, 1), (7, 5, 3), (1000, 1000, 320), (10, 4, 129)])
-def test_labels_pick_rows(gpu, rows: int, c_dim: int, width: int, batch: int) -> None:
+def test_labels_pick_rows(gpu: Gpu, rows: int, c_dim: int, width: int, batch: int) -> None:
     random = np.random.default_rng(batch)
     table = random.standard_normal((rows, width), np.float32)
     table[c_dim:] = np.nan  # rows that no class has

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.mapping import fully_connected_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.model.spec import Activation
@@ -33,7 +34,8 @@ def assert_as_reference(attributes: FullyConnected, batch: int) -> None:
     built = fully_connected_launch(step, {"fc.weight": weight, "fc.bias": bias}, batch)
     regions = (Region("x", (batch, n), "float32", "input"), Region("y", (batch, m), "float32", "output"))
     found = run_launches(built.launches, regions, built.constants, {"x": x}, runs=2)["y"]
-    expected = fully_connected(*(torch.from_numpy(array) for array in (x, weight, bias)), attributes).numpy()
+    tensors = (torch.from_numpy(x), torch.from_numpy(weight), torch.from_numpy(bias))
+    expected = fully_connected(*tensors, attributes).numpy()
     error = np.abs(found - expected).max() / max(1.0, np.abs(expected).max())
     assert error <= 2e-6 * max(1.0, n**0.5 / 8), f"largest error {error:.2e} of the largest value"
 
@@ -55,12 +57,12 @@ def test_every_activation_and_batch_compiles_without_spills(recipe: KernelRecipe
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [1, 2, 7, 33])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 9), (8, 8), (12, 3), (100, 130), (512, 512), (1024, 512), (2050, 7)])
-def test_layers_of_every_width_are_those_of_the_reference(gpu, n: int, m: int, batch: int) -> None:
+def test_layers_of_every_width_are_those_of_the_reference(gpu: Gpu, n: int, m: int, batch: int) -> None:
     assert_as_reference(FullyConnected(n, m, 0.01, BiasAct.of_layer("lrelu")), batch)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_every_activation_with_gain_and_clamp(gpu, name: Activation) -> None:
+def test_every_activation_with_gain_and_clamp(gpu: Gpu, name: Activation) -> None:
     assert_as_reference(FullyConnected(13, 21, 0.5, BiasAct(name, 1.7)), 3)
     assert_as_reference(FullyConnected(13, 21, 0.5, BiasAct(name, 1.7, 0.8)), 3)

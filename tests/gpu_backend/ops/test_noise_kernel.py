@@ -9,6 +9,7 @@ import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_work import ConvWork
+from gpu_backend.cuda.schedule import Address
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.noise import noise_picture
 from tests.helpers.conv_cases import (
@@ -70,6 +71,9 @@ def test_a_layer_reads_its_own_gain_picture_and_strength() -> None:
     built = FLAVOURS["plain"].conv(work, site_of(case), problem_of(case).weights, H200)
     names = ("noise", "noise_gain", "noise_source", "noise_strength", "noise_layer")
     noise, gain, source, strength, layer = (built.launches[0].arguments[name] for name in names)
+    assert isinstance(noise, Address)
+    assert isinstance(gain, Address)
+    assert isinstance(source, Address)
     assert (noise.name, noise.kind) == ("flat/picture", "constant")
     assert (gain.name, gain.offset) == ("noise_gain", 4 * 2)
     assert (source.name, source.offset) == ("noise_source", 0)

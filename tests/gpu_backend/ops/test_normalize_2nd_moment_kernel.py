@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.mapping import normalize_launch
 from gpu_backend.cuda.schedule import Region
 from gpu_backend.ops.normalize_2nd_moment import Normalize2ndMoment
@@ -17,7 +18,7 @@ from tests.helpers.gpu import run_launches
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [1, 2, 7, 33])
 @pytest.mark.parametrize("features", [1, 3, 8, 31, 256, 257, 512, 3000])
-def test_rows_of_every_width_are_those_of_the_reference(gpu, features: int, batch: int) -> None:
+def test_rows_of_every_width_are_those_of_the_reference(gpu: Gpu, features: int, batch: int) -> None:
     x = np.random.default_rng(features).standard_normal((batch, features), np.float32)
     x[-1] = 0
     step = Step("mapping.normalize", "normalize_2nd_moment", Normalize2ndMoment(features), ("x",), ("y",))

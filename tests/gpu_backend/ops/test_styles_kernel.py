@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.styles import styles_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.styles import styles
 from tests.helpers.gpu import run_launches
 from tests.helpers.kernel_checks import assert_compiles, one_each
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "narrow": {"w_dim": 8, "channels": {4: 12, 8: 5, 16: 3}},
@@ -31,19 +32,19 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def styles_step(model: Model, batch: int) -> Step:
+def styles_step(model: StyleGAN2Model, batch: int) -> Step:
     steps = build_synthesis_plan(model.spec, model.facts.model_id, batch=batch).steps
     return next(step for step in steps if step.op == "styles")
 
 
-def run_kernel(model: Model, ws: np.ndarray, half: bool, runs: int = 1) -> dict[str, np.ndarray]:
+def run_kernel(model: StyleGAN2Model, ws: np.ndarray, half: bool, runs: int = 1) -> dict[str, np.ndarray]:
     batch, num_ws, _ = ws.shape
     built = styles_launch(styles_step(model, batch), model.weights, batch=batch, num_ws=num_ws, half=half)
     outer = (Region("ws", ws.shape, "float32", "input"), Region("flags", (batch,), "uint32", "output"))
     return run_launches(built.launches, (*outer, *built.regions), built.constants, {"ws": ws}, runs=runs)
 
 
-def assert_as_reference(model: Model, ws: np.ndarray, half: bool, found: dict[str, np.ndarray]) -> None:
+def assert_as_reference(model: StyleGAN2Model, ws: np.ndarray, half: bool, found: dict[str, np.ndarray]) -> None:
     attributes = styles_step(model, len(ws)).attributes
     layout = StyleLayout(attributes)
     prefix = "synthesis."
@@ -101,7 +102,9 @@ def test_batches_that_no_plan_of_the_tests_asks_for_compile_without_spills(
 @pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])
 @pytest.mark.parametrize("batch", [1, 2, 7, 33])
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_styles_demodulation_and_first_input_are_those_of_the_reference(gpu, name: str, batch: int, half: bool) -> None:
+def test_styles_demodulation_and_first_input_are_those_of_the_reference(
+    gpu: Gpu, name: str, batch: int, half: bool
+) -> None:
     model = make_stylegan2(seed=3, **NETWORKS[name])
     ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim), np.float32)
     assert_as_reference(model, ws, half, run_kernel(model, ws, half, runs=3))
@@ -110,23 +113,23 @@ def test_styles_demodulation_and_first_input_are_those_of_the_reference(gpu, nam
 @pytest.mark.gpu
 @pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
-def test_weights_far_from_one_keep_their_precision(gpu, factor: float, half: bool) -> None:
+def test_weights_far_from_one_keep_their_precision(gpu: Gpu, factor: float, half: bool) -> None:
     model = make_stylegan2(seed=4, **NETWORKS["orig"])
     weights = {
         name: array * np.float32(factor) if name.endswith(("conv0.weight", "conv1.weight")) else array
         for name, array in model.weights.items()
     }
-    model = Model(model.spec, weights, model.facts)
+    model = replace(model, weights=weights)
     ws = np.random.default_rng(1).standard_normal((3, model.spec.num_ws, model.spec.w_dim), np.float32)
     assert_as_reference(model, ws, half, run_kernel(model, ws, half))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("half", [True, False], ids=["fp16", "fp32"])
-def test_a_layer_whose_style_is_all_zero_gives_zeros(gpu, half: bool) -> None:
+def test_a_layer_whose_style_is_all_zero_gives_zeros(gpu: Gpu, half: bool) -> None:
     model = make_stylegan2(seed=5, **NETWORKS["narrow"])
     weights = {name: array * np.float32("b4.conv1.affine" not in name) for name, array in model.weights.items()}
-    model = Model(model.spec, weights, model.facts)
+    model = replace(model, weights=weights)
     layout = StyleLayout(styles_step(model, 2).attributes)
     ws = np.random.default_rng(1).standard_normal((2, model.spec.num_ws, model.spec.w_dim), np.float32)
     found = run_kernel(model, ws, half)
@@ -139,7 +142,7 @@ def test_a_layer_whose_style_is_all_zero_gives_zeros(gpu, half: bool) -> None:
 
 
 @pytest.mark.gpu
-def test_what_is_not_a_number_is_not_hidden(gpu) -> None:
+def test_what_is_not_a_number_is_not_hidden(gpu: Gpu) -> None:
     model = make_stylegan2(seed=6, **NETWORKS["narrow"])
     ws = np.zeros((2, model.spec.num_ws, model.spec.w_dim), np.float32)
     ws[1] = np.nan

@@ -84,7 +84,7 @@ def test_the_gain_comes_after_the_clamp_and_before_the_picture_that_is_added(add
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_another_middle_is_another_kernel_that_compiles_everywhere(architecture: str) -> None:
-    def recipe_of(**middle: float) -> KernelRecipe:
+    def recipe_of(**middle: Any) -> KernelRecipe:
         built = to_rgb(step_of(3, 8), bias_of(3), 1, parts="p", part_count=1, image="i", pixels="x", **middle)
         return built.launches[0].recipe
 

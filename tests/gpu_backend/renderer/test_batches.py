@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def renderer(executor: FakeExecutor) -> Iterator[Renderer]:
     renderer.close()
 
 
-def requests_of(renderer: Renderer, count: int, **fields: object) -> list[RenderRequest]:
+def requests_of(renderer: Renderer, count: int, **fields: Any) -> list[RenderRequest]:
     return [request_for(renderer, Latent(plane_point(place / 3, 1.25)), **fields) for place in range(count)]
 
 
@@ -85,7 +86,7 @@ def test_no_requests_give_no_frames(renderer: Renderer, executor: FakeExecutor) 
 def test_requests_with_different_noise_or_resolution_are_not_rendered_together(
     renderer: Renderer, executor: FakeExecutor
 ) -> None:
-    kinds = ({}, {"noise": Noise("random", 5)}, {"resolution": 8})
+    kinds: tuple[dict[str, Any], ...] = ({}, {"noise": Noise("random", 5)}, {"resolution": 8})
     asked = [requests_of(renderer, 8, **fields) for fields in kinds]
     mixed = [request for trio in zip(*asked, strict=True) for request in trio]
     frames = renderer.render_batch(mixed)

@@ -1,6 +1,7 @@
 """A cancelled picture is not rendered to its end, and leaves no trace."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
         renderer.render(before)
         answers = iter([False] * steps + [True])
         with pytest.raises(CancelledError):
-            renderer.render(given_up, should_cancel=lambda answers=answers: next(answers))
+            renderer.render(given_up, should_cancel=partial(next, answers))
         np.testing.assert_array_equal(renderer.render(wanted).pixels, expected[wanted])
     renderer.close()
     fresh.close()
@@ -37,5 +38,10 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
 def test_a_picture_that_somebody_waits_for_is_asked_about_at_every_step(renderer: Renderer) -> None:
     asked: list[bool] = []
     request = request_for(renderer, measure_steps=True)
-    frame = renderer.render(request, should_cancel=lambda: bool(asked.append(False)))
+
+    def note() -> bool:
+        asked.append(False)
+        return False
+
+    frame = renderer.render(request, should_cancel=note)
     assert len(asked) == len(frame.timings.steps) > 11

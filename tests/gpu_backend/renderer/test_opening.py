@@ -2,6 +2,7 @@
 
 import threading
 import weakref
+from typing import cast
 
 import pytest
 
@@ -9,6 +10,7 @@ from gpu_backend import Renderer
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
+from gpu_backend.plan.executor import Executor as PlanExecutor
 from gpu_backend.renderer import opening
 from gpu_backend.renderer.model_directions import model_directions
 from gpu_backend.renderer.opening import open_model
@@ -35,9 +37,9 @@ def test_directions_are_found_while_the_networks_are_bound(monkeypatch: pytest.M
 
     monkeypatch.setattr(opening, "model_directions", found)
     executor = Executor()
-    opened = open_model(MODEL, "auto", "fp16", executor, BUDGET)
+    opened = open_model(MODEL, "auto", "fp16", cast("PlanExecutor", executor), BUDGET)
     assert opened.directions.names == model_directions(MODEL).names
-    assert opened.executor is executor
+    assert opened.executor is cast("PlanExecutor", executor)
     assert opened.device.name == "FAKE GPU"
     opened.runner.close()
 
@@ -49,7 +51,7 @@ def test_nothing_stays_open_where_there_are_no_directions(monkeypatch: pytest.Mo
     monkeypatch.setattr(opening, "model_directions", broken)
     executor = FakeExecutor()
     with pytest.raises(MemoryError):
-        open_model(MODEL, "auto", "fp16", executor, BUDGET)
+        open_model(MODEL, "auto", "fp16", cast("PlanExecutor", executor), BUDGET)
     assert executor.bound == []
     assert executor.closed == 1
 

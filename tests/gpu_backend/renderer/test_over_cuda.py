@@ -14,6 +14,7 @@ from gpu_backend.cuda.compiling.compiler import CompiledKernel
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.recipe import NoiseMode
 from tests.helpers.fake_gpu import COMPARISON, FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
@@ -42,7 +43,7 @@ def renderer(driver: FakeDriver, tmp_path: Path) -> Iterator[Renderer]:
 def test_whatever_a_hand_moves_captures_nothing(renderer: Renderer, driver: FakeDriver) -> None:
     renderer.render(request_for(renderer))
     captures = driver.captures
-    modes = ("none", "const", "random")
+    modes: tuple[NoiseMode, ...] = ("none", "const", "random")
     for move in range(60):
         latent = Latent(plane_point(3.25 + move / 50, 0.5))
         renderer.render(request_for(renderer, latent, psi=move / 60, noise=Noise(modes[move % 3], move, move / 30)))

@@ -25,6 +25,7 @@ from gpu_backend import (
     stored_latent,
 )
 from gpu_backend.cpu.executor import CpuExecutor
+from gpu_backend.latent.paths import PathKind
 from gpu_backend.plan.executor import BoundPlan, PendingRun
 from gpu_backend.plan.plan import Plan
 from tests.helpers.networks import make_stylegan2
@@ -87,7 +88,9 @@ def renderer() -> Iterator[Renderer]:
     renderer.close()
 
 
-def test_a_drag_of_200_moves_builds_no_plan_and_maps_only_new_corners(counted) -> None:
+def test_a_drag_of_200_moves_builds_no_plan_and_maps_only_new_corners(
+    counted: tuple[Renderer, CountingExecutor],
+) -> None:
     renderer, executor = counted
     renderer.render(request_for(renderer))
     plans, mapped = len(executor.plans), len(executor.runs("mapping"))
@@ -99,7 +102,7 @@ def test_a_drag_of_200_moves_builds_no_plan_and_maps_only_new_corners(counted) -
     assert len(executor.runs("synthesis")) == 201
 
 
-def test_moving_sliders_and_mix_strengths_maps_nothing(counted) -> None:
+def test_moving_sliders_and_mix_strengths_maps_nothing(counted: tuple[Renderer, CountingExecutor]) -> None:
     renderer, executor = counted
     source = Latent(Point(((9, 1.0),)))
     for move in range(20):
@@ -112,7 +115,7 @@ def test_moving_sliders_and_mix_strengths_maps_nothing(counted) -> None:
     assert len(executor.runs("mapping")) == 2
 
 
-def test_noise_is_copied_in_only_when_it_changes(counted) -> None:
+def test_noise_is_copied_in_only_when_it_changes(counted: tuple[Renderer, CountingExecutor]) -> None:
     renderer, executor = counted
     still, stronger = Noise("random", seed=3), Noise("random", seed=3, gain=2.0)
     for noise in (still, still, stronger, stronger, Noise("const")):
@@ -134,7 +137,7 @@ def test_drafts_make_room_when_memory_is_short_and_the_full_plan_stays() -> None
     renderer.close()
 
 
-def test_a_prepared_draft_needs_no_new_plan(counted) -> None:
+def test_a_prepared_draft_needs_no_new_plan(counted: tuple[Renderer, CountingExecutor]) -> None:
     renderer, executor = counted
     renderer.prepare(16)
     plans = len(executor.plans)
@@ -152,6 +155,7 @@ def test_memory_does_not_grow_over_500_random_frames(renderer: Renderer) -> None
         latent = Latent(plane_point(*random.uniform(-1e6, 1e6, 2)))
         resolution = (8, 16, None)[random.integers(3)]
         renderer.render(request_for(renderer, latent, resolution=resolution, noise=Noise("random", 7)))
+        assert isinstance(latent.point, Point)
         mapped += len(latent.point.seeds)
     assert renderer.nbytes - before <= mapped * 4 * renderer.facts.w_dim
 
@@ -212,7 +216,7 @@ def test_steps_are_timed_on_demand_only(renderer: Renderer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
-def test_a_frame_of_a_path_is_the_picture_of_the_interpolated_arrays(renderer: Renderer, kind) -> None:
+def test_a_frame_of_a_path_is_the_picture_of_the_interpolated_arrays(renderer: Renderer, kind: PathKind) -> None:
     seeds, steps = (3, 8, 21), 4
     keys = [((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),) for seed in seeds]
     blends = path_blends(keys, kind, steps, True, z_dim=renderer.facts.z_dim)
@@ -225,8 +229,8 @@ def test_a_frame_of_a_path_is_the_picture_of_the_interpolated_arrays(renderer: R
         angle = math.acos(a @ b)
         ws = renderer.map((math.sin(0.75 * angle) * a + math.sin(0.25 * angle) * b)[None])
     else:
-        weights = {"w-linear": (0.0, 0.75, 0.25), "w-cubic": periodic_cubic_weights(1, 0.25)}[kind]
-        ws = np.einsum("k,krw->rw", weights, renderer.map(z))[None]
+        weights = (0.0, 0.75, 0.25) if kind == "w-linear" else periodic_cubic_weights(1, 0.25)
+        ws = np.einsum("k,krw->rw", np.asarray(weights), renderer.map(z))[None]
     expected = np.clip(renderer.synthesize(ws)[0] * 127.5 + 128, 0, 255).astype(int).transpose(1, 2, 0)
     found = renderer.render(RenderRequest(renderer.facts.model_id, blends[frame])).to_rgb().astype(int)
     assert np.abs(found - expected).max() <= 1

@@ -156,7 +156,7 @@ def test_everything_in_a_mix_is_truncated_towards_the_average_of_its_own_class(r
 
 def test_a_place_between_seeds_goes_to_the_average_of_its_class(renderer: Renderer) -> None:
     for space in ("w", "z"):
-        latent = Latent(Point(((1, 0.25), (2, 0.75)), space), ((2, 1.0),))  # type: ignore[arg-type]
+        latent = Latent(Point(((1, 0.25), (2, 0.75)), space), ((2, 1.0),))
         rows = rows_of(renderer, (Recipe(latent, Truncation(0.0)), 1.0))
         assert rows == pytest.approx(np.tile(MODEL.weights["mapping.w_avg"][2], (NUM_WS, 1)), abs=1e-6)
 

@@ -1,6 +1,7 @@
 """What a step does, as it is written and replayed, alone and among several processes."""
 
 import copy
+from typing import Any
 
 import pytest
 import torch
@@ -62,7 +63,7 @@ def run(made: Training, steps: int) -> list[dict[str, float]]:
     return metrics
 
 
-OFTEN: dict[str, object] = {"r1_every": 2, "path_every": 3, "augment": True, "augment_kimg": 0.1, "mirror": True}
+OFTEN: dict[str, Any] = {"r1_every": 2, "path_every": 3, "augment": True, "augment_kimg": 0.1, "mirror": True}
 
 
 def test_a_replayed_training_is_the_same_to_the_bit() -> None:
@@ -109,7 +110,7 @@ def test_several_processes_train_like_one_on_the_mean_of_their_gradients(
 ) -> None:
     # The other process computes the same: the sum is twice as much.
     monkeypatch.setattr(distributed, "all_reduce", lambda values: values.mul_(2))
-    often = {"r1_every": 2, "path_every": 3, "gamma": 1.0}
+    often: dict[str, Any] = {"r1_every": 2, "path_every": 3, "gamma": 1.0}
     recorder = FakeRecorder()
     alone = training(**often)
     torch.manual_seed(5)

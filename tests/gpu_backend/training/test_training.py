@@ -24,6 +24,7 @@ from gpu_backend.training.progress import TrainProgress
 from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.step import Training
 from tests.gpu_backend.training.fake_source import SIZES, FakeSource
+from tests.helpers.networks import as_stylegan2
 
 CPU = torch.device("cpu")
 
@@ -84,7 +85,7 @@ def test_a_folder_holds_a_checkpoint_a_snapshot_sheets_and_a_log(trained: Path) 
 
 def test_a_snapshot_opens_in_the_renderer_and_shows_what_was_trained(trained: Path) -> None:
     model = read_model(trained / "network-000000040.safetensors")
-    network = Generator(model.spec)
+    network = Generator(as_stylegan2(model).spec)
     network.load_state_dict(read_checkpoint(checkpoints(trained)[-1], CPU)[1]["ema"])
     z = np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32)
     renderer = Renderer(model, "cpu")
@@ -99,7 +100,7 @@ def test_a_snapshot_opens_in_the_renderer_and_shows_what_was_trained(trained: Pa
 
 
 def test_resuming_gives_the_bits_of_no_interruption(trained: Path, tmp_path: Path) -> None:
-    given = {"augment": True, "mirror": True, "augment_kimg": 0.1}
+    given: dict[str, Any] = {"augment": True, "mirror": True, "augment_kimg": 0.1}
     run(tmp_path, 0.016, **given)
     run(tmp_path, 0.040, tmp_path)
     first, second = (read_checkpoint(checkpoints(folder)[-1], CPU) for folder in (trained, tmp_path))

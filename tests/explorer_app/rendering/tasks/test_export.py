@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,12 @@ def test_a_job_whose_files_lag_behind_is_not_ready_and_goes_on_when_they_have_ca
 def test_a_job_is_started_when_its_turn_comes_and_not_before(lane: Lane) -> None:
     first, second = Job(1), Job(2)
     started: list[Job] = []
+
+    def note(job: Job, changed: object) -> None:
+        started.append(job)
+
     for job in (first, second):
-        job.start = lambda changed, job=job: started.append(job)  # type: ignore[method-assign]
+        job.start = partial(note, job)  # type: ignore[method-assign]
         lane.task.put(job)
     lane.task.step(lane.renderer, lambda: False)
     assert started == [first]
@@ -162,6 +167,10 @@ class StuckDisk(Disk):
         super().write(path, data)
 
 
+def has_delivered(job: SequenceJob, count: int) -> bool:
+    return job.delivered == count
+
+
 def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_not_answer(
     harness: Harness, tmp_path: Path
 ) -> None:
@@ -174,7 +183,7 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
     ]
     for job in jobs:
         harness.thread.export(job)
-        harness.until(lambda job=job: job.delivered == 6)  # two are written, four wait, and there is no more room
+        harness.until(partial(has_delivered, job, 6))  # two are written, four wait, and there is no more room
         harness.show(7 + len(harness.frames))
         if job is jobs[0]:
             harness.thread.cancel_export(job)

@@ -297,7 +297,8 @@ def test_colours_and_pixels_are_the_frames_own_at_one_to_one(canvas: Canvas) -> 
     canvas.one_to_one()
     shot = canvas.grab().toImage()
     corner = canvas.picture_rect().topLeft() * canvas.devicePixelRatioF()
-    row = [shot.pixelColor(round(corner.x()) + x, round(corner.y()) + 5).getRgb()[:3] for x in range(4)]
+    colours = [shot.pixelColor(round(corner.x()) + x, round(corner.y()) + 5) for x in range(4)]
+    row = [(colour.red(), colour.green(), colour.blue()) for colour in colours]
     assert row == [(255, 0, 0), (0, 0, 255), (255, 0, 0), (0, 0, 255)]
 
 

@@ -3,16 +3,25 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
 
 from explorer_app.window.controls.number_field import NumberField
 from tests.helpers.panels import double_click, wheel
 
 
+class WatchedField(NumberField):
+    """A field between others, and what was entered."""
+
+    home: QWidget
+    other: QWidget
+    seen: list[tuple[float, bool]]
+
+
 @pytest.fixture
-def field(qtbot):
+def field(qtbot: QtBot) -> WatchedField:
     home = QWidget()
     qtbot.addWidget(home)
-    field = NumberField(-10.0, 10.0, signed=True, reset=0.0, parent=home)
+    field = WatchedField(-10.0, 10.0, signed=True, reset=0.0, parent=home)
     field.other = QWidget(home)
     field.other.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     field.home = home
@@ -23,7 +32,7 @@ def field(qtbot):
     return field
 
 
-def write(qtbot, field, text):
+def write(qtbot: QtBot, field: NumberField, text: str) -> None:
     field.selectAll()
     if text.isascii():
         qtbot.keyClicks(field, text)
@@ -32,25 +41,27 @@ def write(qtbot, field, text):
 
 
 @pytest.mark.parametrize(("number", "text"), [(1.5, "+1.50"), (-0.04, "−0.04"), (0.0, "0.00"), (-0.001, "0.00")])
-def test_numbers_have_a_sign_but_zero_has_none(field, number, text):
+def test_numbers_have_a_sign_but_zero_has_none(field: WatchedField, number: float, text: str) -> None:
     assert field.textFromValue(number) == text
 
 
 @pytest.mark.parametrize(("text", "number"), [("1.5", 1.5), ("-1,25", -1.25), ("−2", -2.0), ("+3", 3.0)])
-def test_either_minus_and_either_decimal_mark_will_do(field, qtbot, text, number):
+def test_either_minus_and_either_decimal_mark_will_do(
+    field: WatchedField, qtbot: QtBot, text: str, number: float
+) -> None:
     write(qtbot, field, text)
     assert field.seen == []
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert field.seen == [(number, True)]
 
 
-def test_leaving_the_field_takes_what_was_typed(field, qtbot):
+def test_leaving_the_field_takes_what_was_typed(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "4")
     field.other.setFocus()
     assert field.seen == [(4.0, True)]
 
 
-def test_escape_forgets_what_was_typed(field, qtbot):
+def test_escape_forgets_what_was_typed(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "4")
     qtbot.keyClick(field, Qt.Key.Key_Escape)
     field.other.setFocus()
@@ -58,45 +69,45 @@ def test_escape_forgets_what_was_typed(field, qtbot):
     assert field.text() == "0.00"
 
 
-def test_words_cannot_be_typed(field, qtbot):
+def test_words_cannot_be_typed(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "nan")
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert field.seen == []
     assert field.value() == 0.0
 
 
-def test_what_is_being_typed_stays_when_something_else_changes(field, qtbot):
+def test_what_is_being_typed_stays_when_something_else_changes(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "4")
     field.show_number(7.0)
     assert field.lineEdit().text() == "4"
 
 
-def test_steps_are_one_gesture(field, qtbot):
+def test_steps_are_one_gesture(field: WatchedField, qtbot: QtBot) -> None:
     qtbot.keyClick(field, Qt.Key.Key_Up)
     qtbot.keyClick(field, Qt.Key.Key_Up)
     field.other.setFocus()
     assert field.seen == [(0.01, False), (0.02, False), (0.02, True)]
 
 
-def test_a_double_click_resets(field, qtbot):
+def test_a_double_click_resets(field: WatchedField, qtbot: QtBot) -> None:
     field.show_number(3.0)
     double_click(field.lineEdit(), QPoint(5, 5))
     assert field.seen == [(0.0, True)]
 
 
-def test_the_wheel_needs_focus(field):
+def test_the_wheel_needs_focus(field: WatchedField) -> None:
     field.other.setFocus()
     assert not wheel(field, QPoint(5, 5), 1)
     assert field.value() == 0.0
 
 
-def test_the_width_is_that_of_the_widest_number(field):
+def test_the_width_is_that_of_the_widest_number(field: WatchedField) -> None:
     width = field.sizeHint().width()
     field.show_number(-10.0)
     assert field.sizeHint().width() == width
 
 
-def test_a_number_that_gives_way_to_a_new_end_is_nobodys_wish(field):
+def test_a_number_that_gives_way_to_a_new_end_is_nobodys_wish(field: WatchedField) -> None:
     field.show_number(5.0)
     field.setMaximum(2.0)
     assert (field.value(), field.text()) == (2.0, "+2.00")

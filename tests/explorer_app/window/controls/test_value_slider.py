@@ -3,14 +3,21 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from explorer_app.window.controls.value_slider import ValueSlider
 from tests.helpers.panels import CTRL, SHIFT, double_click, drag, move, press, release, wheel
 
 
+class WatchedSlider(ValueSlider):
+    """A slider, and where it was moved."""
+
+    seen: list[tuple[float, bool]]
+
+
 @pytest.fixture
-def slider(qtbot):
-    slider = ValueSlider(-10.0, 10.0, snap=0.5)
+def slider(qtbot: QtBot) -> WatchedSlider:
+    slider = WatchedSlider(-10.0, 10.0, snap=0.5)
     slider.seen = []
     slider.moved.connect(lambda value, final: slider.seen.append((value, final)))
     qtbot.addWidget(slider)
@@ -20,22 +27,22 @@ def slider(qtbot):
     return slider
 
 
-def at(slider, amount):
+def at(slider: ValueSlider, amount: float) -> QPointF:
     return QPointF(slider._x_of(amount), 11.0)
 
 
-def finals(slider):
+def finals(slider: WatchedSlider) -> list[float]:
     return [value for value, final in slider.seen if final]
 
 
-def test_a_drag_is_one_gesture_that_ends_where_the_hand_lets_go(slider):
+def test_a_drag_is_one_gesture_that_ends_where_the_hand_lets_go(slider: WatchedSlider) -> None:
     drag(slider, at(slider, 0.0), at(slider, 4.0))
     assert len(slider.seen) > 2
     assert finals(slider) == [pytest.approx(4.0, abs=0.1)]
     assert slider.seen[-1][1]
 
 
-def test_moves_between_two_refreshes_of_the_screen_are_one(slider):
+def test_moves_between_two_refreshes_of_the_screen_are_one(slider: WatchedSlider) -> None:
     press(slider, at(slider, 0.0))
     slider._way._tick.setInterval(60_000)
     for tenth in range(1, 51):
@@ -48,29 +55,29 @@ def test_moves_between_two_refreshes_of_the_screen_are_one(slider):
     assert rest[-1][0] == pytest.approx(5.0, abs=0.1)
 
 
-def test_a_press_beside_the_handle_brings_it_there(slider):
+def test_a_press_beside_the_handle_brings_it_there(slider: WatchedSlider) -> None:
     press(slider, at(slider, 6.0))
     assert slider.amount == pytest.approx(6.0, abs=0.1)
     release(slider, at(slider, 6.0))
 
 
-def test_a_press_on_the_handle_changes_nothing(slider):
+def test_a_press_on_the_handle_changes_nothing(slider: WatchedSlider) -> None:
     press(slider, at(slider, 0.0) + QPointF(3, 0))
     release(slider, at(slider, 0.0) + QPointF(3, 0))
     assert slider.seen == []
 
 
-def test_shift_goes_ten_times_finer(slider):
+def test_shift_goes_ten_times_finer(slider: WatchedSlider) -> None:
     drag(slider, at(slider, 0.0), at(slider, 5.0), SHIFT)
     assert slider.amount == pytest.approx(0.5, abs=0.05)
 
 
-def test_ctrl_snaps(slider):
+def test_ctrl_snaps(slider: WatchedSlider) -> None:
     drag(slider, at(slider, 0.0), at(slider, 3.3), CTRL)
     assert slider.amount == 3.5
 
 
-def test_escape_in_a_drag_brings_back_what_was(slider, qtbot):
+def test_escape_in_a_drag_brings_back_what_was(slider: WatchedSlider, qtbot: QtBot) -> None:
     slider.show_amount(2.0)
     press(slider, at(slider, 2.0))
     move(slider, at(slider, 7.0))
@@ -83,26 +90,26 @@ def test_escape_in_a_drag_brings_back_what_was(slider, qtbot):
     assert finals(slider) == []
 
 
-def test_a_double_click_resets_in_one_gesture(slider):
+def test_a_double_click_resets_in_one_gesture(slider: WatchedSlider) -> None:
     slider.show_amount(-3.0)
     double_click(slider, at(slider, 5.0))
     assert slider.amount == 0.0
     assert finals(slider) == [0.0]
 
 
-def test_a_click_ends_its_gesture_by_itself(slider, qtbot):
+def test_a_click_ends_its_gesture_by_itself(slider: WatchedSlider, qtbot: QtBot) -> None:
     press(slider, at(slider, 5.0))
     release(slider, at(slider, 5.0))
     qtbot.waitUntil(lambda: len(finals(slider)) == 1)
 
 
-def test_the_wheel_is_left_to_the_list_without_focus(slider, qtbot):
+def test_the_wheel_is_left_to_the_list_without_focus(slider: WatchedSlider, qtbot: QtBot) -> None:
     slider.clearFocus()
     assert not wheel(slider, at(slider, 0.0), 1)
     assert slider.amount == 0.0
 
 
-def test_the_wheel_steps_with_focus_and_ends_when_it_rests(slider, qtbot):
+def test_the_wheel_steps_with_focus_and_ends_when_it_rests(slider: WatchedSlider, qtbot: QtBot) -> None:
     assert QApplication.focusWidget() is slider
     assert wheel(slider, at(slider, 0.0), 2)
     assert wheel(slider, at(slider, 0.0), 1, SHIFT)
@@ -111,7 +118,7 @@ def test_the_wheel_steps_with_focus_and_ends_when_it_rests(slider, qtbot):
     qtbot.waitUntil(lambda: finals(slider) == [pytest.approx(1.01)])
 
 
-def test_keys_step_jump_and_reset(slider, qtbot):
+def test_keys_step_jump_and_reset(slider: WatchedSlider, qtbot: QtBot) -> None:
     for key, keys, expected in (
         (Qt.Key.Key_Right, Qt.KeyboardModifier.NoModifier, 0.5),
         (Qt.Key.Key_Left, SHIFT, 0.49),
@@ -125,14 +132,14 @@ def test_keys_step_jump_and_reset(slider, qtbot):
     assert len(finals(slider)) == 6
 
 
-def test_a_held_key_is_one_gesture(slider, qtbot):
+def test_a_held_key_is_one_gesture(slider: WatchedSlider, qtbot: QtBot) -> None:
     for _ in range(3):
         qtbot.keyPress(slider, Qt.Key.Key_Right)
     qtbot.keyRelease(slider, Qt.Key.Key_Right)
     assert finals(slider) == [1.5]
 
 
-def test_showing_a_value_emits_nothing_and_never_tears_the_handle_from_the_hand(slider):
+def test_showing_a_value_emits_nothing_and_never_tears_the_handle_from_the_hand(slider: WatchedSlider) -> None:
     slider.show_amount(3.0)
     press(slider, at(slider, 3.0))
     move(slider, at(slider, 5.0))
@@ -143,20 +150,20 @@ def test_showing_a_value_emits_nothing_and_never_tears_the_handle_from_the_hand(
     release(slider, at(slider, 5.0))
 
 
-def test_a_typed_value_beyond_the_ends_is_kept_until_the_handle_is_taken(slider):
+def test_a_typed_value_beyond_the_ends_is_kept_until_the_handle_is_taken(slider: WatchedSlider) -> None:
     slider.show_amount(25.0)
     assert slider.amount == 25.0
     assert slider.value() == slider.maximum()
 
 
-def test_hiding_in_a_drag_ends_the_gesture(slider):
+def test_hiding_in_a_drag_ends_the_gesture(slider: WatchedSlider) -> None:
     press(slider, at(slider, 0.0))
     move(slider, at(slider, 2.0))
     slider.hide()
     assert len(finals(slider)) == 1
 
 
-def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot):
+def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot: QtBot) -> None:
     slider = ValueSlider(-3e9, 5e12)
     qtbot.addWidget(slider)
     slider.setFocus()
@@ -166,7 +173,7 @@ def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot):
 
 
 @pytest.mark.parametrize("ends", [(-1.0, 1.0), (-1.0, 2.0), (-0.5, 6.0), (-10.0, 10.0)])
-def test_zero_is_in_the_middle_whatever_the_ends_are(qtbot, ends):
+def test_zero_is_in_the_middle_whatever_the_ends_are(qtbot: QtBot, ends: tuple[float, float]) -> None:
     slider = ValueSlider(*ends)
     qtbot.addWidget(slider)
     slider.resize(141, 22)
@@ -175,7 +182,7 @@ def test_zero_is_in_the_middle_whatever_the_ends_are(qtbot, ends):
     assert low + high == pytest.approx(slider.width())
 
 
-def test_a_hand_reaches_every_amount_on_both_sides_of_the_middle(qtbot):
+def test_a_hand_reaches_every_amount_on_both_sides_of_the_middle(qtbot: QtBot) -> None:
     slider = ValueSlider(-0.5, 6.0, step=0.01)
     qtbot.addWidget(slider)
     slider.resize(400, 22)
@@ -187,7 +194,7 @@ def test_a_hand_reaches_every_amount_on_both_sides_of_the_middle(qtbot):
         slider.show_amount(0.0)
 
 
-def test_the_mark_of_the_neutral_value_shows_while_the_handle_stands_on_it(qtbot):
+def test_the_mark_of_the_neutral_value_shows_while_the_handle_stands_on_it(qtbot: QtBot) -> None:
     slider = ValueSlider(-1.0, 1.0)
     qtbot.addWidget(slider)
     slider.resize(141, 22)

@@ -34,9 +34,11 @@ def test_each_line_shows_its_keys(dialog: ShortcutsDialog) -> None:
 def test_no_key_is_cut_at_the_side(dialog: ShortcutsDialog) -> None:
     area = dialog.findChild(QScrollArea)
     assert area is not None
-    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
+    inside = area.widget()
+    assert inside is not None
+    assert inside.minimumSizeHint().width() <= area.viewport().width()
     dialog.resize(300, 300)
-    assert area.widget().width() <= area.viewport().width()
+    assert inside.width() <= area.viewport().width()
 
 
 def test_typing_narrows_the_list_by_name_or_key(dialog: ShortcutsDialog) -> None:

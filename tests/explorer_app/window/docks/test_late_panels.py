@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import PLACE, SetParameter
+from explorer_app.session.edits import PLACE
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from explorer_app.window.docks.dock import HeadedPanel, PagedPanel

@@ -33,6 +33,12 @@ def wait_for_layout(window: MainWindow, width: int, height: int) -> None:
         QApplication.processEvents()
 
 
+def focused() -> QWidget:
+    widget = QApplication.focusWidget()
+    assert widget is not None
+    return widget
+
+
 def test_docks_and_size_come_back(make: Make, controller: FakeController, settings: Settings) -> None:
     first = make(controller)
     first.resize(1200, 700)
@@ -55,25 +61,25 @@ def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Mak
     there = [each for each in window.workspace.docks if each.objectName() not in ("model-dock", "layers-dock")]
     for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
         for expected in order:
-            QTest.keySequence(QApplication.focusWidget(), keys)
+            QTest.keySequence(focused(), keys)
             QApplication.processEvents()
-            focus = QApplication.focusWidget()
+            focus = focused()
             assert expected.widget().isAncestorOf(focus), f"{keys} should lead to {expected.objectName()}"
             assert not expected.visibleRegion().isEmpty()
-        QTest.keySequence(QApplication.focusWidget(), keys)
+        QTest.keySequence(focused(), keys)
         assert window.canvas.hasFocus()
 
 
 def test_without_a_model_f6_passes_over_what_takes_no_keys(make: Make) -> None:
     window = make(FakeController(with_model=False), 1280, 700)
     window.canvas.setFocus()
-    reached = []
+    reached: list[QWidget] = []
     for _ in range(20):
-        QTest.keySequence(QApplication.focusWidget(), "F6")
+        QTest.keySequence(focused(), "F6")
         QApplication.processEvents()
         if window.canvas.hasFocus():
             break
-        reached.append(QApplication.focusWidget())
+        reached.append(focused())
     assert window.canvas.hasFocus()
     assert any(window.model.isAncestorOf(widget) for widget in reached)
 
@@ -191,6 +197,7 @@ def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
         window.resize(1600, height)
         QApplication.processEvents()
         viewport = window.latent.parentWidget()
+        assert viewport is not None
         assert viewport.height() >= window.latent.height(), height
 
 
@@ -206,6 +213,7 @@ def test_the_first_window_on_a_small_laptop_shows_the_transform_and_all_above_an
         controller.engine.model_changed.emit()
         QApplication.processEvents()
         viewport = window.latent.parentWidget()
+        assert viewport is not None
         assert window.latent.transform.isVisible()
         assert viewport.height() >= window.latent.height()
         assert window.latent.plane.height() >= theme.px(108)

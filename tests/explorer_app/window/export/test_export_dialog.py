@@ -22,6 +22,7 @@ from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse
 from explorer_app.window.export.presets import PresetName
 from gpu_backend import Latent, Noise, Tap, Transform
 from tests.helpers.fake_controller import facts
+from tests.helpers.requests import point_of
 
 FACTS = facts()
 MODEL = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
@@ -76,7 +77,9 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
     assert {key.noise for key in wanted.keys} == {SESSION.noise}
     assert wanted.model == SESSION.model
     assert wanted.z_dim == 512
-    assert [key.blend[0][0].latent.point.seeds for key in wanted.keys] == [((seed, 1.0),) for seed in (0, 1, 4, 5, 6)]
+    assert [point_of(key.blend[0][0].latent).seeds for key in wanted.keys] == [
+        ((seed, 1.0),) for seed in (0, 1, 4, 5, 6)
+    ]
     assert len(plan_sequence(wanted)) == 41
     assert not made.isVisible()
 
@@ -234,7 +237,7 @@ def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> N
     item = made.keys.takeItem(2)
     made.keys.insertItem(0, item)
     assert [key.label for key in made.keys.keys] == ["seed 3", "seed 1", "seed 2"]
-    assert made.wanted.keys[0].blend[0][0].latent.point.seeds == ((3, 1.0),)
+    assert point_of(made.wanted.keys[0].blend[0][0].latent).seeds == ((3, 1.0),)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden"])
@@ -415,4 +418,6 @@ def test_on_a_low_screen_the_buttons_stay_in_sight_and_the_choices_scroll(made: 
     for button in (made.export, made.cancel, made.add_seeds, made.remove):
         assert made.rect().contains(QRect(button.mapTo(made, QPoint(0, 0)), button.size()))
     area = next(each for each in made.findChildren(QScrollArea) if each.isAncestorOf(made.name))
-    assert area.widget().width() >= area.widget().minimumSizeHint().width(), "nothing is cut at the side"
+    inside = area.widget()
+    assert inside is not None
+    assert inside.width() >= inside.minimumSizeHint().width(), "nothing is cut at the side"

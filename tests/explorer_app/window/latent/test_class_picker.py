@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QToolTip
+from pytestqt.qtbot import QtBot
 
 from explorer_app.session.session import Position, Session
 from explorer_app.window.latent.class_list_model import PICTURE
+from explorer_app.window.latent.class_picker import ClassPicker
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.look import theme
 from tests.helpers.panels import CTRL, Edits, model_facts, mouse
@@ -19,9 +23,15 @@ LONG = "great white shark, white shark, man-eater, man-eating shark, Carcharodon
 NAMES = ("tench, Tinca tinca", "goldfish", LONG, "needle & compass", *(f"finch {index}" for index in range(196)))
 
 
+class WatchedPanel(LatentPanel):
+    """A panel, and its edits."""
+
+    edits: Edits
+
+
 @pytest.fixture
-def panel(qtbot):
-    panel = LatentPanel()
+def panel(qtbot: QtBot) -> WatchedPanel:
+    panel = WatchedPanel()
     qtbot.addWidget(panel)
     panel.show_model(replace(model_facts(classes=200), class_names=NAMES, class_file="zoo.labels.txt"), None)
     panel.edits = Edits(panel)
@@ -31,18 +41,18 @@ def panel(qtbot):
 
 
 @pytest.fixture
-def picker(panel, qtbot):
+def picker(panel: WatchedPanel, qtbot: QtBot) -> Iterator[ClassPicker]:
     qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
     picker = panel.picker
     yield picker
     picker.hide()
 
 
-def shown(picker):
+def shown(picker: ClassPicker) -> list[str]:
     return [picker.model.index(row).data() for row in range(picker.model.rowCount())]
 
 
-def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
+def click_row(picker: ClassPicker, row: int, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
     picker.list.scrollTo(picker.model.index(row))
     place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
     view = picker.list.viewport()
@@ -50,12 +60,14 @@ def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
     mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
 
 
-def test_classes_are_listed_by_number_and_name(picker):
+def test_classes_are_listed_by_number_and_name(picker: ClassPicker) -> None:
     assert shown(picker)[:3] == ["No class", "0 tench, Tinca tinca", "1 goldfish"]
     assert picker.model.rowCount() == 201
 
 
-def test_a_class_is_searched_by_words_of_its_name_or_by_its_number(panel, picker, qtbot):
+def test_a_class_is_searched_by_words_of_its_name_or_by_its_number(
+    panel: WatchedPanel, picker: ClassPicker, qtbot: QtBot
+) -> None:
     qtbot.keyClicks(picker.filter, "Fish")
     assert shown(picker) == ["1 goldfish"]
     picker.filter.clear()
@@ -69,7 +81,9 @@ def test_a_class_is_searched_by_words_of_its_name_or_by_its_number(panel, picker
     assert panel.class_button.text() == "104 finch 100 ▾"
 
 
-def test_the_arrow_down_goes_from_the_search_into_the_list(panel, picker, qtbot):
+def test_the_arrow_down_goes_from_the_search_into_the_list(
+    panel: WatchedPanel, picker: ClassPicker, qtbot: QtBot
+) -> None:
     qtbot.keyClicks(picker.filter, "gold")
     qtbot.keyClick(picker.filter, Qt.Key.Key_Down)
     assert picker.list.hasFocus() or QApplication.focusWidget() is None
@@ -77,7 +91,7 @@ def test_the_arrow_down_goes_from_the_search_into_the_list(panel, picker, qtbot)
     assert panel.edits.session.classes == ((1, 1.0),)
 
 
-def test_a_search_that_finds_nothing_says_so(picker, qtbot):
+def test_a_search_that_finds_nothing_says_so(picker: ClassPicker, qtbot: QtBot) -> None:
     qtbot.keyClicks(picker.filter, "finch")
     before = picker.list.viewport().grab().toImage()
     picker.filter.clear()
@@ -90,7 +104,7 @@ def test_a_search_that_finds_nothing_says_so(picker, qtbot):
     qtbot.keyClick(picker.filter, Qt.Key.Key_Return)
 
 
-def test_a_long_name_is_cut_on_the_button_and_told_whole_in_its_tooltip(panel):
+def test_a_long_name_is_cut_on_the_button_and_told_whole_in_its_tooltip(panel: WatchedPanel) -> None:
     panel.edits.show(Session(classes=((2, 1.0),)))
     button = panel.class_button
     assert button.text().startswith("2 great")
@@ -102,8 +116,8 @@ def test_a_long_name_is_cut_on_the_button_and_told_whole_in_its_tooltip(panel):
     assert "&&" in button.text(), "an ampersand is part of the name, not a key to press"
 
 
-def test_a_name_that_is_cut_in_the_list_is_told_whole_where_one_points(picker, qtbot):
-    def pointed_at(row):
+def test_a_name_that_is_cut_in_the_list_is_told_whole_where_one_points(picker: ClassPicker, qtbot: QtBot) -> None:
+    def pointed_at(row: int) -> str:
         index = picker.model.index(row)
         option = QStyleOptionViewItem()
         option.rect = picker.list.visualRect(index)
@@ -117,7 +131,7 @@ def test_a_name_that_is_cut_in_the_list_is_told_whole_where_one_points(picker, q
     QToolTip.hideText()
 
 
-def test_weights_have_the_names_of_their_classes(panel, picker):
+def test_weights_have_the_names_of_their_classes(panel: WatchedPanel, picker: ClassPicker) -> None:
     click_row(picker, 2)
     click_row(picker, 4, CTRL)
     assert [row.label.full_text for row in picker.rows] == ["1 goldfish", "3 needle & compass"]
@@ -125,7 +139,7 @@ def test_weights_have_the_names_of_their_classes(panel, picker):
     assert [row.label.full_text for row in picker.rows] == ["Class 1", "Class 3"]
 
 
-def test_the_list_stays_on_the_screen_when_weights_come(panel, picker):
+def test_the_list_stays_on_the_screen_when_weights_come(panel: WatchedPanel, picker: ClassPicker) -> None:
     area = picker.screen().availableGeometry()
     picker.hide()
     picker.open_at(QPoint(area.left(), area.bottom() - picker.height()))
@@ -137,14 +151,14 @@ def test_the_list_stays_on_the_screen_when_weights_come(panel, picker):
     assert all(row.isVisible() for row in picker.rows)
 
 
-def test_where_names_come_from_is_told(panel, picker):
+def test_where_names_come_from_is_told(panel: WatchedPanel, picker: ClassPicker) -> None:
     assert "zoo.labels.txt" in picker.filter.toolTip()
     panel.show_model(model_facts(classes=200), None)
     for tip in (picker.filter.toolTip(), panel.class_button.toolTip()):
         assert "MODEL.labels.txt" in tip
 
 
-def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel, qtbot):
+def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel: WatchedPanel, qtbot: QtBot) -> None:
     facts = replace(model_facts(classes=5), looks_classes_up=True)
     panel.show_model(facts, None)
     panel.show_session(Session(classes=((3, 1.0),)))
@@ -160,10 +174,10 @@ def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel, qtbot
 
 
 @pytest.fixture
-def wanted(panel, qtbot):
+def wanted(panel: WatchedPanel, qtbot: QtBot) -> Iterator[list[tuple[Any, Session]]]:
     """The picker of a person at seed 3, and what pictures it wants."""
     panel.edits.show(Session(position=Position(3.0, 0.0)))
-    asked = []
+    asked: list[tuple[Any, Session]] = []
     panel.thumbnail_wanted.connect(lambda key, session: asked.append((key, session)) if key[0] == "class" else None)
     qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
     panel.picker._ask_for_pictures()
@@ -171,7 +185,9 @@ def wanted(panel, qtbot):
     panel.picker.hide()
 
 
-def test_only_classes_in_sight_want_pictures_of_the_place_one_is_at(panel, wanted):
+def test_only_classes_in_sight_want_pictures_of_the_place_one_is_at(
+    panel: WatchedPanel, wanted: list[tuple[Any, Session]]
+) -> None:
     numbers = [session.classes[0][0] for _, session in reversed(wanted)]
     assert numbers == list(range(len(numbers)))
     assert 5 <= len(numbers) <= 9
@@ -183,7 +199,9 @@ def test_only_classes_in_sight_want_pictures_of_the_place_one_is_at(panel, wante
     assert max(session.classes[0][0] for _, session in wanted) == 199
 
 
-def test_a_class_shows_its_picture_until_one_is_somewhere_else(panel, wanted, qtbot):
+def test_a_class_shows_its_picture_until_one_is_somewhere_else(
+    panel: WatchedPanel, wanted: list[tuple[Any, Session]], qtbot: QtBot
+) -> None:
     white = QImage(8, 8, QImage.Format.Format_RGB32)
     white.fill(Qt.GlobalColor.white)
     key = next(key for key, session in wanted if session.classes[0][0] == 1)

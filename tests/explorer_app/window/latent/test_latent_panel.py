@@ -1,23 +1,34 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
+from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import PLACE, GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
+from explorer_app.window.controls.value_slider import ValueSlider
+from explorer_app.window.latent.class_picker import ClassPicker
 from explorer_app.window.latent.latent_panel import LatentPanel
 from gpu_backend import Noise, Recipe, Truncation
 from tests.helpers.fonts import narrow_dock
-from tests.helpers.panels import CTRL, Edits, double_click, drag, model_facts, mouse, move, press
+from tests.helpers.near import near
+from tests.helpers.panels import CTRL, Edits, double_click, drag, lay_out, model_facts, mouse, move, press
+
+
+class WatchedPanel(LatentPanel):
+    """A panel, and its edits."""
+
+    edits: Edits
 
 
 @pytest.fixture
-def panel(qtbot):
-    panel = LatentPanel()
+def panel(qtbot: QtBot) -> WatchedPanel:
+    panel = WatchedPanel()
     qtbot.addWidget(panel)
     panel.show_model(model_facts(classes=1000), None)
     panel.edits = Edits(panel)
@@ -26,36 +37,36 @@ def panel(qtbot):
     return panel
 
 
-def write(qtbot, field, text):
+def write(qtbot: QtBot, field: QAbstractSpinBox, text: str) -> None:
     field.setFocus()
     field.selectAll()
     qtbot.keyClicks(field, text)
     qtbot.keyClick(field, Qt.Key.Key_Return)
 
 
-def handle(slider, amount):
+def handle(slider: ValueSlider, amount: float) -> QPointF:
     return QPointF(slider._x_of(amount), slider.height() / 2)
 
 
-def test_the_place_is_shown_as_a_seed_and_signed_fractions(panel):
+def test_the_place_is_shown_as_a_seed_and_signed_fractions(panel: WatchedPanel) -> None:
     panel.edits.show(Session(position=Position(7.38, 11.96)))
     assert panel.seed.text() == "1207"
     assert panel.plane_x.text() == "+0.38"
     assert panel.plane_y.text() == "−0.04"
 
 
-def test_a_typed_seed_is_gone_to(panel, qtbot):
+def test_a_typed_seed_is_gone_to(panel: WatchedPanel, qtbot: QtBot) -> None:
     write(qtbot, panel.seed, "4294967295")
     assert panel.edits.steps == [GoToSeed(4294967295)]
     assert panel.seed.text() == "4294967295"
 
 
-def test_a_seed_beyond_the_last_cannot_be_entered(panel, qtbot):
+def test_a_seed_beyond_the_last_cannot_be_entered(panel: WatchedPanel, qtbot: QtBot) -> None:
     write(qtbot, panel.seed, "4294967296")
     assert panel.edits.session.position == Position()
 
 
-def test_stepping_the_seed_walks_to_the_neighbour_in_one_gesture(panel, qtbot):
+def test_stepping_the_seed_walks_to_the_neighbour_in_one_gesture(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.edits.show(Session(position=Position(-3.2, 5.0)))
     panel.seed.setFocus()
     qtbot.keyClick(panel.seed, Qt.Key.Key_Up)
@@ -65,35 +76,35 @@ def test_stepping_the_seed_walks_to_the_neighbour_in_one_gesture(panel, qtbot):
     assert len(panel.edits.steps) == 1
 
 
-def test_a_typed_fraction_moves_beside_the_seed(panel, qtbot):
+def test_a_typed_fraction_moves_beside_the_seed(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.edits.show(Session(position=Position(7.0, 12.0)))
     write(qtbot, panel.plane_x, "0.25")
     write(qtbot, panel.plane_y, "-0.5")
     assert panel.edits.session.position == Position(7.25, 11.5)
 
 
-def test_snap_goes_to_the_nearest_seed(panel, qtbot):
+def test_snap_goes_to_the_nearest_seed(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.edits.show(Session(position=Position(7.38, 11.96)))
     qtbot.mouseClick(panel.snap, Qt.MouseButton.LeftButton)
     assert panel.edits.steps == [SetParameter(PLACE, Position(7.0, 12.0), label="Snap")]
 
 
-def test_random_is_asked_for_and_not_decided(panel, qtbot):
+def test_random_is_asked_for_and_not_decided(panel: WatchedPanel, qtbot: QtBot) -> None:
     with qtbot.waitSignal(panel.random_requested):
         qtbot.mouseClick(panel.random, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
 
 
-def test_psi_is_dragged_as_one_gesture_and_keeps_the_cutoff(panel):
+def test_psi_is_dragged_as_one_gesture_and_keeps_the_cutoff(panel: WatchedPanel) -> None:
     panel.edits.show(Session(truncation=Truncation(0.7, 8)))
     slider = panel.psi.slider
     drag(slider, handle(slider, 0.7), handle(slider, -0.5))
     assert len(panel.edits.steps) == 1
-    assert panel.edits.session.truncation == Truncation(pytest.approx(-0.5, abs=0.03), 8)
+    assert panel.edits.session.truncation == Truncation(near(-0.5, abs=0.03), 8)
     assert panel.psi.field.text() == panel.psi.field.textFromValue(panel.edits.session.truncation.psi)
 
 
-def test_psi_reaches_from_minus_one_to_two_and_a_double_click_brings_0_7(panel, qtbot):
+def test_psi_reaches_from_minus_one_to_two_and_a_double_click_brings_0_7(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.psi.slider.setFocus()
     qtbot.keyClick(panel.psi.slider, Qt.Key.Key_End)
     assert panel.edits.session.truncation.psi == 2.0
@@ -103,7 +114,7 @@ def test_psi_reaches_from_minus_one_to_two_and_a_double_click_brings_0_7(panel, 
     assert panel.edits.session.truncation.psi == 0.7
 
 
-def test_escape_in_a_drag_of_psi_cancels_the_gesture(panel, qtbot):
+def test_escape_in_a_drag_of_psi_cancels_the_gesture(panel: WatchedPanel, qtbot: QtBot) -> None:
     slider = panel.psi.slider
     press(slider, handle(slider, 0.7))
     move(slider, handle(slider, 1.5))
@@ -113,7 +124,7 @@ def test_escape_in_a_drag_of_psi_cancels_the_gesture(panel, qtbot):
     assert panel.psi.field.text() == "0.70"
 
 
-def test_cutoff_at_its_end_means_all_rows(panel, qtbot):
+def test_cutoff_at_its_end_means_all_rows(panel: WatchedPanel, qtbot: QtBot) -> None:
     write(qtbot, panel.cutoff.field, "4")
     assert panel.edits.session.truncation.cutoff == 4
     panel.cutoff.slider.setFocus()
@@ -122,20 +133,20 @@ def test_cutoff_at_its_end_means_all_rows(panel, qtbot):
     assert panel.cutoff.field.text() == "14"
 
 
-def test_a_model_with_fewer_rows_asks_for_nothing(panel):
+def test_a_model_with_fewer_rows_asks_for_nothing(panel: WatchedPanel) -> None:
     for resolution in (1024, 16, 64, 8):
         panel.show_model(model_facts(resolution), None)
     assert panel.edits.all == []
 
 
-def test_cutoff_ends_at_the_rows_of_the_model(panel):
+def test_cutoff_ends_at_the_rows_of_the_model(panel: WatchedPanel) -> None:
     panel.show_model(model_facts(64), None)
     assert panel.cutoff.slider.ends == (0, 10)
     assert panel.cutoff.field.text() == "10"
 
 
-def test_drift_is_asked_for_and_shown_without_an_edit(panel, qtbot):
-    speeds = []
+def test_drift_is_asked_for_and_shown_without_an_edit(panel: WatchedPanel, qtbot: QtBot) -> None:
+    speeds: list[float] = []
     panel.drift_changed.connect(speeds.append)
     drag(panel.drift.slider, handle(panel.drift.slider, 0.0), handle(panel.drift.slider, 0.5))
     assert speeds[-1] == pytest.approx(0.5, abs=0.03)
@@ -146,7 +157,7 @@ def test_drift_is_asked_for_and_shown_without_an_edit(panel, qtbot):
     assert panel.edits.all == []
 
 
-def test_noise_modes_are_three_buttons(panel, qtbot):
+def test_noise_modes_are_three_buttons(panel: WatchedPanel, qtbot: QtBot) -> None:
     modes = []
     for mode in ("random", "none", "const"):
         qtbot.mouseClick(panel.noise.mode.segments[mode], Qt.MouseButton.LeftButton)
@@ -154,7 +165,7 @@ def test_noise_modes_are_three_buttons(panel, qtbot):
     assert modes == ["random", "none", "const"]
 
 
-def test_the_noise_seed_is_there_for_random_noise_only(panel, qtbot):
+def test_the_noise_seed_is_there_for_random_noise_only(panel: WatchedPanel, qtbot: QtBot) -> None:
     assert not panel.noise.seed.isEnabled()
     qtbot.mouseClick(panel.noise.mode.segments["random"], Qt.MouseButton.LeftButton)
     assert panel.noise.seed.isEnabled()
@@ -162,12 +173,12 @@ def test_the_noise_seed_is_there_for_random_noise_only(panel, qtbot):
     assert panel.edits.session.noise == Noise("random", 99)
 
 
-def test_gain_is_typed(panel, qtbot):
+def test_gain_is_typed(panel: WatchedPanel, qtbot: QtBot) -> None:
     write(qtbot, panel.noise.gain, "2.5")
     assert panel.edits.session.noise.gain == 2.5
 
 
-def test_layer_strengths_are_set_in_a_popup(panel, qtbot):
+def test_layer_strengths_are_set_in_a_popup(panel: WatchedPanel, qtbot: QtBot) -> None:
     layers = panel.noise.layers
     assert not layers.isVisible()
     qtbot.mouseClick(panel.noise.layers_button, Qt.MouseButton.LeftButton)
@@ -186,8 +197,9 @@ def test_layer_strengths_are_set_in_a_popup(panel, qtbot):
 
 
 @pytest.mark.parametrize("resolution", [64, 256, 1024])
-def test_opening_the_layers_moves_and_scrolls_nothing(scrolled, qtbot, resolution):
+def test_opening_the_layers_moves_and_scrolls_nothing(scrolled: QScrollArea, qtbot: QtBot, resolution: int) -> None:
     panel = scrolled.widget()
+    assert isinstance(panel, LatentPanel)
     panel.show_model(model_facts(resolution), None)
     scrolled.resize(340, 300)
     for _ in range(5):
@@ -203,7 +215,7 @@ def test_opening_the_layers_moves_and_scrolls_nothing(scrolled, qtbot, resolutio
     panel.noise.layers.hide()
 
 
-def test_a_network_without_noise_has_nothing_to_set(panel):
+def test_a_network_without_noise_has_nothing_to_set(panel: WatchedPanel) -> None:
     panel.show_model(model_facts(has_noise=False), None)
     assert not panel.noise.isEnabled()
     assert panel.psi.isEnabled()
@@ -219,13 +231,13 @@ def test_a_network_without_noise_has_nothing_to_set(panel):
     assert panel.childAt(panel.noise.gain.mapTo(panel, panel.noise.gain.rect().center())) is not panel.noise
 
 
-def test_a_network_without_classes_has_no_list(panel):
+def test_a_network_without_classes_has_no_list(panel: WatchedPanel) -> None:
     assert panel.class_button.isEnabled()
     panel.show_model(model_facts(), None)
     assert not panel.class_button.isEnabled()
 
 
-def test_without_a_model_everything_stands_still(panel):
+def test_without_a_model_everything_stands_still(panel: WatchedPanel) -> None:
     panel.show_model(None, None)
     for widget in (
         panel.plane,
@@ -240,13 +252,13 @@ def test_without_a_model_everything_stands_still(panel):
         assert not widget.isEnabled()
 
 
-def test_a_held_picture_is_told(panel):
+def test_a_held_picture_is_told(panel: WatchedPanel) -> None:
     panel.edits.show(Session(pinned_blend=((Recipe(), 1.0),)))
     assert panel.hint.full_text == "holding a picture"
 
 
 @pytest.fixture
-def picker(panel, qtbot):
+def picker(panel: WatchedPanel, qtbot: QtBot) -> Iterator[ClassPicker]:
     qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
     picker = panel.picker
     assert picker.isVisible()
@@ -254,7 +266,7 @@ def picker(panel, qtbot):
     picker.hide()
 
 
-def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
+def click_row(picker: ClassPicker, row: int, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
     picker.list.scrollTo(picker.model.index(row))
     place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
     view = picker.list.viewport()
@@ -262,7 +274,7 @@ def click_row(picker, row, keys=Qt.KeyboardModifier.NoModifier):
     mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
 
 
-def test_a_click_chooses_one_class_and_ctrl_weighs_several(panel, picker):
+def test_a_click_chooses_one_class_and_ctrl_weighs_several(panel: WatchedPanel, picker: ClassPicker) -> None:
     click_row(picker, 18)
     assert panel.edits.session.classes == ((17, 1.0),)
     assert panel.class_button.text() == "Class 17 ▾"
@@ -275,14 +287,16 @@ def test_a_click_chooses_one_class_and_ctrl_weighs_several(panel, picker):
     assert panel.edits.session.classes == ()
 
 
-def test_weights_of_classes_are_sliders(panel, picker, qtbot):
+def test_weights_of_classes_are_sliders(panel: WatchedPanel, picker: ClassPicker, qtbot: QtBot) -> None:
     panel.edits.show(Session(classes=((1, 1.0), (2, 1.0))))
     write(qtbot, picker.rows[1].field, "0.25")
     assert panel.edits.session.classes == ((1, 1.0), (2, 0.25))
     assert len(picker.rows) == 2
 
 
-def test_a_thousand_classes_are_filtered_by_their_digits(panel, picker, qtbot):
+def test_a_thousand_classes_are_filtered_by_their_digits(
+    panel: WatchedPanel, picker: ClassPicker, qtbot: QtBot
+) -> None:
     assert picker.model.rowCount() == 1001
     qtbot.keyClicks(picker.filter, "99")
     shown = [picker.model.index(row).data() for row in range(picker.model.rowCount())]
@@ -293,7 +307,7 @@ def test_a_thousand_classes_are_filtered_by_their_digits(panel, picker, qtbot):
     assert panel.edits.session.classes == ((99, 1.0),)
 
 
-def test_keys_choose_and_join_classes(panel, picker, qtbot):
+def test_keys_choose_and_join_classes(panel: WatchedPanel, picker: ClassPicker, qtbot: QtBot) -> None:
     picker.list.setFocus()
     picker.list.setCurrentIndex(picker.model.index(6))
     qtbot.keyClick(picker.list, Qt.Key.Key_Return)
@@ -302,23 +316,23 @@ def test_keys_choose_and_join_classes(panel, picker, qtbot):
     assert panel.edits.session.classes == ((5, 1.0), (6, 1.0))
 
 
-def test_the_popup_stays_on_the_screen(panel, picker):
+def test_the_popup_stays_on_the_screen(panel: WatchedPanel, picker: ClassPicker) -> None:
     picker.hide()
     area = picker.screen().availableGeometry()
     picker.open_at(QPoint(area.right() - 5, area.bottom() - 5))
     assert area.contains(picker.geometry())
 
 
-def test_the_panel_fits_a_narrow_dock(each_font, panel):
+def test_the_panel_fits_a_narrow_dock(each_font: str, panel: WatchedPanel) -> None:
     assert panel.minimumSizeHint().width() <= narrow_dock(each_font, 300)
 
 
-def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel):
+def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel: WatchedPanel) -> None:
     assert panel.noise.minimumSizeHint().width() < panel.noise.sizeHint().width()
 
 
 @pytest.fixture
-def scrolled(qtbot):
+def scrolled(qtbot: QtBot) -> QScrollArea:
     """The panel in a dock that has just the room for it."""
     area = QScrollArea()
     qtbot.addWidget(area)
@@ -330,8 +344,9 @@ def scrolled(qtbot):
     return area
 
 
-def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
+def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled: QScrollArea, qtbot: QtBot) -> None:
     panel = scrolled.widget()
+    assert isinstance(panel, LatentPanel)
     panel.show_model(model_facts(), None)
     high = panel.plane.height()
     scrolled.resize(340, scrolled.height() - 30)
@@ -344,23 +359,23 @@ def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled, qtbot):
 
 
 @pytest.mark.usefixtures("each_font")
-def test_the_hint_is_told_whole_or_not_at_all(panel):
+def test_the_hint_is_told_whole_or_not_at_all(panel: WatchedPanel) -> None:
     panel.resize(panel.minimumSizeHint().width(), 520)
     for session in (Session(), Session(pinned_blend=((Recipe(), 1.0),))):
         panel.edits.show(session)
         for words in ("Class ▾", "a very long name of a class, and more of it"):
             panel.class_button.setText(words)
-            panel.layout().activate()
+            lay_out(panel)
             assert panel.hint.text() in ("", "drag to walk", "holding a picture", "held")
             assert panel.hint.fontMetrics().horizontalAdvance(panel.hint.text()) <= max(panel.hint.width(), 0)
     panel.class_button.setText("Class ▾")
     panel.edits.show(Session())
     panel.resize(420, 520)
-    panel.layout().activate()
+    lay_out(panel)
     assert panel.hint.text() == "drag to walk"
 
 
-def test_every_control_says_what_it_is(panel):
+def test_every_control_says_what_it_is(panel: WatchedPanel) -> None:
     for widget in (
         panel.seed,
         panel.plane_x,
@@ -371,11 +386,11 @@ def test_every_control_says_what_it_is(panel):
         panel.noise.gain,
     ):
         assert widget.toolTip()
-        assert widget.accessibleName() or widget.text()
+        assert widget.accessibleName() or getattr(widget, "text", str)()
     assert "−1.00 to 2.00" in panel.psi.slider.toolTip()
 
 
-def test_showing_a_session_emits_nothing(panel):
+def test_showing_a_session_emits_nothing(panel: WatchedPanel) -> None:
     session = Session(
         position=Position(3.5, 4.0),
         classes=((5, 0.5),),

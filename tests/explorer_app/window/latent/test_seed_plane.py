@@ -1,23 +1,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
 
 from explorer_app.session.session import ModelReference, Position, Session, Slider
 from explorer_app.window.latent.plane_view import PlaneView
 from explorer_app.window.latent.seed_plane import SeedPlane
 from gpu_backend import Truncation
+from tests.helpers.near import near
 from tests.helpers.panels import CTRL, SHIFT, Edits, double_click, drag, model_facts, move, press, release, wheel
 
 HERE = Session(model=ModelReference(model_id="m"), position=Position(7.0, 12.0))
 
 
+class WatchedPlane(SeedPlane):
+    """A plane, its edits and the thumbnails that it wanted."""
+
+    edits: Edits
+    wanted: list[tuple[Any, Session]]
+
+
 @pytest.fixture
-def plane(qtbot):
-    plane = SeedPlane()
+def plane(qtbot: QtBot) -> WatchedPlane:
+    plane = WatchedPlane()
     qtbot.addWidget(plane)
     plane.resize(320, plane.height())
     plane.show_model(model_facts())
@@ -29,40 +39,40 @@ def plane(qtbot):
     return plane
 
 
-def at(plane, x, y):
+def at(plane: SeedPlane, x: float, y: float) -> QPointF:
     return QPointF(*plane.view.to_px(x, y))
 
 
-def test_a_drag_walks_as_far_as_the_hand_and_is_one_gesture(plane):
+def test_a_drag_walks_as_far_as_the_hand_and_is_one_gesture(plane: WatchedPlane) -> None:
     drag(plane, at(plane, 7, 12), at(plane, 7.5, 12.25))
-    assert plane.edits.session.position == Position(pytest.approx(7.5, abs=0.02), pytest.approx(12.25, abs=0.02))
+    assert plane.edits.session.position == Position(near(7.5, abs=0.02), near(12.25, abs=0.02))
     assert len(plane.edits.steps) == 1
     assert len(plane.edits.all) > 2
 
 
-def test_the_ring_is_under_the_hand_and_the_cells_stay(plane):
+def test_the_ring_is_under_the_hand_and_the_cells_stay(plane: WatchedPlane) -> None:
     before = plane.view
     drag(plane, at(plane, 7, 12), at(plane, 7.8, 12.4))
     assert plane.view == before
 
 
-def test_shift_walks_slowly(plane):
+def test_shift_walks_slowly(plane: WatchedPlane) -> None:
     drag(plane, at(plane, 7, 12), at(plane, 8, 12), SHIFT)
     assert plane.position.x == pytest.approx(7.1, abs=0.01)
 
 
-def test_ctrl_keeps_to_whole_seeds(plane):
+def test_ctrl_keeps_to_whole_seeds(plane: WatchedPlane) -> None:
     drag(plane, at(plane, 7, 12), at(plane, 7.7, 12.1), CTRL)
     assert plane.position == Position(8.0, 12.0)
 
 
-def test_a_press_without_a_drag_is_no_edit(plane):
+def test_a_press_without_a_drag_is_no_edit(plane: WatchedPlane) -> None:
     press(plane, at(plane, 8, 12))
     release(plane, at(plane, 8, 12))
     assert plane.edits.all == []
 
 
-def test_escape_in_a_drag_goes_back(plane, qtbot):
+def test_escape_in_a_drag_goes_back(plane: WatchedPlane, qtbot: QtBot) -> None:
     press(plane, at(plane, 7, 12))
     move(plane, at(plane, 8, 12))
     qtbot.keyClick(plane, Qt.Key.Key_Escape)
@@ -74,28 +84,28 @@ def test_escape_in_a_drag_goes_back(plane, qtbot):
     assert plane.edits.steps == []
 
 
-def test_a_double_click_goes_to_the_seed_in_one_step(plane):
+def test_a_double_click_goes_to_the_seed_in_one_step(plane: WatchedPlane) -> None:
     double_click(plane, at(plane, 8.3, 11.2))
     assert plane.edits.session.position == Position(8.0, 11.0)
     assert len(plane.edits.steps) == 1
 
 
-def test_a_held_arrow_key_is_one_gesture(plane, qtbot):
+def test_a_held_arrow_key_is_one_gesture(plane: WatchedPlane, qtbot: QtBot) -> None:
     qtbot.keyPress(plane, Qt.Key.Key_Right)
     qtbot.keyPress(plane, Qt.Key.Key_Right)
     qtbot.keyPress(plane, Qt.Key.Key_Down, SHIFT)
     qtbot.keyRelease(plane, Qt.Key.Key_Right)
-    assert plane.position == Position(pytest.approx(7.2), pytest.approx(12.01))
+    assert plane.position == Position(near(7.2), near(12.01))
     assert len(plane.edits.steps) == 1
 
 
-def test_ctrl_and_an_arrow_key_go_to_the_next_seed(plane, qtbot):
+def test_ctrl_and_an_arrow_key_go_to_the_next_seed(plane: WatchedPlane, qtbot: QtBot) -> None:
     plane.edits.show(replace(HERE, position=Position(7.3, 12.0)))
     qtbot.keyClick(plane, Qt.Key.Key_Right, CTRL)
     assert plane.position == Position(8.0, 12.0)
 
 
-def test_a_session_that_comes_back_late_does_not_move_the_ring_in_the_hand(plane):
+def test_a_session_that_comes_back_late_does_not_move_the_ring_in_the_hand(plane: WatchedPlane) -> None:
     press(plane, at(plane, 7, 12))
     move(plane, at(plane, 8, 12))
     plane.show_session(HERE)
@@ -103,7 +113,7 @@ def test_a_session_that_comes_back_late_does_not_move_the_ring_in_the_hand(plane
     release(plane, at(plane, 8, 12))
 
 
-def test_the_view_follows_a_ring_that_drifts_away(plane):
+def test_the_view_follows_a_ring_that_drifts_away(plane: WatchedPlane) -> None:
     for step in range(60):
         position = Position(7.0 + step * 0.1, 12.0)
         plane.show_session(replace(HERE, position=position))
@@ -112,7 +122,7 @@ def test_the_view_follows_a_ring_that_drifts_away(plane):
         assert 0 <= y <= plane.height()
 
 
-def test_the_wheel_zooms_at_the_pointer_and_never_walks(plane):
+def test_the_wheel_zooms_at_the_pointer_and_never_walks(plane: WatchedPlane) -> None:
     point = at(plane, 8, 12)
     before = plane.view.cell_width
     assert wheel(plane, point, 1)
@@ -122,7 +132,7 @@ def test_the_wheel_zooms_at_the_pointer_and_never_walks(plane):
     assert plane.edits.all == []
 
 
-def test_pictures_are_wanted_for_the_cells_in_sight_only(plane, qtbot):
+def test_pictures_are_wanted_for_the_cells_in_sight_only(plane: WatchedPlane, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
     seeds = {key[1] for key, _ in plane.wanted}
     assert seeds == {x + 100 * y for x, y in plane.view.cells()}
@@ -130,7 +140,7 @@ def test_pictures_are_wanted_for_the_cells_in_sight_only(plane, qtbot):
     assert plane.wanted[-1][0][1] == 1207, "what is asked for last is made first"
 
 
-def test_wanted_sessions_stand_on_their_seed_without_mix_and_sliders(plane, qtbot):
+def test_wanted_sessions_stand_on_their_seed_without_mix_and_sliders(plane: WatchedPlane, qtbot: QtBot) -> None:
     plane.edits.show(replace(HERE, sliders=(Slider("sefa/0", 2.0),)))
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
     key, session = plane.wanted[-1]
@@ -139,7 +149,9 @@ def test_wanted_sessions_stand_on_their_seed_without_mix_and_sliders(plane, qtbo
     assert hash(key) == hash(key)
 
 
-def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(plane, qtbot):
+def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(
+    plane: WatchedPlane, qtbot: QtBot
+) -> None:
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
     image = QImage(8, 8, QImage.Format.Format_RGB32)
     for key, _ in list(plane.wanted):
@@ -153,7 +165,7 @@ def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(p
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
 
 
-def test_without_a_model_nothing_is_wanted(qtbot):
+def test_without_a_model_nothing_is_wanted(qtbot: QtBot) -> None:
     plane = SeedPlane()
     qtbot.addWidget(plane)
     plane.thumbnail_wanted.connect(lambda *_: pytest.fail("there is no model to make pictures with"))
@@ -163,25 +175,25 @@ def test_without_a_model_nothing_is_wanted(qtbot):
     assert not plane.grab().isNull()
 
 
-def test_pictures_for_others_are_left_alone(plane):
+def test_pictures_for_others_are_left_alone(plane: WatchedPlane) -> None:
     plane.show_thumbnail(("history", 3), QImage(8, 8, QImage.Format.Format_RGB32))
     assert len(plane._pictures) == 0
 
 
-def test_whole_columns_fill_the_width_and_the_ring_starts_inside():
+def test_whole_columns_fill_the_width_and_the_ring_starts_inside() -> None:
     view = PlaneView(322.0, 156.0).around(Position(7.38, 11.96))
     assert view.columns * view.cell_width == pytest.approx(322.0)
     assert (view.left + 0.5) % 1.0 == 0.0
     assert len(list(view.cells())) == 12
 
 
-def test_places_and_pixels_are_inverse():
+def test_places_and_pixels_are_inverse() -> None:
     view = PlaneView(300.0, 150.0, left=3.25, top=-7.5, rows=4.0)
     place = view.to_place(*view.to_px(5.5, -6.25))
     assert (place.x, place.y) == (pytest.approx(5.5), pytest.approx(-6.25))
 
 
-def test_following_moves_no_more_than_needed():
+def test_following_moves_no_more_than_needed() -> None:
     view = PlaneView(300.0, 150.0).around(Position(0.0, 0.0))
     assert view.following(Position(0.4, 0.2)) is view
     edge = view.following(Position(view.left + view.columns, 0.0))

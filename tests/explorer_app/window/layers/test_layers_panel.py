@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 import gpu_backend
 from explorer_app.session.parameters import SetParameter
@@ -34,9 +35,15 @@ def picture_frame(side: int = 64) -> Frame:
     return Frame(RenderRequest("m"), landscape(0, 0, side), FrameTimings(1.0, 0.1, 0.9))
 
 
+class WatchedPanel(LayersPanel):
+    """A panel, and its edits."""
+
+    edits: Edits
+
+
 @pytest.fixture
-def panel(qtbot):
-    panel = LayersPanel()
+def panel(qtbot: QtBot) -> WatchedPanel:
+    panel = WatchedPanel()
     qtbot.addWidget(panel)
     panel.resize(340, 560)
     panel.show_model(FACTS, None)
@@ -46,7 +53,7 @@ def panel(qtbot):
     return panel
 
 
-def test_nothing_inside_is_made_before_the_panel_is_shown(qtbot):
+def test_nothing_inside_is_made_before_the_panel_is_shown(qtbot: QtBot) -> None:
     panel = LayersPanel()
     qtbot.addWidget(panel)
     panel.set_on_show(False)
@@ -62,21 +69,27 @@ def test_nothing_inside_is_made_before_the_panel_is_shown(qtbot):
     assert "Spectrum" in panel.about.text()
 
 
-def click(panel, row):
+def click(panel: LayersPanel, row: int) -> None:
     place = panel.table.visualRect(panel.table.layers.index(row, 0)).center()
     QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
 
-def rows(panel):
+def rows(panel: LayersPanel) -> list[tuple[str, ...]]:
     layers = panel.table.layers
     return [tuple(layers.index(row, column).data() for column in range(3)) for row in range(layers.rowCount())]
 
 
-def shown_row(panel):
+def channels_of(panel: WatchedPanel) -> tuple[int, ...]:
+    tap = panel.edits.session.tap
+    assert tap is not None
+    return tap.channels
+
+
+def shown_row(panel: LayersPanel) -> int:
     return panel.table.currentIndex().row()
 
 
-def test_the_picture_comes_first_and_then_every_layer_with_its_size_and_channels(panel):
+def test_the_picture_comes_first_and_then_every_layer_with_its_size_and_channels(panel: WatchedPanel) -> None:
     assert rows(panel)[0] == ("Picture", "64 × 64", "3")
     assert rows(panel)[1:] == [
         (layer.name, f"{layer.side} × {layer.side}", str(layer.channels)) for layer in FACTS.layers
@@ -84,7 +97,7 @@ def test_the_picture_comes_first_and_then_every_layer_with_its_size_and_channels
     assert shown_row(panel) == 0
 
 
-def test_a_click_shows_a_layer_and_another_click_the_picture(panel):
+def test_a_click_shows_a_layer_and_another_click_the_picture(panel: WatchedPanel) -> None:
     click(panel, 2)
     assert panel.edits.session.tap == Tap(FACTS.layers[1].name)
     click(panel, 0)
@@ -92,7 +105,7 @@ def test_a_click_shows_a_layer_and_another_click_the_picture(panel):
     assert all(final for _, final in panel.edits.all)
 
 
-def test_arrow_keys_go_through_the_layers_and_escape_leads_to_the_picture(panel):
+def test_arrow_keys_go_through_the_layers_and_escape_leads_to_the_picture(panel: WatchedPanel) -> None:
     panel.table.setFocus()
     for _ in range(2):
         QTest.keyClick(panel.table, Qt.Key.Key_Down)
@@ -102,7 +115,7 @@ def test_arrow_keys_go_through_the_layers_and_escape_leads_to_the_picture(panel)
     assert shown_row(panel) == 0
 
 
-def test_another_layer_is_shown_as_the_one_before_and_by_channels_that_it_has(panel):
+def test_another_layer_is_shown_as_the_one_before_and_by_channels_that_it_has(panel: WatchedPanel) -> None:
     few = replace(FACTS, layers=(*FACTS.layers, LayerFacts("b64.torgb", 3, 64), LayerFacts("last", 1, 64)))
     panel.show_model(few, None)
     tap = Tap("b16.conv1", (5, 1, 9), 6.0, is_normalized=False)
@@ -116,7 +129,7 @@ def test_another_layer_is_shown_as_the_one_before_and_by_channels_that_it_has(pa
     assert not panel.controls.mode.segments["three"].isEnabled()
 
 
-def test_what_was_set_last_comes_back_after_the_picture(panel):
+def test_what_was_set_last_comes_back_after_the_picture(panel: WatchedPanel) -> None:
     tap = Tap("b16.conv1", (5,), 6.0, is_normalized=False)
     panel.edits.show(Session(tap=tap))
     panel.toggle(False)
@@ -125,7 +138,7 @@ def test_what_was_set_last_comes_back_after_the_picture(panel):
     assert panel.edits.session.tap == tap
 
 
-def test_the_first_layer_that_is_shown_lies_half_way_through_the_network(panel):
+def test_the_first_layer_that_is_shown_lies_half_way_through_the_network(panel: WatchedPanel) -> None:
     panel.toggle(True)
     assert panel.edits.session.tap == Tap("b16.conv1")
     panel.show_model(None, None)
@@ -133,17 +146,17 @@ def test_the_first_layer_that_is_shown_lies_half_way_through_the_network(panel):
     assert len(panel.edits.all) == 1
 
 
-def test_a_channel_is_dragged_as_one_gesture(panel):
+def test_a_channel_is_dragged_as_one_gesture(panel: WatchedPanel) -> None:
     panel.edits.show(Session(tap=LAYER))
     slider = panel.controls.channel.slider
     assert slider.ends == (0, 511)
     drag(slider, QPointF(12, 11), QPointF(slider.width() - 4, 11))
-    assert panel.edits.session.tap.channels == (511,)
+    assert channels_of(panel) == (511,)
     assert len(panel.edits.steps) == 1
     assert len(panel.edits.all) > 2
 
 
-def test_a_layer_of_one_channel_offers_no_other(panel):
+def test_a_layer_of_one_channel_offers_no_other(panel: WatchedPanel) -> None:
     grey = replace(FACTS, layers=(LayerFacts("b4.torgb", 1, 4), LayerFacts("b8.conv0", 2, 8)))
     panel.show_model(grey, None)
     row = panel.controls.channel
@@ -152,12 +165,12 @@ def test_a_layer_of_one_channel_offers_no_other(panel):
         count = next(known.channels for known in grey.layers if known.name == layer)
         assert row.slider.ends == (0, count - 1)
         QTest.keyClick(row.slider, Qt.Key.Key_End)
-        assert panel.edits.session.tap.channels == (count - 1,)
+        assert channels_of(panel) == (count - 1,)
     drag(row.slider, QPointF(12, 11), QPointF(row.slider.width() - 4, 11))
-    assert panel.edits.session.tap.channels == (0,)
+    assert channels_of(panel) == (0,)
 
 
-def test_escape_brings_the_channel_back(panel):
+def test_escape_brings_the_channel_back(panel: WatchedPanel) -> None:
     panel.edits.show(Session(tap=LAYER))
     slider = panel.controls.channel.slider
     mouse(slider, QEvent.Type.MouseButtonPress, QPointF(100, 11))
@@ -166,33 +179,33 @@ def test_escape_brings_the_channel_back(panel):
     assert panel.edits.session.tap == LAYER
 
 
-def test_three_channels_begin_at_the_one_that_was_shown_and_each_can_be_set(panel):
+def test_three_channels_begin_at_the_one_that_was_shown_and_each_can_be_set(panel: WatchedPanel) -> None:
     panel.edits.show(Session(tap=replace(LAYER, channels=(510,))))
     panel.controls.mode.segments["three"].click()
-    assert panel.edits.session.tap.channels == (510, 511, 0)
+    assert channels_of(panel) == (510, 511, 0)
     assert panel.controls.three[0].isVisible()
     assert not panel.controls.channel.isVisible()
     panel.controls.three[1].entered.emit(7.0, True)
-    assert panel.edits.session.tap.channels == (510, 7, 0)
+    assert channels_of(panel) == (510, 7, 0)
     panel.controls.mode.segments["one"].click()
-    assert panel.edits.session.tap.channels == (510,)
+    assert channels_of(panel) == (510,)
 
 
-def test_gain_and_normalisation_are_set(panel):
+def test_gain_and_normalisation_are_set(panel: WatchedPanel) -> None:
     panel.edits.show(Session(tap=LAYER))
     panel.controls.gain.moved.emit(12.5, True)
     panel.controls.normalised.click()
     assert panel.edits.session.tap == replace(LAYER, gain_db=12.5, is_normalized=False)
 
 
-def test_showing_a_session_asks_for_nothing(panel):
+def test_showing_a_session_asks_for_nothing(panel: WatchedPanel) -> None:
     for tap in (LAYER, Tap("b4.conv1", (0, 1, 2), -3.0, is_normalized=False), None):
         panel.edits.show(Session(tap=tap))
     assert panel.edits.all == []
     assert shown_row(panel) == 0
 
 
-def test_controls_are_grey_and_say_why_while_there_is_no_layer(panel):
+def test_controls_are_grey_and_say_why_while_there_is_no_layer(panel: WatchedPanel) -> None:
     controls = panel.controls
     assert not controls.isEnabled()
     assert controls.toolTip() == "Choose a layer first: the picture is shown as it is."
@@ -209,7 +222,7 @@ def test_controls_are_grey_and_say_why_while_there_is_no_layer(panel):
     assert rows(panel) == []
 
 
-def test_figures_are_those_of_the_layer_and_of_what_is_shown_of_it(panel, qtbot):
+def test_figures_are_those_of_the_layer_and_of_what_is_shown_of_it(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.show_frame(layer_frame(LAYER))
     figures = panel.figures.figures
     qtbot.waitUntil(lambda: figures["mean"][0].text() == "0.250")
@@ -222,7 +235,7 @@ def test_figures_are_those_of_the_layer_and_of_what_is_shown_of_it(panel, qtbot)
     assert float(figures["std"][1].text()) == pytest.approx(np.sqrt(0.25 + 8 / 3), abs=1e-3)
 
 
-def test_the_picture_has_figures_too(panel, qtbot):
+def test_the_picture_has_figures_too(panel: WatchedPanel, qtbot: QtBot) -> None:
     frame = picture_frame()
     panel.show_frame(frame)
     qtbot.waitUntil(lambda: panel.figures.heads[0].text() == "picture")
@@ -231,17 +244,19 @@ def test_the_picture_has_figures_too(panel, qtbot):
     assert panel.figures.figures["mean"][1].text() == ""
 
 
-def test_a_number_that_is_not_finite_is_a_dash(panel):
+def test_a_number_that_is_not_finite_is_a_dash(panel: WatchedPanel) -> None:
     broken = ValueStatistics(float("nan"), float("nan"), float("-inf"), float("inf"))
     frame = layer_frame(LAYER)
+    assert frame.tap is not None
     panel.figures.show_frame(replace(frame, tap=replace(frame.tap, whole=broken, shown=(broken,))))
     assert {figure.text() for pair in panel.figures.figures.values() for figure in pair} == {"–"}
 
 
-def test_the_spectrum_has_the_waves_of_the_channel_at_their_frequency(panel, qtbot):
+def test_the_spectrum_has_the_waves_of_the_channel_at_their_frequency(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.show_frame(layer_frame(LAYER))
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
     spectrum = panel.spectrum.spectrum
+    assert spectrum is not None
     row, column = np.unravel_index(spectrum.argmax(), spectrum.shape)
     assert (row - 8, abs(column - 8)) == (0, 4), "channel 3 of 16 px has four waves across"
     assert "channel 3" in panel.about.text()
@@ -254,7 +269,7 @@ def test_the_spectrum_has_the_waves_of_the_channel_at_their_frequency(panel, qtb
     assert "channel 3" in panel.about.text()
 
 
-def test_the_legend_names_the_ends_of_the_colours(panel, qtbot):
+def test_the_legend_names_the_ends_of_the_colours(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.show_frame(layer_frame(LAYER))
     qtbot.waitUntil(lambda: panel.legend.words()[1] == "0 dB")
     assert panel.legend.words()[0] == "−100 dB"
@@ -262,14 +277,16 @@ def test_the_legend_names_the_ends_of_the_colours(panel, qtbot):
     qtbot.waitUntil(lambda: panel.legend.words() == ("", ""))
 
 
-def test_no_spectrum_stays_when_the_numbers_of_the_next_layer_are_not_there(panel, qtbot):
+def test_no_spectrum_stays_when_the_numbers_of_the_next_layer_are_not_there(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.show_frame(layer_frame(LAYER))
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
     panel.show_frame(layer_frame(Tap("b32.conv1"), has_values=False))
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is None)
 
 
-def test_the_spectrum_is_painted_in_the_colours_of_the_theme(panel, qtbot, qapp):
+def test_the_spectrum_is_painted_in_the_colours_of_the_theme(
+    panel: WatchedPanel, qtbot: QtBot, qapp: QApplication
+) -> None:
     panel.show_frame(layer_frame(LAYER))
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
     corner = panel.spectrum.square().topLeft().toPoint() + QPoint(20, 20)
@@ -278,8 +295,8 @@ def test_the_spectrum_is_painted_in_the_colours_of_the_theme(panel, qtbot, qapp)
     assert panel.spectrum.grab().toImage().pixelColor(corner).name() == theme.LIGHT.well
 
 
-def test_a_hidden_panel_computes_nothing_and_catches_up(panel, monkeypatch):
-    counted = []
+def test_a_hidden_panel_computes_nothing_and_catches_up(panel: WatchedPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[object] = []
     monkeypatch.setattr(gpu_backend, "log_spectrum", counted.append)
     panel.hide()
     panel.show_frame(layer_frame(LAYER))
@@ -289,7 +306,7 @@ def test_a_hidden_panel_computes_nothing_and_catches_up(panel, monkeypatch):
     assert panel.spectrum.spectrum is not None
 
 
-def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel, qtbot):
+def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel: WatchedPanel, qtbot: QtBot) -> None:
     large = [picture_frame(512) for _ in range(3)]
     for frame in large:
         panel.show_frame(frame)
@@ -299,7 +316,7 @@ def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel, qtbot):
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
 
 
-def test_the_panel_fits_a_narrow_dock_and_a_low_one(each_font, panel):
+def test_the_panel_fits_a_narrow_dock_and_a_low_one(each_font: str, panel: WatchedPanel) -> None:
     room = narrow_dock(each_font, 330)
     assert panel.minimumSizeHint().width() <= room
     panel.resize(room, 380)
@@ -309,7 +326,7 @@ def test_the_panel_fits_a_narrow_dock_and_a_low_one(each_font, panel):
     assert panel.spectrum.square().width() >= 100
 
 
-def test_every_control_says_what_it_is(panel):
+def test_every_control_says_what_it_is(panel: WatchedPanel) -> None:
     panel.edits.show(Session(tap=LAYER))
     controls = panel.controls
     for widget in (controls.channel.slider, controls.gain.slider, *controls.three):

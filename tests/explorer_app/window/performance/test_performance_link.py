@@ -126,7 +126,9 @@ def test_chosen_columns_are_there_again_the_next_time(
     menu = first.performance.table.column_menu()
     next(action for action in menu.actions() if action.text() == "Spills").trigger()
     menu.close()
-    QApplication.activePopupWidget().close()
+    popup = QApplication.activePopupWidget()
+    assert popup is not None
+    popup.close()
     assert "spills" in settings.values.choices[COLUMNS_CHOICE]
     first.close()
     second = make(FakeController())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QRect, Qt, QUrl
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog
 from pytestqt.qtbot import QtBot
@@ -159,7 +159,7 @@ def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(
         opened.append(url.toLocalFile())
         return True
 
-    monkeypatch.setattr(commands.QDesktopServices, "openUrl", open_url)
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
     window.actions_by_key["log-folder"].trigger()
     assert messages.messages[-1].sentence == f"The log file is {path}."
     path.parent.mkdir()

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 def first(controller: FakeController, path: Path, messages: MessageLog) -> Iterator[MainWindow]:
     """The window of somebody who starts the program for the first time."""
     settings = Settings(path, messages)
-    window = MainWindow(controller, settings, messages)
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
     window.resize(1280, 800)
     window.show_restored()
     yield window
@@ -59,7 +59,7 @@ def test_what_was_put_away_stays_away_at_the_next_start(
 ) -> None:
     settings = Settings(path, messages)
     settings.choose("hints-seen", "latent mix sliders")
-    window = MainWindow(controller, settings, messages)
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
     window.show_restored()
     assert window.hints.lines == {}
     window.actions_by_key["tour"].trigger()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
@@ -212,6 +214,11 @@ def test_small_pictures_arrive_where_they_were_asked_for(make: Make, qtbot: QtBo
     window = make(controller)
     shown: list[object] = []
     history = window.history.show_thumbnail
-    window.history.show_thumbnail = lambda key, image: (shown.append(key), history(key, image))[1]  # type: ignore[method-assign]
+
+    def note(key: Hashable, image: QImage) -> None:
+        shown.append(key)
+        history(key, image)
+
+    window.history.show_thumbnail = note  # type: ignore[method-assign]
     controller.editing.edit(SetParameter(PLACE, Position(4, 4)))
     qtbot.waitUntil(lambda: bool(shown))

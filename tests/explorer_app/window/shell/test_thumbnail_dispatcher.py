@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.session import Session
@@ -15,6 +16,7 @@ from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from gpu_backend import RenderRequest
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.fake_engine import fake_frame
+from tests.helpers.windows import Make
 
 
 class Widget:
@@ -52,7 +54,7 @@ def test_what_is_waited_for_is_requested_of_the_next_model_and_what_came_is_not(
     assert thumbnails.requested == [("list", 2)]
 
 
-def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make, qtbot) -> None:
+def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make: Make, qtbot: QtBot) -> None:
     controller = FakeController(with_model=False, serves_thumbnails=True)
     controller.editing.history = controller.editing.history.added(controller.editing.session, "Start")
     window: MainWindow = make(controller)

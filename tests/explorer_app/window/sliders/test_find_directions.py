@@ -6,12 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton
 
 from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.session.direction_files import AddedDirections
 from explorer_app.session.edits import GoToSeed
 from explorer_app.window.sliders.find_directions import FindDirections
-from gpu_backend import RowRange
+from gpu_backend import DirectionSearch, RowRange
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.windows import Make, asked, dialog_of
 
@@ -25,7 +26,7 @@ def opened(make: Make, controller: FakeController) -> FindDirections:
     return dialog_of(window, FindDirections)
 
 
-def press(button) -> None:
+def press(button: QAbstractButton) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
@@ -38,6 +39,7 @@ def test_components_are_asked_for_with_name_rows_and_number(make: Make, controll
     dialog.count.setValue(4)
     press(dialog.find_button)
     _, search, having, lacking = asked(controller, "find_directions")[0]
+    assert isinstance(search, DirectionSearch)
     assert (search.method, search.name, search.rows, search.count) == ("pca", "mountains", RowRange(2, 5), 4)
     assert (having, lacking) == ((), ())
     dialog.close()
@@ -58,6 +60,7 @@ def test_examples_are_put_into_two_groups(make: Make, controller: FakeController
     press(dialog.find_button)
     _, search, having, lacking = asked(controller, "find_directions")[0]
     kept = [entry.session for entry in controller.editing.history.kept]
+    assert isinstance(search, DirectionSearch)
     assert search.method == "examples"
     assert (having, lacking) == ((kept[0],), tuple(kept[1:]))
     dialog.close()

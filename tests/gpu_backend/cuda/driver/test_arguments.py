@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +53,6 @@ def test_a_kernel_without_arguments_has_an_address_too() -> None:
 
 
 @pytest.mark.parametrize("argument", [Address("w", "region"), Address("y", "constant"), 3, np.float64(1)])
-def test_what_is_not_there_or_no_argument_is_refused(argument: object) -> None:
+def test_what_is_not_there_or_no_argument_is_refused(argument: Any) -> None:
     with pytest.raises(ValueError, match=r"schedule has no|takes no"):
-        pack_arguments({"x": argument}, {"y": 0}, {"w": 0}, encode)  # type: ignore[arg-type]
+        pack_arguments({"x": argument}, {"y": 0}, {"w": 0}, encode)

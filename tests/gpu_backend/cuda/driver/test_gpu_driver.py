@@ -21,7 +21,7 @@ class Bindings:
         self.calls: list[str] = []
         self.failing: dict[str, str] = {}
         for name in ("CUdevice_attribute", "CUstream_flags", "CUstreamCaptureMode", "CUevent_flags"):
-            setattr(self, name, getattr(gpu_driver.cuda, name))
+            setattr(self, name, getattr(vars(gpu_driver)["cuda"], name))
 
     def __getattr__(self, name: str) -> Any:
         def call(*arguments: Any) -> tuple[Any, ...]:

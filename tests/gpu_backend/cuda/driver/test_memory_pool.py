@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from typing import cast
 
 import pytest
 
+from gpu_backend.cuda.driver.interface import Event
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
 from gpu_backend.errors import DeviceMemoryError
 from tests.helpers.fake_gpu import FakeDriver
@@ -38,7 +40,7 @@ def test_a_busy_device_frees_when_it_is_idle_again(driver: FakeDriver, pool: Mem
     pool.release_pinned(pinned)
     pool.tidy()
     assert (len(driver.device), len(driver.pinned), driver.queued) == (1, 1, 1)
-    driver.wait(driver.events[0])
+    driver.wait(cast("Event", driver.events[0]))
     pool.tidy()
     assert not driver.device
     assert not driver.pinned

@@ -3,12 +3,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from gpu_backend.cuda.driver import probe as probe_module
 from gpu_backend.cuda.driver.installed_system import FoundGpu
-from gpu_backend.cuda.driver.probe import Probe, compile_capability, probe_system
+from gpu_backend.cuda.driver.probe import Gpu, Probe, compile_capability, probe_system
 
 _KNOWN = (75, 80, 86, 89, 90, 100, 120)
 _H200 = FoundGpu(0, "NVIDIA H200", (9, 0), 140 << 30, 132, 232448, 50 << 20, "GPU-0")
@@ -40,7 +41,7 @@ class FakeSystem:
     def gpus(self) -> tuple[FoundGpu, ...]:
         return self._answer("gpus", self.found)
 
-    def _answer(self, name, answer):
+    def _answer(self, name: str, answer: Any) -> Any:
         self.asked.append(name)
         if isinstance(answer, Exception):
             raise answer
@@ -51,7 +52,7 @@ def is_one_sentence(text: str) -> bool:
     return text.endswith(".") and ". " not in text and text.isprintable()
 
 
-def ask(**answers) -> Probe:
+def ask(**answers: Any) -> Probe:
     return probe_system(FakeSystem(**answers), patience_s=5)
 
 
@@ -80,7 +81,7 @@ def test_a_gpu_is_described_with_what_kernels_are_compiled_for() -> None:
         ({"found": (replace(_H200, name="R200", capability=(13, 0)),)}, ("R200", "sm_130", "NVRTC 13.0", "update")),
     ],
 )
-def test_what_stands_in_the_way_is_said_in_one_sentence(answers: dict, words: tuple[str, ...]) -> None:
+def test_what_stands_in_the_way_is_said_in_one_sentence(answers: dict[str, Any], words: tuple[str, ...]) -> None:
     found = ask(**answers)
     assert found.gpus == ()
     assert is_one_sentence(found.problem), found.problem
@@ -155,7 +156,7 @@ def test_kernels_are_compiled_for_the_nearest_architecture_of_the_family(
 
 
 @pytest.mark.gpu
-def test_this_machines_gpu_is_whole(gpu) -> None:
+def test_this_machines_gpu_is_whole(gpu: Gpu) -> None:
     assert gpu.memory_nbytes > 1 << 30
     assert gpu.multiprocessors > 0
     assert gpu.shared_nbytes_per_block_optin >= 64 << 10

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass
 from gpu_backend.cuda.tiles.table import TileTable
@@ -88,7 +89,7 @@ def test_rows_that_no_block_can_hold_are_refused() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [1, 2, 7, 33])
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_w_is_that_of_the_reference_network(gpu, name: str, batch: int) -> None:
+def test_w_is_that_of_the_reference_network(gpu: Gpu, name: str, batch: int) -> None:
     model = make_stylegan2(seed=2, **NETWORKS[name])
     spec = model.spec.mapping
     random = np.random.default_rng(batch)

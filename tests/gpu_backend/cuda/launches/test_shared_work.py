@@ -24,7 +24,11 @@ def test_every_part_is_done_once(cores: int, count: int) -> None:
 def test_several_cores_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_work, "core_count", lambda: 3)
     all_there = threading.Barrier(3, timeout=20)
-    share_out(lambda number: [all_there.wait()], 3)
+
+    def wait(number: int) -> None:
+        all_there.wait()
+
+    share_out(wait, 3)
     assert not all_there.broken
 
 

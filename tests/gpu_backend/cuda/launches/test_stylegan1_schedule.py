@@ -153,7 +153,11 @@ def test_scratch_that_is_used_at_a_time_does_not_overlap(model: Model) -> None:
         }
         for launch in schedule.launches:
             named = sorted(
-                {spans[item.name] for item in launch.arguments.values() if getattr(item, "kind", "") == "region"}
+                {
+                    spans[item.name]
+                    for item in launch.arguments.values()
+                    if isinstance(item, Address) and item.kind == "region"
+                }
             )
             assert all(before[1] <= after[0] for before, after in itertools.pairwise(named)), launch.layer
 

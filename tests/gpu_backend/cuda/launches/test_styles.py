@@ -15,14 +15,13 @@ from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.launches.styles import style_items, styles_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Region
-from gpu_backend.model.model import Model
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.styles import styles
 from tests.helpers.kernel_checks import assert_arguments_fit
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 from tests.helpers.stylegan3 import make_stylegan3
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -32,7 +31,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def styles_step(model: Model, batch: int = 1) -> Step:
+def styles_step(model: StyleGAN2Model, batch: int = 1) -> Step:
     steps = build_synthesis_plan(model.spec, model.facts.model_id, batch=batch).steps
     return next(step for step in steps if step.op == "styles")
 

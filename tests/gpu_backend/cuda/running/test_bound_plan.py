@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_inputs_that_lie_beside_each_other_go_over_in_one_copy(harness: BoundPla
     ],
 )
 def test_an_input_that_does_not_fit_is_refused_and_changes_nothing(
-    harness: BoundPlanHarness, inputs: dict, words: str
+    harness: BoundPlanHarness, inputs: dict[str, Any], words: str
 ) -> None:
     x = make_x(0)
     harness.bound.run({"x": x})

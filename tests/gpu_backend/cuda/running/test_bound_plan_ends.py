@@ -65,7 +65,7 @@ def test_closing_a_plan_waits_for_its_own_runs_and_for_no_others(harness: BoundP
     assert np.array_equal(last.wait()["pixels"], expected_pixels(x)), "in memory that was just released"
     third.close()
     second.close()
-    own = last = run = None
+    del own, last, run
     runs.clear()
     gc.collect()
     harness.close()
@@ -171,7 +171,7 @@ def test_a_run_that_is_handed_over_in_part_is_over_before_its_memory_goes(copy: 
     harness = BoundPlanHarness(made_by=Refusing)
     other = harness.bind()
     x, outputs = make_x(0), ("image", "flags", "pixels")
-    harness.driver.refused_copy = copy
+    harness.driver.refused_copy = copy  # type: ignore[attr-defined] # kept: an exception that lives refers to it
     with pytest.raises(DeviceError, match="refused copying"):
         harness.bound.submit({"x": x}, outputs=outputs)
     assert harness.driver.queued > 0
@@ -223,6 +223,6 @@ def test_a_lost_device_is_said_by_every_run_and_closing_raises_nothing(after: in
             run.wait()
     harness.close()
     runs.clear()
-    run = None
+    del run
     gc.collect()
     assert harness.driver.is_empty

@@ -56,9 +56,12 @@ def test_a_kernel_that_does_not_compile_is_named(guest: Any, monkeypatch: pytest
 def test_a_launch_goes_to_the_stream_and_an_error_is_a_sentence(guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[tuple[Any, ...]] = []
     outcomes = [guest.cuda.CUresult.CUDA_SUCCESS, guest.cuda.CUresult.CUDA_ERROR_INVALID_VALUE]
-    monkeypatch.setattr(
-        guest.cuda, "cuLaunchKernel", lambda *words: (called.append(words), (outcomes[len(called) - 1],))[1]
-    )
+
+    def launch(*words: Any) -> tuple[Any]:
+        called.append(words)
+        return (outcomes[len(called) - 1],)
+
+    monkeypatch.setattr(guest.cuda, "cuLaunchKernel", launch)
     kernels = guest.ExternalStreamKernels(GPU)
     kernel = kernels.load(KernelRecipe("empty"))
     kernels.launch(kernel, (3, 2, 1), 256, [np.int32(5)], 99)

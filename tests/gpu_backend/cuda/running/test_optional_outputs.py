@@ -32,7 +32,7 @@ def lean_desk() -> LeanDesk:
 class WritesNothingToNull(FakeDriver):
     """Knows a null pointer: arrays over it are somewhere else."""
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:  # type: ignore[type-arg]
+    def view(self, address: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         return np.zeros(shape, dtype) if address == 0 else super().view(address, shape, dtype)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region
 from tests.helpers.gpu import run_launches
 from tests.helpers.hand_kernels import hand_kernel
@@ -52,7 +53,7 @@ def _regions(n: int) -> tuple[Region, ...]:
 _TABLE = Constant("table", lambda: np.arange(4, dtype=np.float32))
 
 
-def test_a_kernel_gets_its_arguments_and_every_region_comes_back(gpu) -> None:
+def test_a_kernel_gets_its_arguments_and_every_region_comes_back(gpu: Gpu) -> None:
     n = 301
     x = np.linspace(0, 1, n, dtype=np.float32)
     got = run_launches([_launch(n)], _regions(n), [_TABLE], {"x": x}, runs=2)
@@ -61,6 +62,6 @@ def test_a_kernel_gets_its_arguments_and_every_region_comes_back(gpu) -> None:
     assert np.isnan(got["untouched"]).all()
 
 
-def test_a_kernel_that_writes_past_its_region_is_found_out(gpu) -> None:
+def test_a_kernel_that_writes_past_its_region_is_found_out(gpu: Gpu) -> None:
     with pytest.raises(AssertionError, match="past y"):
         run_launches([_launch(100, past=1)], _regions(100), [_TABLE], {"x": np.zeros(100, np.float32)})

@@ -19,6 +19,7 @@ from gpu_backend.cuda.running.self_check import (
 )
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.tiles.target import target_of, target_of_batch
+from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
@@ -102,6 +103,7 @@ def judged(
 
 
 def both_ways(batch: int = 1, architecture: str = "skip") -> tuple[Schedule, Schedule]:
+    model: Model
     if architecture == "AdaIN":
         model = make_stylegan1(resolution=128, channel_base=1024, channel_max=16)
     else:

@@ -9,17 +9,16 @@ from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, conv_steps, macros_of
-from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
 TARGET = Target("sm_80", 108, 166912, TileTable.load("sm_80", 108, 166912))
 MODEL = make_stylegan2(resolution=32, channel_base=1024, channel_max=36)
 
 
-def plans_of(model: Model, *batches: int) -> list:  # type: ignore[type-arg]
+def plans_of(model: StyleGAN2Model, *batches: int) -> list:  # type: ignore[type-arg]
     return [build_synthesis_plan(model.spec, "model", batch=batch, precision="fp16") for batch in batches]
 
 

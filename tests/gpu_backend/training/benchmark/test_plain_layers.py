@@ -22,7 +22,7 @@ def pair(make: object) -> tuple[Generator, Discriminator]:
         for network in made:
             for name, parameter in network.named_parameters():
                 if name.endswith(("noise_strength", "bias")):
-                    parameter += torch.randn(parameter.shape, generator=drawn) * 0.3
+                    parameter.add_(torch.randn(parameter.shape, generator=drawn) * 0.3)
     return made
 
 

@@ -1,6 +1,7 @@
 """A small benchmark on the processor: what is measured, what is left out and why, and the order of the rows."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -64,5 +65,5 @@ def test_held_pictures_go_on_where_batches_end() -> None:
     assert torch.equal(next(first), next(second))
 
 
-def _fields() -> dict[str, object]:
+def _fields() -> dict[str, Any]:
     return {name: getattr(SMALL, name) for name in SMALL.__slots__}

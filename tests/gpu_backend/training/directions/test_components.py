@@ -30,6 +30,7 @@ def test_sefa_by_rows_looks_at_the_affines_of_its_rows_only() -> None:
     found = sefa_by_rows(model, 3)
     assert found.names == ("coarse/0", "coarse/1", "coarse/2", "middle/0", "middle/1", "middle/2")
     for group, where in row_groups(model.facts.row_resolutions).items():
+        assert where.last is not None
         rows = range(where.first, where.last + 1)
         layers = [f"synthesis.{layer.name}.affine" for layer in model.spec.layers if layer.w_index in rows]
         expected = sefa_directions(

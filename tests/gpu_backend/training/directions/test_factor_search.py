@@ -30,6 +30,7 @@ def test_each_moves_its_own_factor_monotonically_and_most(found: dict[str, Facto
 
 
 def test_rows_are_those_that_the_factor_comes_from(found: dict[str, FactorDirection]) -> None:
+    assert found["sun"].rows.last is not None
     assert found["sun"].rows.last <= 3
     assert found["haze"].rows.first >= 4
 
@@ -59,7 +60,8 @@ def test_it_is_the_same_each_time(found: dict[str, FactorDirection]) -> None:
 
 
 def test_a_factor_that_nothing_moves_is_named_and_left_out() -> None:
-    model, notes = LinearModel(), []
+    model = LinearModel()
+    notes: list[str] = []
 
     def read(pictures: np.ndarray) -> np.ndarray:
         return np.concatenate([read_factors(pictures), np.zeros((len(pictures), 1))], axis=1)
@@ -102,7 +104,7 @@ def test_ranges_to_choose_from_are_neighbouring_quarters(num_ws: int, count: int
     ranges = candidate_ranges(num_ws)
     assert ranges[0] == RowRange(0, num_ws - 1)
     assert len(set(ranges)) == len(ranges) == count
-    assert all(0 <= item.first <= item.last < num_ws for item in ranges)
+    assert all(item.last is not None and 0 <= item.first <= item.last < num_ws for item in ranges)
 
 
 def test_groups_of_rows_are_coarse_middle_and_fine() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -23,12 +25,12 @@ from tests.helpers.networks import make_stylegan2
 
 
 @pytest.fixture(scope="module")
-def renderer():
+def renderer() -> Iterator[Renderer]:
     with Renderer(make_stylegan2(), "cpu") as renderer:
         yield renderer
 
 
-def test_components_come_in_batches_and_are_those_of_all_latents_at_once(renderer):
+def test_components_come_in_batches_and_are_those_of_all_latents_at_once(renderer: Renderer) -> None:
     where = RowRange(1, 3)
     finder = DirectionFinder(DirectionSearch("pca", "mine", where, 3, latents=150, seed=5))
     shares, found = [], None
@@ -43,7 +45,7 @@ def test_components_come_in_batches_and_are_those_of_all_latents_at_once(rendere
     assert set(found.rows) == {where}
 
 
-def test_sefa_looks_at_the_rows_that_were_chosen(renderer):
+def test_sefa_looks_at_the_rows_that_were_chosen(renderer: Renderer) -> None:
     coarse = find_directions(DirectionSearch("sefa", "coarse", RowRange(0, 1), 2), renderer)
     fine = find_directions(DirectionSearch("sefa", "fine", RowRange(2, None), 2), renderer)
     assert coarse.names == ("coarse/0", "coarse/1")
@@ -51,7 +53,7 @@ def test_sefa_looks_at_the_rows_that_were_chosen(renderer):
     assert not np.allclose(coarse.vectors, fine.vectors)
 
 
-def test_a_direction_from_examples_leads_from_one_mean_to_the_other(renderer):
+def test_a_direction_from_examples_leads_from_one_mean_to_the_other(renderer: Renderer) -> None:
     blends = [((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),) for seed in range(4)]
     where = RowRange(0, 2)
     search = DirectionSearch("examples", "smile", where, having=tuple(blends[:2]), lacking=tuple(blends[2:]))
@@ -61,9 +63,9 @@ def test_a_direction_from_examples_leads_from_one_mean_to_the_other(renderer):
     assert (found.names, found.rows) == (("examples/smile",), (where,))
 
 
-def test_many_examples_leave_out_what_varies_within_the_groups():
+def test_many_examples_leave_out_what_varies_within_the_groups() -> None:
     rng = np.random.default_rng(3)
-    noise = rng.normal(size=(400, 4)).astype(np.float32) * np.float32([8.0, 0.2, 0.2, 0.2])
+    noise = rng.normal(size=(400, 4)).astype(np.float32) * np.array([8.0, 0.2, 0.2, 0.2], np.float32)
     noise[:200, 1] += 2.0  # the groups differ in the second number, and vary in the first
     few = example_direction(noise[:3], noise[200:203], RowRange(0, 1), "few").vectors[0]
     many = example_direction(noise[:200], noise[200:], RowRange(0, 1), "many").vectors[0]
@@ -80,17 +82,17 @@ def test_many_examples_leave_out_what_varies_within_the_groups():
         DirectionSearch("examples", "x", RowRange(0, 1)),
     ],
 )
-def test_a_search_that_cannot_be_done_is_refused_at_once(search):
+def test_a_search_that_cannot_be_done_is_refused_at_once(search: DirectionSearch) -> None:
     with pytest.raises(RequestError):
         DirectionFinder(search)
 
 
-def test_rows_that_the_model_does_not_have_are_refused(renderer):
+def test_rows_that_the_model_does_not_have_are_refused(renderer: Renderer) -> None:
     with pytest.raises(RequestError, match="Rows of this model"):
         find_directions(DirectionSearch("sefa", "a", RowRange(0, 99)), renderer)
 
 
-def test_examples_that_do_not_differ_are_refused():
+def test_examples_that_do_not_differ_are_refused() -> None:
     same = np.ones((3, 4), np.float32)
     with pytest.raises(RequestError, match="differ"):
         example_direction(same, same, RowRange(0, 1), "x")
@@ -107,12 +109,12 @@ def test_examples_that_do_not_differ_are_refused():
         ("sefa", (), "sefa-own"),
     ],
 )
-def test_a_set_gets_a_name_that_is_free(wanted, names, free):
+def test_a_set_gets_a_name_that_is_free(wanted: str, names: tuple[str, ...], free: str) -> None:
     assert free_set_name(wanted, names) == free
     assert is_direction_name(f"{free}/0")
 
 
-def test_an_example_gets_a_name_that_is_free():
+def test_an_example_gets_a_name_that_is_free() -> None:
     assert free_example_name("more / less  snow", ()) == "more less snow"
     assert free_example_name("snow", ("examples/snow",)) == "snow 2"
     assert is_direction_name(f"examples/{free_example_name('x' * 90, ())}")

@@ -53,7 +53,8 @@ def test_passes_are_the_plain_ones(dtype: torch.dtype, shape: tuple[int, int, in
         torch.randn(size, device="cuda") for size in ((batch, channels), (batch, channels), (channels,))
     )
     noise, strength = torch.randn(batch, 1, height, width, device="cuda").to(dtype), torch.tensor(0.3, device="cuda")
-    for act, has_scale, has_noise, has_bias in itertools.product(ACTS, *[(False, True)] * 3):
+    both = (False, True)
+    for act, has_scale, has_noise, has_bias in itertools.product(ACTS, both, both, both):
         s, b = scale if has_scale else None, bias if has_bias else None
         n, r = (noise, strength) if has_noise else (None, None)
         form = (act, has_scale, has_noise, has_bias)

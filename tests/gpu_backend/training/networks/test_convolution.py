@@ -25,7 +25,7 @@ class Kernels(TorchDispatchMode):
     """Notes the sides of the kernels of all convolutions."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.sides: list[int] = []
         self.weight_gradients = 0
 

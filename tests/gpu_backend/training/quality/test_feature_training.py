@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from gpu_backend.errors import LoomError
 from gpu_backend.training.quality.feature_network import FeatureNetwork, FeatureShape, fitted, spread
@@ -36,7 +37,7 @@ def test_training_leaves_the_global_random_state_alone() -> None:
 
 def test_an_error_that_is_no_number_stops_with_the_step() -> None:
     class Broken(DiscWorld):
-        def draw(self, factors, seeds, resolution, device):
+        def draw(self, factors: Tensor, seeds: Tensor, resolution: int, device: torch.device) -> Tensor:
             return super().draw(factors, seeds, resolution, device) * float("nan")
 
     with pytest.raises(LoomError, match="at step 1"):

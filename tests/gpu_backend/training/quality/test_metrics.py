@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend import write_safetensors
 from gpu_backend.training.quality import report, train_features
@@ -27,16 +28,18 @@ class DiscModel:
         self.facts = make_stylegan2(resolution=16).facts
         self._span = span
 
-    def map(self, z, c=None, psi=1.0, cutoff=None):
-        return np.repeat(z[:, None].astype(np.float32), self.facts.num_ws, axis=1)
+    def map(
+        self, z: ArrayLike, c: ArrayLike | None = None, psi: float = 1.0, cutoff: int | None = None
+    ) -> NDArray[np.float32]:
+        return np.repeat(np.asarray(z, np.float32)[:, None], self.facts.num_ws, axis=1)
 
-    def synthesize(self, ws):
-        z = torch.from_numpy(ws[:, 0].astype(np.float64))
+    def synthesize(self, ws: ArrayLike) -> NDArray[np.float32]:
+        z = torch.from_numpy(np.asarray(ws, np.float64)[:, 0])
         even = 0.5 + self._span * (torch.special.ndtr(z[:, :3]) - 0.5)
         return DiscWorld().draw(even.float(), (z[:, 3].abs() * 1e6).long(), 16, CPU).numpy()
 
 
-def metrics_of(model: object, trained: Trained) -> QualityMetrics:
+def metrics_of(model: DiscModel, trained: Trained) -> QualityMetrics:
     return quality_of(model, DiscWorld(), FeatureReader(trained[0], CPU), count=300, seed=1, device=CPU)
 
 
@@ -55,7 +58,9 @@ def test_a_model_that_shows_a_part_only_is_precise_and_not_complete(trained: Tra
     assert metrics.generated.recall < 0.6
 
 
-def test_the_report_prints_and_writes_its_metrics(trained: Trained, tmp_path: Path, capsys) -> None:
+def test_the_report_prints_and_writes_its_metrics(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_safetensors(make_stylegan2(resolution=16, c_dim=2), tmp_path / "m.safetensors")
     write_features(*trained, tmp_path / "f.safetensors")
     words = [tmp_path / "m.safetensors", "--features", tmp_path / "f.safetensors", "--count", "40", "--device", "cpu"]
@@ -70,7 +75,7 @@ def test_the_report_prints_and_writes_its_metrics(trained: Trained, tmp_path: Pa
     assert len(said["sha256"]) == 64
 
 
-def test_the_report_tells_in_a_sentence_what_is_missing(tmp_path: Path, capsys) -> None:
+def test_the_report_tells_in_a_sentence_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(tmp_path / "m"), "--features", str(tmp_path / "f")]
     assert report.run(words, DiscWorld()) == 2
     assert "there is no file of that name" in capsys.readouterr().err
@@ -78,7 +83,7 @@ def test_the_report_tells_in_a_sentence_what_is_missing(tmp_path: Path, capsys) 
         report.run([*words, "--count", "2"])
 
 
-def test_features_are_trained_by_a_command(tmp_path: Path, capsys) -> None:
+def test_features_are_trained_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--steps", "2", "--batch", "2", "--side", "16", "--resolution", "16", "--checked", "4", "--device", "cpu"]
     assert train_features.run(["--out", str(tmp_path / "f.safetensors"), *words], DiscWorld()) == 0
     assert "across" in capsys.readouterr().out

@@ -1,0 +1,11 @@
+"""`pytest.approx` where a typed value stands: as a field of what is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def near(value: Any, *, rel: float | None = None, abs: float | None = None) -> Any:
+    return pytest.approx(value, rel=rel, abs=abs)
