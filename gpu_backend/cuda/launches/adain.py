@@ -1,4 +1,4 @@
-"""Launches of StyleGAN1's normalisation: what becomes of what a convolution stored, or of the learned constant.
+"""StyleGAN1's layers on a GPU: instance normalisation after a convolution, or of the learned constant.
 
 A fused convolution accumulates per-block moments of every channel; the fused normalisation merges them. The plain
 kernels compute the moments themselves, in two launches.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,22 @@ from gpu_backend.cuda.launches.conv_arguments import (
     region,
     rgb_weight_constant,
 )
-from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.conv_op import conv_shape, conv_site
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
+from gpu_backend.cuda.launches.gpu_op import (
+    OBSERVED,
+    Fused,
+    GpuOp,
+    LoweringContext,
+    Observation,
+    Refused,
+    channels_first,
+)
+from gpu_backend.cuda.launches.plain_convs import plain_conv
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
+from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Argument, Built, Constant, Launch, Region
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import NORMAL_FLOPS, SCALING_FLOPS, SUMMING_FLOPS
@@ -32,13 +46,15 @@ from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_input import AdainInput
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.adain_tile import THREADS, AdainTile
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 
 _PLAIN_QUADS = 256
 _PLAIN_THREADS = 512
 _INPUT_CHANNELS, _INPUT_THREADS = 16, 128
+_LABELS = ("adain_input", "adain", "plain_adain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,62 @@ class AdainSite:
     def dtype(self) -> str:
         """Of activations."""
         return "float16" if self.half else "float32"
+
+
+class AdainInputOp(GpuOp):
+    """The first layer: noise, bias, activation and normalisation of the learned constant, in one kernel."""
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        (constant,) = step.absorbed
+        return adain_input(step.main, _site(step, context), context.weights, constant.weights["const"])
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        return _observed(step, launch, regions)
+
+
+class AdainConvOp(GpuOp):
+    """A convolution and its normalisation: both fused, since the convolution accumulates the moments, or both plain."""
+
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        site = _site(step, context)
+        work, conv = self._conv(step, site, context)
+        asked = replace(conv, moments=site.moments)
+        geometry = conv_geometry(work, asked, context.target)
+        if isinstance(geometry, Refused):
+            return geometry
+        recipes = fused_recipe(work, asked, geometry), adain_recipe(step.main, site, context.target)
+        return Fused(recipes, partial(self._fused, step, site, work, asked, geometry, context))
+
+    def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        site = _site(step, context)
+        work, conv = self._conv(step, site, context)
+        before = plain_conv(work, conv, context.weights, context.target, reason=reason)
+        return Built.joined((before, plain_adain(step.main, site, context.weights, reason=reason)))
+
+    def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+        return _observed(step, launch, regions)
+
+    def shape_for_tuning(self, step: Step, batch: int) -> ConvShape | None:
+        return conv_shape(step, batch)
+
+    def _conv(self, step: FusedStep, site: AdainSite, context: LoweringContext) -> tuple[ConvWork, ConvSite]:
+        work = ConvWork.of_step(step.main)
+        weight = context.weights[work.weight]
+        exponent = weight_exponent(weight * np.float32(work.weight_scale)) if context.half else 0
+        stored = replace(step, y=site.x, to_rgb=None)
+        return work, replace(conv_site(stored, context), weight_exponent=exponent)
+
+    def _fused(
+        self,
+        step: FusedStep,
+        site: AdainSite,
+        work: ConvWork,
+        conv: ConvSite,
+        geometry: ConvGeometry,
+        context: LoweringContext,
+    ) -> Built:
+        normal = adain(step.main, site, context.weights, context.target, geometry)
+        return Built.joined((fused_conv(work, conv, context.weights, geometry), normal))
 
 
 def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Built:
@@ -270,3 +342,28 @@ def _tile(step: Step, site: AdainSite, target: Target) -> AdainTile:
 
 def _layer_region(site: AdainSite, side: int, cout: int) -> Region:
     return Region(site.y, (site.batch, side, side, cout), site.dtype, "scratch")
+
+
+def _site(step: FusedStep, context: LoweringContext) -> AdainSite:
+    out = step.main.outputs[0]
+    return AdainSite(
+        batch=context.batch,
+        half=context.half,
+        x=f"{out}/activated",
+        moments=f"{out}/moments",
+        y=out,
+        style_offset=context.style_offset(step.main),
+        style_stride=context.layout.style_width,
+        rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
+    )
+
+
+def _observed(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
+    """Observe a normalisation: its output, which it does not store if it computes toRGB's products."""
+    if launch.label not in _LABELS:
+        return None
+    batch, side, _, channels = step.attributes.output_shape(regions["styles"].shape[0])
+    dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"
+    return Observation(
+        (batch, side, side, pad8(channels)), dtype, partial(channels_first, channels=channels), {"y": OBSERVED}
+    )

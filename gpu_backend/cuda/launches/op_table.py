@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_backend.cuda.launches.adain_op import AdainConvOp, AdainInputOp
+from gpu_backend.cuda.launches.adain import AdainConvOp, AdainInputOp
 from gpu_backend.cuda.launches.conv_op import FourierFeaturesOp, ModulatedConvOp, SkipConvOp
 from gpu_backend.cuda.launches.filtered_lrelu import FilteredLreluOp
 from gpu_backend.cuda.launches.gpu_op import GpuOp
