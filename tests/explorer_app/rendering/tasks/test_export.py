@@ -178,7 +178,7 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
     keys = (Keyframe.of(request(1)), Keyframe.of(request(2)))
     model = ModelReference(model_id=MODEL.facts.model_id)
     jobs = [
-        SequenceJob(SequenceSettings(keys, tmp_path, name, model, "w-linear", 50, z_dim=8), disk=disk)
+        SequenceJob(SequenceSettings(keys, tmp_path, name, model, "w-linear", 50, z_dim=8), disk=disk, threads=2)
         for name in ("first", "second")
     ]
     for job in jobs:
