@@ -291,8 +291,9 @@ def _check_places(options: argparse.Namespace) -> None:
     check_name(_name(options))
     folder = options.outdir if options.video is None else options.video.parent
     check_output_path(folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path else "seed0000.webp"))
-    if options.sheet is not None:
-        check_output_path(options.sheet)
+    for file in (options.sheet, options.video):
+        if file is not None:
+            check_output_path(file)
 
 
 def _flag(name: str) -> str:
@@ -401,7 +402,10 @@ def _video(options: argparse.Namespace) -> VideoFormat | None:
         return None
     try:
         form = video_format_of_path(
-            options.video, codec=options.codec, fps=options.fps or Fraction(30), quality=options.quality
+            options.video,
+            codec=options.codec,
+            fps=Fraction(30) if options.fps is None else options.fps,
+            quality=options.quality,
         )
         require_encoder(form)
     except ExportError as error:

@@ -99,6 +99,10 @@ class VideoFile:
         self._changed = changed
         remove_leftovers(self._path.parent, self._path.name.__eq__, self._disk)
         remove_leftovers(self._folder, lambda name: True, self._disk)
+        if self._path.exists() and not self._path.is_file():  # opening a pipe would wait for its other end
+            raise ExportError(
+                f"{self._path} should be a video, but is a folder, a pipe or a device; choose another name."
+            )
         self._is_whole = self._path.exists() and self._codec.comment_of(self._path) == _MARK + self._identity
         if self._path.exists() and not self._is_whole and not claim.is_ours:
             raise TakenError(f"The folder {self._path.parent} holds a {self._path.name} that is not this sequence")

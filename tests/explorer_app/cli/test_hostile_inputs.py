@@ -10,6 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference, Session
 from gpu_backend import LoomError, NamedDirections, RowRange, write_directions
 from gpu_backend.training.command import run_training
 from gpu_backend.training.quality.feature_file import read_features
@@ -29,6 +35,12 @@ from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.session_json import session_to_json
 from explorer_app.session.storage import load_session_file
 from explorer_app.settings import Settings
+from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference, Session
 from gpu_backend import LoomError, read_latent
 from gpu_backend.model.class_names import read_class_names
 
@@ -154,7 +166,10 @@ def test_a_pipe_is_not_replaced_by_what_is_written(command: Command, networks: P
     sheet = pipe.rename(pipe.with_suffix(".jpg"))
     words: tuple[str | Path, ...] = ("render", "--seeds", "1", "--outdir", pipe.parent / "out", "--sheet", sheet)
     assert "is a folder, a pipe or a device" in command(*words).sentence
-    target = sheet.rename(pipe.with_suffix(".safetensors"))
+    video = sheet.rename(pipe.with_suffix(".gif"))
+    words = ("render", "--seeds", "1,2", "--path", "linear", "--network", "missing.pkl", "--video", video)
+    assert "is a folder, a pipe or a device" in command(*words).sentence
+    target = video.rename(pipe.with_suffix(".safetensors"))
     words = ("convert", networks / "plain.safetensors", target, "--overwrite")
     assert "is a folder, a pipe or a device" in command(*words).sentence
     found = NamedDirections(
@@ -163,3 +178,16 @@ def test_a_pipe_is_not_replaced_by_what_is_written(command: Command, networks: P
     with pytest.raises(LoomError, match="there is a folder, a pipe or a device of that name"):
         write_directions(found, target, "ab" * 32)
     assert target.is_fifo()
+
+
+def test_an_export_of_the_window_does_not_wait_for_a_pipe_in_the_place_of_its_video(pipe: Path) -> None:
+    target = pipe.rename(pipe.with_name("walk.gif"))
+    key = Keyframe.of(resolve(Session()))
+    model = ModelReference("", "m", "ab" * 32)
+    job = SequenceJob(
+        SequenceSettings((key, key), target.parent, "walk", model, "w-linear", 2, z_dim=8, video=VideoFormat("gif"))
+    )
+    job.start()
+    with pytest.raises(LoomError, match="should be a video, but is a folder, a pipe or a device"):
+        job.wait()
+    assert job.join(30)
