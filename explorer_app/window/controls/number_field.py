@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
-from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QSpinBox, QWidget
 
 from explorer_app.window.look import theme
 
@@ -21,6 +21,15 @@ QAbstractSpinBox:hover { background: palette(button); }
 QAbstractSpinBox:focus { background: palette(button); border-color: palette(highlight); }
 QLineEdit { padding: 0; }
 """
+
+
+class SpinBox(QSpinBox):
+    """A whole number with arrows, in a form: it begins where the text of the fields above and below it does."""
+
+    def __init__(self, low: int, high: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setRange(low, high)
+        self.lineEdit().setTextMargins(theme.px(7), 0, 0, 0)  # a style sheet's padding does not move it
 
 
 class NumberField(QDoubleSpinBox):

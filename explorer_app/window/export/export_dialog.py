@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -33,6 +32,7 @@ from explorer_app.exporting.sequence import SequenceSettings, check_name
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
+from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.export_key_list import ExportKeyList
@@ -159,8 +159,7 @@ class ExportDialog(QDialog):
         for kind, text, tip in KINDS:
             self.kind.addItem(text, kind)
             self.kind.setItemData(self.kind.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
-        self.frames = QSpinBox(self)
-        self.frames.setRange(1, 10_000)
+        self.frames = SpinBox(1, 10_000, self)
         self.frames.setAccessibleName("Frames per step")
         self.frames.setToolTip("Frames from one latent to the next, 1 to 10000.")
         self.loop = QCheckBox("Loop: go on to the first again", self)

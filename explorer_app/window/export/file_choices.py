@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import cast
 
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size
 from explorer_app.exporting.video.video_format import CodecName, VideoFormat, require_encoder
 from explorer_app.settings import Settings
+from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.export.presets import (
     PRESETS,
     SIZES,
@@ -48,8 +49,7 @@ class FileChoices(QObject):
         self._rows: QFormLayout | None = None
         self.format = QComboBox(parent)
         self.format.setAccessibleName("Format")
-        self.quality = QSpinBox(parent)
-        self.quality.setRange(1, 100)
+        self.quality = SpinBox(1, 100, parent)
         self.quality.setAccessibleName("Quality")
         self.quality.setToolTip("1 to 100: a higher quality makes larger files.")
         self.smaller = QCheckBox("Smaller files, slower", parent)
@@ -62,8 +62,7 @@ class FileChoices(QObject):
             "Width × height of the files, such as 1920 × 1080. The picture is scaled, and cropped to the shape."
         )
         self.size.addItems([f"As rendered ({rendered[0]} × {rendered[1]})", *SIZES])
-        self.fps = QSpinBox(parent)
-        self.fps.setRange(1, 240)
+        self.fps = SpinBox(1, 240, parent)
         self.fps.setAccessibleName("Frames a second")
         self.fps.setToolTip("How fast the video plays: 24 is film, 30 is usual on the web.")
         self.fps.setValue(_number(settings.choice("export.fps"), 30))

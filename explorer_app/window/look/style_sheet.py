@@ -95,7 +95,6 @@ QPlainTextEdit, QTextEdit { padding: ${p4}px; background: $panel_deep; color: $t
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus { border-color: $accent; }
 QLineEdit:disabled, QAbstractSpinBox:disabled { background: $panel; color: $faint; }
 QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0 0 0 ${p4}px; }
-QSpinBox QLineEdit { padding: 0 0 0 ${p8}px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: ${p16}px; border: none; background: transparent; }
 QAbstractSpinBox::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; }
 QAbstractSpinBox::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; }

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.number_field import NumberField, SpinBox
 from tests.helpers.panels import double_click, wheel
 
 
@@ -116,3 +116,19 @@ def test_a_number_that_gives_way_to_a_new_end_is_nobodys_wish(field: WatchedFiel
     field.setRange(-1.0, 1.0)
     assert (field.value(), field.text()) == (1.0, "+1.00")
     assert field.seen == []
+
+
+def test_in_a_form_a_whole_number_begins_where_the_texts_do(qtbot: QtBot) -> None:
+    form = QWidget()
+    qtbot.addWidget(form)
+    column = QVBoxLayout(form)
+    text, number = QLineEdit("24"), SpinBox(1, 100)
+    for field in (text, number):
+        column.addWidget(field)
+    number.setValue(24)
+    form.show()
+    starts = []
+    for line in (text, number.lineEdit()):
+        line.setCursorPosition(0)
+        starts.append(line.mapTo(form, line.cursorRect().topLeft()).x())
+    assert abs(starts[0] - starts[1]) <= 1
