@@ -41,7 +41,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 _ROUNDING = 1e-9
 """By so much a power of ten may lie beside the end of the view and still be in it."""
 
-_TICK_PX = 30
+_TICK_PX = {"bottom": 30, "left": 17}
 """A tick's text takes at most this much of its axis, in px."""
 
 _REACH_PX = 12
@@ -58,7 +58,8 @@ class _LogAxis(_pg.AxisItem):  # type: ignore[misc]
         first, last = math.ceil(low - _ROUNDING), math.floor(high + _ROUNDING)
         powers = [float(power) for power in range(first, last + 1)]
         if len(powers) > 2:
-            return [(1.0, powers[:: max(1, math.ceil(len(powers) * theme.px(_TICK_PX) / max(size, 1.0)))])]
+            room = max(size, 1.0) / theme.px(_TICK_PX[self.orientation])
+            return [(1.0, powers[:: math.ceil(len(powers) / room)])]
         steps = [power + math.log10(part) for power in range(first - 1, last + 1) for part in (1, 2, 5)]
         return [(1.0, [step for step in steps if low - _ROUNDING <= step <= high + _ROUNDING])]
 

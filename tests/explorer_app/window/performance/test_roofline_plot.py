@@ -118,6 +118,12 @@ def test_texts_of_an_axis_have_room_however_little_or_much_is_in_view(
     assert axis.logTickStrings(ticks, 1.0, 1.0) == texts
 
 
+def test_a_low_plot_names_each_power_of_ten_at_its_side(plot: RooflinePlot) -> None:
+    axis = plot._plot.getAxis("left")
+    ((_, ticks),) = axis.logTickValues(6.0, 11.5, 145.0, [])
+    assert axis.logTickStrings(ticks, 1.0, 1.0) == ["1 M", "10 M", "100 M", "1 G", "10 G", "100 G"]
+
+
 def test_rates_between_powers_of_ten_are_told_apart(plot: RooflinePlot) -> None:
     axis = plot._plot.getAxis("left")
     ((_, ticks),) = axis.logTickValues(8.0, 9.0, 200.0, [])
