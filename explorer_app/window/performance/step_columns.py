@@ -77,9 +77,11 @@ def roofline_share(step: StepCost, roofline: Roofline | None) -> float | None:
 
 
 def microseconds(value: float) -> str:
-    """Return a time with three figures or four: 4.21, 34.1, 312, 4,120, 12.4k, 312k."""
+    """Return a time with three figures or four: 4.21, 34.1, 312, 4,120, 12.4k, 312k, 2.35M."""
+    if value >= 999_500:
+        return f"{value / 1e6:.3g}M"
     if value >= 9_999.5:
-        return f"{value / 1000:.1f}k" if value < 99_950 else f"{value / 1000:,.0f}k"
+        return f"{value / 1000:.1f}k" if value < 99_950 else f"{value / 1000:.0f}k"
     if value < 10:
         return f"{value:.2f}"
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

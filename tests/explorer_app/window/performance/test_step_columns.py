@@ -116,6 +116,8 @@ def test_the_tooltip_tells_all_and_why_a_kernel_fell_back() -> None:
         (9_999.0, "9,999"),
         (12_400.0, "12.4k"),
         (204_475.0, "204k"),
+        (999_600.0, "1M"),
+        (2_350_100.0, "2.35M"),
     ],
 )
 def test_times_have_three_figures_or_more(value: float, text: str) -> None:
