@@ -24,9 +24,6 @@ from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
-from explorer_app.exporting.sinks.video_file import VideoFile
-from explorer_app.exporting.video.animation import AnimationCodec
-from explorer_app.exporting.video.libav import VideoCodec
 from explorer_app.exporting.video.video_format import require_encoder
 from explorer_app.exporting.writers import usual_threads
 from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
@@ -300,6 +297,11 @@ def _sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> FrameSink:
     video, path = settings.video, settings.video_path
     if video is None or path is None:
         return PictureFolder(settings.folder, settings.name, settings.form, settings.size, disk=disk, threads=threads)
+    # Imported when the first video is made: most starts make none.
+    from explorer_app.exporting.sinks.video_file import VideoFile
+    from explorer_app.exporting.video.animation import AnimationCodec
+    from explorer_app.exporting.video.libav import VideoCodec
+
     make = VideoCodec if video.facts.needs_extra else AnimationCodec
     return VideoFile(
         path, make(video, settings.size), identity_of(settings), video.segment_frames, disk=disk, threads=threads

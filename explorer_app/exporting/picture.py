@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from explorer_app.exporting.errors import PictureError
-from explorer_app.exporting.formats.codecs import encode_frame, scan_picture
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size, format_of_path
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture_document import (
@@ -24,6 +23,8 @@ def encode_picture(
 
     `form` None means PNG, `size` None the frame's own. Raises PictureError as `document_to_text` and `encode_frame`.
     """
+    from explorer_app.exporting.formats.codecs import encode_frame  # when the first picture is written
+
     return encode_frame(frame, document_to_text(document), form or PictureFormat(), size)
 
 
@@ -68,6 +69,8 @@ def read_picture(path: Path) -> PictureDocument:
     PictureError
         If the file is no picture, holds no recipe, or one that is damaged or too new.
     """
+    from explorer_app.exporting.formats.codecs import scan_picture  # when the first picture is read
+
     scan = scan_picture(path, PICTURE_LIMITS.nbytes)
     if scan.text_problem:
         raise PictureError(f"The recipe of {path.name} {scan.text_problem}; save the picture again with Latent Loom.")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
-from explorer_app.exporting.formats.codecs import scan_picture
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture import encode_picture
@@ -149,6 +148,8 @@ class PictureFolder:
 
     def _is_stored(self, index: int) -> bool:
         """Return whether a frame's file is whole and carries its recipe."""
+        from explorer_app.exporting.formats.codecs import scan_picture  # when the first folder is looked through
+
         assert self._plan is not None
         try:
             scan = scan_picture(self.path(index), PICTURE_LIMITS.nbytes)
