@@ -59,8 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(__file__).parent
     is_second = os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579"
     if is_second and [config.invocation_params.dir / argument for argument in config.args] == [folder]:
-        entries = [path for path in folder.iterdir() if path.is_dir() or path.match("test_*.py")]
-        config.args = [str(path) for path in sorted(entries, reverse=True) if path.name != "__pycache__"]
+        # What is named is collected though it is to be ignored, hence left out here.
+        left_out = {config.invocation_params.dir / path for path in config.getoption("ignore") or ()}
+        left_out.add(folder / "__pycache__")
+        entries = {path for path in folder.iterdir() if path.is_dir() or path.match("test_*.py")} - left_out
+        config.args = [str(path) for path in sorted(entries, reverse=True)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
