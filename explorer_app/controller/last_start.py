@@ -1,8 +1,8 @@
-"""What one start keeps for the next, so that the window opens with a picture and with controls that work.
+"""Caches model facts and the last picture, so that the next start opens with a picture and usable controls.
 
-``last-model.json`` holds the facts of the model that was open, ``last-picture.jpg`` the last full picture. Both are
-conveniences: a file that is missing or damaged costs a moment, and nothing is told. For the very first start, the same
-two files lie beside the bundled model.
+``last-model.json`` holds the facts of the open model, ``last-picture.jpg`` the last full picture. Both are only caches:
+a missing or damaged file slows the start, and the failure is logged, not shown. The bundled model ships with the same
+two files for the very first start.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ SAVE_AFTER_MS = 3000
 
 MODEL_NAME, PICTURE_NAME = "last-model.json", "last-picture.jpg"
 SHIPPED_MODEL, SHIPPED_PICTURE = ".start.json", ".start.jpg"
-"""Endings of the files beside the bundled model."""
+"""Suffixes of the cache files that ship with the bundled model."""
 
 _MAX_NBYTES = 4 << 20
 _QUALITY = 92
 
 
 class LastStart(QObject):
-    """Reads what the last start kept, and keeps it for the next.
+    """Reads the cache of the previous start and writes the one for the next.
 
     Parameters
     ----------
     bundled_model
-        Its two files are taken where the folder has none.
+        Path of the bundled model. Its two cache files are the fallback when the folder has none.
     worker
-        Encodes and writes.
+        Executor that encodes and writes the files.
     picture
-        Returns the full picture on the screen; None if there is none that is worth keeping.
+        Returns the full picture on the screen; None if there is no full picture.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class LastStart(QObject):
     def load(
         self, folder: Path | None, path: Path | None, *, has_session: bool
     ) -> tuple[KnownModel | None, QImage | None]:
-        """Return what is known of the model file at a path, and the picture that was on the screen last.
+        """Return the cached facts of a model file, and the last picture.
 
         Parameters
         ----------
         folder
-            Where it is kept, from now on too; None keeps nothing.
+            Cache folder for this call and for later writes; None disables the cache.
         path
-            None for a start that does not open a model first.
+            Model file; None if the start does not open a model.
         has_session
-            Whether the last session was kept as well; without it, the picture is that of a first session.
+            Whether the last session was restored; otherwise the picture is that of a new session.
         """
         self._folder = folder
         if path is None:
@@ -90,7 +90,7 @@ class LastStart(QObject):
         return kept or shipped, picture
 
     def remember_model(self, facts: ModelFacts, directions: DirectionsLike) -> None:
-        """Keep what is known of the model that is open now."""
+        """Write the facts of the open model."""
         if self._folder is None:
             return
         folder = self._folder
@@ -107,12 +107,12 @@ class LastStart(QObject):
         self._worker.submit(write)
 
     def frame_arrived(self) -> None:
-        """Keep the picture soon; called for every frame."""
+        """Schedule a write of the picture; called for every frame."""
         if self._folder is not None and not self._timer.isActive():
             self._timer.start()
 
     def flush(self) -> None:
-        """Keep the picture now, if one is waiting to be kept."""
+        """Write the picture now if a write is scheduled."""
         if self._timer.isActive():
             self._timer.stop()
             self._save()
@@ -128,7 +128,7 @@ class LastStart(QObject):
             image = QImage(frame.pixels.data, frame.width, frame.height, frame.width * 4, QImage.Format.Format_RGB32)
             buffer = QBuffer()
             buffer.open(QBuffer.OpenModeFlag.WriteOnly)
-            if image.save(buffer, "JPEG", _QUALITY):  # type: ignore[call-overload] # the stub asks for bytes
+            if image.save(buffer, "JPEG", _QUALITY):  # type: ignore[call-overload] # the stub expects bytes
                 with contextlib.suppress(OSError):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, bytes(buffer.data().data()))
@@ -137,7 +137,7 @@ class LastStart(QObject):
 
 
 def _read(place: Path, path: Path) -> KnownModel | None:
-    """Return what a file tells of the model at a path."""
+    """Return the cached facts of the model at `path`; None if the cache does not match it or cannot be read."""
     with contextlib.suppress(OSError, LoomError, ValueError, TypeError, RecursionError):
         return known_from_json(read_regular_file(place, _MAX_NBYTES, "facts of a model")).at(path)
     return None

@@ -1,8 +1,8 @@
-"""When a session that goes on changing is rendered and shown: once a refresh of the screen, however many events come.
+"""Coalesces session changes: at most one render request per screen refresh, however many input events arrive.
 
-A mouse may send a thousand events a second. Each of them only replaces the session. The newest session is asked for at
-once if nothing was asked for lately, and at the next tick otherwise: a tick is a refresh of the screen. Panels are told
-of it with the frame that answers, every fourth one at most: they are read, and the picture is what follows the hand.
+A mouse may send a thousand events per second. Each event only replaces the session. A change after a pause is rendered
+immediately; later changes wait for the next tick, which is one screen refresh. Panels update with the rendered frame,
+at most every fourth refresh: nobody reads numbers faster, and the picture has priority.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt, QTimer
 
 REFRESH_HZ = 60.0
-"""The screen's rate as long as it is not known."""
+"""Assumed refresh rate in Hz until the screen's rate is known."""
 
 _MOST_HZ = 250.0
 
 REFRESHES_PER_TELLING = 4
-"""Panels change at most with every fourth refresh of the screen: numbers that change more often cannot be read."""
+"""Panels update at most every fourth screen refresh: numbers that change faster are unreadable."""
 
 PATIENCE_MS = 100
-"""Panels are told without a frame after this time: the renderer is slow, or cannot render what is asked for."""
+"""Panels update without a frame after this time: the renderer may be slow, or may reject the session."""
 
 
 def refresh_ms(hz: float = REFRESH_HZ) -> int:
-    """Return the time between two refreshes of a screen, in whole ms: more pictures than it shows help nobody."""
+    """Return the refresh interval of a screen, in whole ms; rendering more often would be wasted."""
     return int(1000.0 / min(_MOST_HZ, hz if hz >= 1.0 else REFRESH_HZ))
 
 
@@ -35,11 +35,11 @@ class LiveUpdates(QObject):
     Parameters
     ----------
     ask
-        Asks for the picture of the session as it is now.
+        Requests a render of the current session.
     tell
-        Tells panels about it.
+        Shows the current session in the panels.
     clock
-        Seconds from anywhere.
+        Monotonic time in seconds, with any origin.
     """
 
     def __init__(
@@ -60,24 +60,24 @@ class LiveUpdates(QObject):
         self._tick.timeout.connect(self._go_on)
 
     def follow_screen(self, hz: float) -> None:
-        """Ask as often as a screen of this refresh rate shows something new."""
+        """Set the tick interval from a screen's refresh rate in Hz."""
         self._tick.setInterval(refresh_ms(hz))
 
     def changed(self) -> None:
-        """Take note that the session is another one: nothing more happens here until the next tick."""
+        """Record that the session changed; further changes wait for the next tick."""
         self._is_unasked = self._is_untold = True
         if not self._tick.isActive():
             self._go_on()
 
     def frame_shown(self) -> None:
-        """Take note that a frame was shown: what panels show follows it."""
+        """Record that a frame was painted, and update the panels if their interval has passed."""
         self._is_answered = True
         self._tell_after(self._tell_ms)
 
     def stop(self) -> None:
-        """Forget what was not asked for or told: the caller does both, or ends. May be called twice.
+        """Drop pending requests and panel updates; the caller does both itself, or shuts down. Idempotent.
 
-        The next change is told at once.
+        The next change updates the panels immediately.
         """
         self._is_unasked = self._is_untold = False
         self._told_s = float("-inf")
@@ -85,7 +85,7 @@ class LiveUpdates(QObject):
 
     @property
     def _tell_ms(self) -> int:
-        """Panels are told at most this often while frames come quicker: fifteen times a second on a screen of 60 Hz."""
+        """Shortest interval between panel updates in ms: 15 updates per second on a 60 Hz screen."""
         return REFRESHES_PER_TELLING * self._tick.interval()
 
     def _go_on(self) -> None:
@@ -98,7 +98,7 @@ class LiveUpdates(QObject):
         self._tell_after(self._tell_ms if was_answered else PATIENCE_MS)
 
     def _tell_after(self, interval_ms: float) -> None:
-        """Tell panels what they do not know yet, if they were last told so long ago."""
+        """Update the panels if an update is pending and the last one is at least `interval_ms` ago."""
         now_s = self._clock()
         if self._is_untold and now_s - self._told_s >= interval_ms / 1000.0:
             self._is_untold = False

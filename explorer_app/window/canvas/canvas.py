@@ -1,4 +1,4 @@
-"""The canvas: the newest frame, and the hand on it.
+"""The canvas: shows the newest frame and handles the gestures on it.
 
 Left-drag walks the seed plane, the wheel zooms at the pointer, the middle button or Space with a drag pans. The picture
 keeps its place and size while drafts of lower resolution come and go.
@@ -45,13 +45,14 @@ class Canvas(PictureStage):
     Signals
     -------
     edited(edit, is_final)
-        A walk or a transform: many edits that are not final, then one that is. Or the picture instead of a layer.
+        A drag over the seed plane, a transform, or a return from a layer to the picture. `is_final` is True for the
+        last edit of a gesture.
     gesture_cancelled()
         Escape during a drag.
     painted_first()
-        It is on the screen for the first time, with the stored picture if there is one.
+        The first paint is done, with the stored picture if there is one.
     painted(frame)
-        A frame is on the screen for the first time.
+        A new frame was painted.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "transform", "tap")
@@ -68,7 +69,7 @@ class Canvas(PictureStage):
         self.setAccessibleDescription(
             "Drag or press the arrow keys to walk the seed plane, Shift slows; the wheel zooms, Space and drag pans."
         )
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all that is below it is painted for each picture
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # otherwise Qt repaints widgets below each frame
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -78,7 +79,7 @@ class Canvas(PictureStage):
         self._small: QImage | None = None
         self._is_new = self._was_painted = False
         self._target: QRectF | None = None
-        """Where the picture was painted last."""
+        """Rectangle of the picture at the last paint."""
         self._preview: Preview | None = None
         self._drag: PlaneDrag | None = None
         self._way = PointerWay(self._follow, self)
@@ -96,7 +97,7 @@ class Canvas(PictureStage):
         self.transform.edited.connect(self.edited)
         self.transform.gesture_cancelled.connect(self.gesture_cancelled)
 
-    # -- what it shows ----------------------------------------------------------------------------------------------
+    # -- content ----------------------------------------------------------------------------------------------------
 
     @property
     def room_above(self) -> int:
@@ -145,26 +146,26 @@ class Canvas(PictureStage):
             self.update()
 
     def show_session(self, session: Session) -> None:
-        """Take over where the person is on the plane; a glide ends if something else has moved there."""
+        """Take the position on the seed plane from the session; a glide stops if another edit changed the position."""
         self._session = session
         self._glide.stop_unless_at(session.position)
         self.transform.show_session(session)
         self.caption.show_tap(session.tap)
 
     def show_model(self, facts: ModelFacts | None) -> None:
-        """Take over how large the full picture is, so that drafts are drawn at its size."""
+        """Take the size of the full picture from the model, so that drafts are drawn at that size."""
         self.stop_glide()
         self._size = None if facts is None else (facts.resolution, facts.resolution)
         self.transform.show_model(facts)
         self.update()
 
     def show_drop(self, text: str) -> None:
-        """Say what dropping here would do; empty for nothing."""
+        """Show what dropping the dragged file would do; an empty text hides it."""
         if text != self.drop_text:
             self.drop_text = text
             self.update()
 
-    # -- the hand ---------------------------------------------------------------------------------------------------
+    # -- mouse and keyboard -----------------------------------------------------------------------------------------
 
     @property
     def is_walking(self) -> bool:
@@ -194,7 +195,7 @@ class Canvas(PictureStage):
             self._way.move(event)
 
     def _follow(self, dx: float, dy: float, keys: int) -> None:
-        """Move over the plane by a way of the pointer, in px."""
+        """Move over the seed plane by a pointer displacement in px."""
         if self._drag is not None:
             position = self._drag.move(
                 dx * SEEDS_PER_PX, dy * SEEDS_PER_PX, slow=bool(keys & SHIFT), now_ms=self._clock.elapsed()
@@ -202,7 +203,7 @@ class Canvas(PictureStage):
             self.edited.emit(SetParameter(PLACE, position), False)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """End a drag, or let it glide on; end a pan."""
+        """End a drag or start its glide; end a pan."""
         if self._pan_from is not None:
             self._pan_from = None
             self._show_cursor()
@@ -225,7 +226,7 @@ class Canvas(PictureStage):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Space readies a pan, Escape cancels a drag or shows the picture instead of a layer, arrows walk."""
+        """Space enables panning, Escape cancels a drag or leaves a layer view, arrow keys move over the seed plane."""
         key = event.key()
         if key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
@@ -247,7 +248,7 @@ class Canvas(PictureStage):
             super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Letting go of the last arrow key ends its gesture."""
+        """End the key gesture when the last arrow key is released."""
         if event.isAutoRepeat():
             return
         if event.key() == Qt.Key.Key_Space:
@@ -261,7 +262,7 @@ class Canvas(PictureStage):
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        """A gesture by keys ends when the keyboard focus goes elsewhere."""
+        """End a key gesture when the canvas loses keyboard focus."""
         self.is_ready_to_pan = False
         self._show_cursor()
         if self._keys:
@@ -271,24 +272,24 @@ class Canvas(PictureStage):
         self.update()
 
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        """Show focus."""
+        """Repaint the focus ring."""
         super().focusInEvent(event)
         self.update()
 
     def stop_glide(self) -> None:
-        """Bring a glide to rest; where it is becomes one step of the history. May be called twice."""
+        """Stop a glide and commit its position as one history step. Idempotent."""
         if self._glide.is_moving:
             self._glide.stop()
             self.edited.emit(SetParameter(PLACE, self._glide.position), True)
 
     def _show_picture(self) -> None:
-        self.setFocus()  # the badge, which may have it, goes
+        self.setFocus()  # the badge is about to be hidden and may have the focus
         self.stop_glide()
         self.edited.emit(SetParameter("layer", None), True)
 
     def _move_by_key(self, event: QKeyEvent) -> None:
         if self._drag is not None and not self._keys:
-            return  # the mouse has it
+            return  # a mouse drag is active
         self.stop_glide()
         if self._drag is None:
             self._drag = PlaneDrag(self._session.position)
@@ -310,11 +311,11 @@ class Canvas(PictureStage):
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return a size at which a picture is worth looking at."""
+        """Return a comfortable size for viewing a picture."""
         return QSize(560, 560)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the smallest size that shows anything."""
+        """Return the smallest usable size."""
         return QSize(240, 200)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
@@ -325,7 +326,7 @@ class Canvas(PictureStage):
         self.resized.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the well, the picture and the line below it; of a new picture, what it covers and nothing else."""
+        """Paint the background, the picture and the caption; for a new frame, only the picture's rectangle."""
         painter = QPainter(self)
         exposed, target = QRectF(event.rect()), self.picture_rect()
         self._target = target
@@ -345,7 +346,7 @@ class Canvas(PictureStage):
             self.painted.emit(self._frame)
 
     def _covers(self, target: QRectF, exposed: QRectF) -> bool:
-        """Return whether the picture covers an area and shows nothing of what is below it."""
+        """Return whether the picture is opaque and covers the exposed area."""
         if self._image is None or self._image.hasAlphaChannel():
             return False
         return target.contains(exposed) and _inside(self.rect()).contains(target)
@@ -368,7 +369,7 @@ class Canvas(PictureStage):
             painter.drawPath(well)
 
     def _paint_picture(self, painter: QPainter, target: QRectF, well: QPainterPath | None = None) -> None:
-        """Paint the picture; where it reaches the edge of the canvas, it is cut to the well."""
+        """Paint the picture, clipped to the rounded background at the edge of the canvas."""
         assert self._image is not None
         painter.save()
         if well is not None and not _inside(self.rect()).contains(target):
@@ -388,10 +389,10 @@ class Canvas(PictureStage):
 
 
 def _inside(canvas: QRect) -> QRectF:
-    """Return the part of a canvas that its rounded edge does not touch."""
+    """Return the part of a canvas inside its rounded corners."""
     return QRectF(canvas).adjusted(2, 2, -2, -2)
 
 
 def _caption_key(frame: Frame) -> object:
-    """Return what the line below the picture says of a frame."""
+    """Return the values of a frame that the caption depends on."""
     return frame.is_draft, frame.tap is None, (frame.width, frame.height) if frame.tap is not None else None

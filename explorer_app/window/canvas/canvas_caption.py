@@ -1,4 +1,4 @@
-"""The line below the picture: how large it is, what the hand can do, and whether a layer is shown instead of it."""
+"""The caption below the picture: its size, the available gestures, and the layer if one is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPACE = 8
 
 
 class CanvasCaption:
-    """The line of a stage, with the badge of a layer at its left end and the transform's button at the right one."""
+    """The caption of a stage, with the layer badge at its left end and the transform button at its right end."""
 
     def __init__(self, stage: PictureStage, transform: TransformFrame) -> None:
         self._stage = stage
@@ -26,7 +26,7 @@ class CanvasCaption:
         self.badge = TapBadge(stage)
 
     def show_tap(self, tap: Tap | None) -> None:
-        """Show which layer is shown; None for the picture."""
+        """Name the layer that the canvas shows; None for the picture."""
         if tap == self._tap:
             return
         self._tap = tap
@@ -36,21 +36,21 @@ class CanvasCaption:
 
     @property
     def height(self) -> int:
-        """Height in px that the line takes at the bottom of the canvas, or the margin there while it is not shown."""
+        """Height of the caption in px, or the bottom margin while the caption is hidden."""
         return theme.px(CAPTION_PX) if self._is_shown else self._margin
 
     def set_shown(self, shown: bool, margin: int = 0) -> None:
-        """Show the line, or leave its room to what is below the canvas, with a margin in px below the picture."""
+        """Show or hide the caption; while hidden, keep a margin in px below the picture."""
         self._is_shown, self._margin = shown, margin
         self.badge.show_tap(self._tap if shown else None)
         self.place()
         self._stage.update()
 
     def place(self) -> None:
-        """Follow the canvas's size."""
+        """Update the geometry from the canvas's size."""
         line = self._stage.caption_rect()
         self.badge.move(round(line.left()), round(line.center().y() - self.badge.height() / 2))
-        self.badge.raise_()  # the frame of the transform lies over the canvas
+        self.badge.raise_()  # above the transform frame, which covers the canvas
 
     def paint(self, painter: QPainter) -> None:
         """Paint the line."""
@@ -73,7 +73,7 @@ class CanvasCaption:
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, draft)
 
     def text(self) -> str:
-        """Return the line: the size, how large it is shown, and what the hand can do."""
+        """Return the caption: the picture's size, the zoom and the available gestures."""
         stage = self._stage
         if stage.drop_text:
             return stage.drop_text

@@ -1,6 +1,6 @@
-"""What lies over the canvas while there is no picture: how to open a model, or how far one is read, with a cancel.
+"""The card over an empty canvas: how to open a model, or the progress of reading one, with a cancel button.
 
-Why a file did not open stands in the strip of messages below the canvas, with details, and not here a second time.
+The message strip below the canvas reports why a file did not open; the card does not repeat it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class CanvasOverlay(QFrame):
     Signals
     -------
     open_requested()
-        The person wants to choose a model file.
+        The Open button was pressed.
     cancel_requested()
-        The person wants to stop the loading.
+        The Cancel button was pressed.
     bundled_requested()
-        The person wants the model that came with the program.
+        The button for the bundled model was pressed.
     """
 
     open_requested = Signal()
@@ -88,11 +88,11 @@ class CanvasOverlay(QFrame):
         self.show_nothing()
 
     def show_nothing(self) -> None:
-        """Get out of the picture's way."""
+        """Hide the card."""
         self.hide()
 
     def show_no_model(self) -> None:
-        """Say how to begin."""
+        """Show how to open a first model."""
         self._compose(
             ("model", "dim"),
             "No model is open",
@@ -101,14 +101,14 @@ class CanvasOverlay(QFrame):
         )
 
     def show_loading(self, name: str, sentence: str, share: float) -> None:
-        """Show how far a file is read, in 0..1; 0 means unknown."""
+        """Show the progress of reading a file; `share` is in 0..1, and 0 means unknown."""
         self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
         self.bar.setRange(0, 1000 if share > 0 else 0)
         if share > 0:
             self.bar.setValue(round(1000 * min(1.0, share)))
 
     def show_waiting(self, name: str, sentence: str) -> None:
-        """Show that something is under way which cannot be stopped and takes a moment."""
+        """Show a short operation that cannot be cancelled."""
         self._compose(("model", "accent"), name, sentence, bar=True)
         self.bar.setRange(0, 0)
 
@@ -141,7 +141,7 @@ class CanvasOverlay(QFrame):
 
     @Slot()
     def place(self) -> None:
-        """Lie in the middle of the canvas."""
+        """Centre the card on the canvas."""
         if self.isHidden():
             return
         width = min(theme.px(400), self._stage.width() - theme.px(24))
@@ -152,7 +152,7 @@ class CanvasOverlay(QFrame):
         self.raise_()
 
     def _stack_buttons(self) -> None:
-        """Put the buttons below each other where the card is too narrow for a row of them."""
+        """Stack the buttons vertically when the card is too narrow for one row."""
         shown = [
             button for button in (self.open_button, self.bundled_button, self.cancel_button) if button.isVisibleTo(self)
         ]
@@ -163,7 +163,7 @@ class CanvasOverlay(QFrame):
             self._buttons.setDirection(direction)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the mark in the new theme."""
+        """Redraw the mark after a theme change."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "mark"):
             self._paint_mark()

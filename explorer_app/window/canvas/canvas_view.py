@@ -1,4 +1,4 @@
-"""Where the picture lies on the canvas: zoom and pan as pure numbers, without Qt.
+"""Zoom and pan of the picture on the canvas, as pure numbers without Qt.
 
 Lengths are in device px, so that 1:1 means one pixel of the picture on one pixel of the screen at any scale factor.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 MIN_ZOOM = 0.05
 MAX_ZOOM = 64.0
 _KEPT_PX = 48.0
-"""So much of the picture stays on the canvas however far it is pushed."""
+"""Smallest part of the picture that panning leaves visible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class CanvasView:
     Attributes
     ----------
     zoom
-        Device px a picture px; None fits the picture into the canvas.
+        Device px per picture px; None fits the picture into the canvas.
     dx, dy
-        How far the picture's centre is from the canvas's, in device px.
+        Offset of the picture's centre from the canvas's centre, in device px.
     """
 
     zoom: float | None = None
@@ -30,13 +30,13 @@ class CanvasView:
     dy: float = 0.0
 
     def scale(self, picture: tuple[int, int], canvas: tuple[float, float]) -> float:
-        """Return device px a picture px."""
+        """Return the scale in device px per picture px."""
         if self.zoom is not None:
             return self.zoom
         return max(1e-6, min(canvas[0] / max(1, picture[0]), canvas[1] / max(1, picture[1])))
 
     def place(self, picture: tuple[int, int], canvas: tuple[float, float]) -> tuple[float, float, float, float]:
-        """Return left, top, width, height of the picture on the canvas, in device px, on whole pixels."""
+        """Return (left, top, width, height) of the picture on the canvas, in device px, rounded to whole pixels."""
         scale = self.scale(picture, canvas)
         width, height = picture[0] * scale, picture[1] * scale
         left, top = (canvas[0] - width) / 2 + self.dx, (canvas[1] - height) / 2 + self.dy
@@ -45,7 +45,7 @@ class CanvasView:
     def zoomed(
         self, factor: float, at: tuple[float, float], picture: tuple[int, int], canvas: tuple[float, float]
     ) -> CanvasView:
-        """Return the view `factor` times as large, with the point of the picture under `at` staying there."""
+        """Return the view scaled by `factor` around the point `at`, which stays over the same picture point."""
         old = self.scale(picture, canvas)
         new = max(MIN_ZOOM, min(MAX_ZOOM, old * factor))
         for whole in (1.0, 2.0, 4.0, 8.0):
@@ -60,11 +60,11 @@ class CanvasView:
         ).kept(picture, canvas)
 
     def panned(self, dx: float, dy: float, picture: tuple[int, int], canvas: tuple[float, float]) -> CanvasView:
-        """Return the view pushed by device px; a fitted picture keeps its size and is no longer fitted."""
+        """Return the view moved by device px. A fitted picture keeps its size and is no longer fitted."""
         return CanvasView(self.scale(picture, canvas), self.dx + dx, self.dy + dy).kept(picture, canvas)
 
     def kept(self, picture: tuple[int, int], canvas: tuple[float, float]) -> CanvasView:
-        """Return the view with at least an edge of the picture on the canvas."""
+        """Return the view moved as little as needed to keep an edge of the picture visible."""
         scale = self.scale(picture, canvas)
         reach_x = max(0.0, (canvas[0] + picture[0] * scale) / 2 - _KEPT_PX)
         reach_y = max(0.0, (canvas[1] + picture[1] * scale) / 2 - _KEPT_PX)

@@ -1,4 +1,4 @@
-"""Pictures beside the one on the screen, over the canvas: the one before a step, or two with a line between them."""
+"""Comparison view over the canvas: the picture before a step, or two pictures with a divider."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _GRIP_PX = 9.0
 
 @dataclass(slots=True)
 class Side:
-    """A picture and what it is called; the picture is None while it is being made."""
+    """A picture and its label; the picture is None until it is rendered."""
 
     name: str
     image: QImage | None = None
 
 
 class CompareView(QWidget):
-    """Lies over the canvas while something is compared, and shows pictures where the canvas shows its own.
+    """Covers the canvas during a comparison and shows pictures in the canvas's place.
 
-    With two pictures, the left one ends at a line that is dragged, or moved with the arrow keys (Shift moves it
-    finely); a double-click brings it to the middle. Escape leaves. The wheel and the middle button zoom and pan as on
+    With two pictures, a divider separates left and right. Drag it, or move it with the arrow keys (Shift moves it
+    finely); a double-click centres it. Escape ends the comparison. The wheel and the middle button zoom and pan as on
     the canvas.
 
     Signals
     -------
     left()
-        The person is done with comparing two pictures.
+        The comparison of two pictures was closed.
     """
 
     left = Signal()
@@ -53,20 +53,20 @@ class CompareView(QWidget):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """What is shown: nothing, one picture, or two."""
+        """The compared pictures: none, one, or two."""
         return self._sides
 
     @property
     def share(self) -> float:
-        """Where the line is, as a share of the picture's width."""
+        """Position of the divider, as a share of the picture's width in 0..1."""
         return self._share
 
     def show_one(self, side: Side, hint: str) -> None:
-        """Show one picture in place of the canvas's; the hand still works on the canvas."""
+        """Show one picture in place of the canvas's; mouse events still reach the canvas."""
         self._show((side,), hint)
 
     def show_two(self, first: Side, second: Side) -> None:
-        """Show two pictures with a line between them, and take the keyboard."""
+        """Show two pictures with a divider, and take the keyboard focus."""
         is_new = len(self._sides) != 2
         self._show((first, second), "drag the line, Escape leaves")
         if is_new:
@@ -74,7 +74,7 @@ class CompareView(QWidget):
             self.setFocus()
 
     def leave(self) -> None:
-        """Show nothing; the canvas is seen again."""
+        """Hide the comparison, so that the canvas is visible again."""
         had_focus = self.hasFocus()
         self._sides = ()
         self.hide()
@@ -97,17 +97,17 @@ class CompareView(QWidget):
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
 
-    # -- the hand ---------------------------------------------------------------------------------------------------
+    # -- mouse and keyboard -----------------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Bring the line to the pointer; the middle button is the canvas's."""
+        """Move the divider to the pointer; pass the middle button to the canvas."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._bring_line(event.position().x())
         else:
             event.ignore()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Let the line follow the pointer."""
+        """Move the divider with the pointer."""
         if event.buttons() & Qt.MouseButton.LeftButton:
             self._bring_line(event.position().x())
         else:
@@ -119,11 +119,11 @@ class CompareView(QWidget):
         event.setAccepted(event.button() == Qt.MouseButton.LeftButton)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Bring the line to the middle."""
+        """Centre the divider."""
         self._set_share(0.5)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Move the line, or leave."""
+        """Move the divider, or end the comparison."""
         step = _FINE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP
         shares = {
             Qt.Key.Key_Left: self._share - step,
@@ -150,7 +150,7 @@ class CompareView(QWidget):
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the well, the pictures and the line below them."""
+        """Paint the background, the pictures and the caption."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -193,7 +193,7 @@ class CompareView(QWidget):
         painter.restore()
 
     def _paint_caption(self, painter: QPainter) -> None:
-        """Write what is left and right of the line below the picture, and between them what the hand can do."""
+        """Paint both labels below the picture, with the available gestures between them."""
         tokens = theme.current()
         line = self._stage.caption_rect()
         painter.setFont(fonts.caption())

@@ -1,4 +1,4 @@
-"""Comparing from the window: the picture before the last step while a key is held, and two pictures with a line."""
+"""Comparison commands: the picture before the last step while a key is held, or two pictures with a divider."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gpu_backend import Frame
 
 
 class Comparing(QObject):
-    """Fetches the pictures that are compared, and shows them over the canvas.
+    """Fetches the compared pictures and shows them over the canvas.
 
     Parameters
     ----------
     before
-        The action that is on while the picture before the last step is shown. Its key is let go of, or pressed again
-        where the action came from a menu.
+        The action that is checked while the picture before the last step is shown. Releasing its key unchecks it; after
+        a menu choice, pressing the key does.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Comparing(QObject):
         self._before = before
         self._compared: list[tuple[str, Session]] = []
         self._frames: list[Frame] = []
-        """Frames of the images that are shown, which do not own their bytes."""
+        """Frames of the shown images; a QImage does not own their bytes."""
         before.setAutoRepeat(False)
         self.view.left.connect(self._forget)
         pictures.changed.connect(self._show)
         engine.model_changed.connect(self.leave)
 
     def show_before(self, on: bool) -> None:
-        """Show what was before the gesture under way, or before the last step; or the picture again."""
+        """Show the picture before the active gesture or the last step; False shows the current picture again."""
         app = QApplication.instance()
         assert app is not None
         if not on:
@@ -66,7 +66,7 @@ class Comparing(QObject):
         self._show()
 
     def compare(self, numbers: Sequence[int]) -> None:
-        """Compare two entries of the history by their numbers; one with the picture; none: the last step's two ends."""
+        """Compare two history entries by number; one entry with the picture; none: before and after the last step."""
         history = self._editing.history
         entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
         sides = [(entry.label, entry.session) for entry in entries]
@@ -82,13 +82,13 @@ class Comparing(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Show the picture again."""
+        """End the comparison and show the picture."""
         self._before.setChecked(False)
         self.view.leave()
         self._forget()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """End with the key, or with the window's being left."""
+        """End the comparison when the key is released or the window is deactivated."""
         is_key = event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
         is_own = is_key and isinstance(event, QKeyEvent) and QKeySequence(event.key()) in self._before.shortcuts()
         if is_own or event.type() == QEvent.Type.ApplicationDeactivate:
@@ -102,7 +102,7 @@ class Comparing(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the pictures that are ready; the others follow."""
+        """Show the pictures that are rendered; the others are shown later."""
         facts = self._engine.model.facts
         if not self._compared or facts is None:
             return

@@ -1,4 +1,4 @@
-"""Frame -> QImage over the frame's own bytes: nothing is copied or converted."""
+"""Wraps a frame's bytes in a QImage without a copy or conversion."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gpu_backend import Frame
 
 
 def frame_image(frame: Frame) -> QImage:
-    """Return an image over the bytes of a frame. The caller keeps the frame as long as the image: Qt does not."""
+    """Return an image over the bytes of a frame. The caller must keep the frame alive as long as the image."""
     kind = QImage.Format.Format_ARGB32 if frame.has_alpha else QImage.Format.Format_RGB32
     return QImage(frame.pixels.data, frame.width, frame.height, frame.width * 4, kind)
 
 
 def shrunk(image: QImage, width: int) -> QImage:
-    """Return a copy reduced to a width, averaged over all pixels, which a painter does not do."""
+    """Return a copy reduced to a width in px, averaged over all pixels (QPainter would sample only some)."""
     return image.scaledToWidth(max(1, width), Qt.TransformationMode.SmoothTransformation)

@@ -1,4 +1,4 @@
-"""Where the picture lies in its widget: size, zoom and pan, and the room kept free around it."""
+"""Placement of the picture in its widget: size, zoom, pan and margins."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpu_backend import Frame
 EDGE_PX = 14
 """Margin around a fitted picture, in px."""
 CAPTION_PX = 34
-"""Height of the line below the picture, in px."""
+"""Height of the caption below the picture, in px."""
 
 
 class PictureStage(QWidget):
-    """A widget with a picture in it. What lies over the picture takes its place from here.
+    """A widget that places one picture. Overlays take their geometry from it.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class PictureStage(QWidget):
     is_ready_to_pan
         Whether a left-drag pans: Space is held.
     drop_text
-        What dropping a file here would do; empty while none is dragged over it.
+        Effect of dropping the dragged file; empty while no file is dragged over the widget.
 
     Signals
     -------
     resized()
-        It has another size. An event filter would run for every picture that is painted.
+        The widget's size changed. A signal, because an event filter would run for every paint event.
     """
 
     resized = Signal()
@@ -42,49 +42,49 @@ class PictureStage(QWidget):
         self.drop_text = ""
         self._frame: Frame | None = None
         self._size: tuple[int, int] | None = None
-        """Width and height of the full picture; None before there is one."""
+        """Width and height of the full picture in px; None before the first picture."""
         self._placed: tuple[object, QRectF] = None, QRectF()
-        """Where the picture lies, and all that this depends on: each picture that is painted asks for it."""
+        """Cached rectangle of the picture with the values it depends on; every paint event needs it."""
 
     @property
     def frame(self) -> Frame | None:
-        """The frame that is shown. Its bytes live as long as the picture made over them."""
+        """The shown frame. It keeps the bytes of the image alive."""
         return self._frame
 
     @property
     def room_above(self) -> int:
-        """Room above a fitted picture beside the margin, in px."""
+        """Height to keep free above a fitted picture in addition to the margin, in px."""
         return 0
 
     @property
     def room_below(self) -> int:
-        """Room below a fitted picture, in px."""
+        """Height to keep free below a fitted picture, in px."""
         return theme.px(CAPTION_PX)
 
     def caption_rect(self) -> QRectF:
-        """Return where the line below the picture lies, in the widget's own coordinates."""
+        """Return the rectangle of the caption, in widget coordinates."""
         line = QRectF(self.rect()).adjusted(theme.px(12), 0, -theme.px(12), 0)
         line.setTop(line.bottom() - theme.px(CAPTION_PX - 4))
         return line
 
     def fit(self) -> None:
-        """Show the whole picture as large as it goes."""
+        """Fit the whole picture into the widget."""
         self._look(CanvasView())
 
     def one_to_one(self) -> None:
-        """Show one pixel of the picture on one pixel of the screen."""
+        """Show one picture pixel per screen pixel."""
         self._look(CanvasView(1.0))
 
     def zoom_by(self, factor: float) -> None:
-        """Zoom at the middle."""
+        """Zoom around the centre."""
         width, height = self._stage_size()
         self._look(self.view.zoomed(factor, (width / 2, height / 2), self.picture_size, (width, height)))
 
     @property
     def shown_size(self) -> tuple[tuple[int, int], float]:
-        """Width and height of what is shown in its own pixels, and device px a pixel of it.
+        """Width and height of the shown picture in its own pixels, and its scale in device px per pixel.
 
-        A draft counts as the picture that it stands in for; a layer has a size of its own.
+        A draft counts with the size of the full picture; a layer has its own size.
         """
         size, scale = self.picture_size, self.view.scale(self.picture_size, self._stage_size())
         if self._frame is not None and self._frame.tap is not None:
@@ -97,7 +97,7 @@ class PictureStage(QWidget):
         return self._size or (1, 1)
 
     def picture_rect(self) -> QRectF:
-        """Return where the picture lies, in the widget's own coordinates."""
+        """Return the rectangle of the picture, in widget coordinates."""
         ratio, size = self.devicePixelRatioF(), self.size()
         key = (self.view, self._size, size, ratio, theme.px(EDGE_PX), self.room_above, self.room_below)
         if self._placed[0] != key:
@@ -108,7 +108,7 @@ class PictureStage(QWidget):
         return QRectF(self._placed[1])
 
     def picture_area(self) -> QRectF:
-        """Return where a fitted picture may lie, in the widget's own coordinates."""
+        """Return the area for a fitted picture, in widget coordinates."""
         edge = theme.px(EDGE_PX)
         return QRectF(self.rect()).adjusted(edge, edge + self.room_above, -edge, -self.room_below)
 
@@ -133,7 +133,7 @@ class PictureStage(QWidget):
             self.update()
 
     def _zoom_at(self, factor: float, at: QPointF) -> None:
-        """Zoom at a point of the widget, in px."""
+        """Zoom around a point of the widget, in px."""
         point = at * self.devicePixelRatioF() - self._stage().topLeft()
         self._look(self.view.zoomed(factor, (point.x(), point.y()), self.picture_size, self._stage_size()))
 
@@ -142,5 +142,5 @@ class PictureStage(QWidget):
         self._look(self.view.panned(dx, dy, self.picture_size, self._stage_size()))
 
     def _keep_in_sight(self) -> None:
-        """Keep at least an edge of the picture in sight after a change of size."""
+        """Keep at least an edge of the picture visible after a resize."""
         self.view = self.view.kept(self.picture_size, self._stage_size())

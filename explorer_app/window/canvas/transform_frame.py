@@ -1,4 +1,4 @@
-"""The frame around the picture: drag inside to move, a corner to scale, the knob above to turn."""
+"""The transform frame around the picture: drag inside to move, a corner to scale, the knob above to rotate."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _KNOB_PX = 26
 _HANDLE_PX = 5
 """Half the side of a handle."""
 _REACH_PX = 12
-"""So far from a handle it is still taken."""
+"""Distance in px within which a press hits a handle."""
 _INSET_PX = 10
-"""Handles stay so far inside of the canvas."""
+"""Smallest distance of a handle from the canvas edge, in px."""
 
 HINT = "drag moves, corners scale, knob turns, Ctrl snaps, Esc ends"
 
 
 @dataclass
 class _Drag:
-    """A handle that is held: what was before, where it was pressed, where the picture lay.
+    """A drag of a handle: the transform, the pointer and the picture's rectangle at its start.
 
     Attributes
     ----------
     pointer
-        Where the pointer was last.
+        Last position of the pointer.
     reached
-        How far the handle went: as far as the pointer, but for the way that Shift made finer.
+        Position of the handle. It differs from the pointer by the movement that Shift slowed down.
     """
 
     part: Part
@@ -54,7 +54,7 @@ class _Drag:
     has_moved: bool = False
 
     def follow(self, pointer: Place, share: float) -> None:
-        """Go a share of the pointer's way."""
+        """Move the handle by a share of the pointer's movement."""
         self.reached = (
             self.reached[0] + (pointer[0] - self.pointer[0]) * share,
             self.reached[1] + (pointer[1] - self.pointer[1]) * share,
@@ -63,16 +63,16 @@ class _Drag:
 
 
 class TransformFrame(QWidget):
-    """Lies over the canvas while the mode is on. As everywhere, Shift goes ten times finer and Ctrl snaps.
+    """Covers the canvas while transform mode is on. As elsewhere, Shift is ten times finer and Ctrl snaps.
 
     Signals
     -------
     edited(object, bool)
-        `set_transform`; True once a gesture.
+        A `set_transform` edit; True for the last edit of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     began()
-        A handle was taken hold of.
+        A drag of a handle began.
     """
 
     edited = Signal(object, bool)
@@ -95,25 +95,25 @@ class TransformFrame(QWidget):
         stage.resized.connect(self._place)
 
     def set_action(self, action: QAction) -> None:
-        """Take the action that switches the mode, and show a button for it below the picture."""
+        """Set the action that switches the mode, and add a button for it below the picture."""
         self._action = action
         self.button = ActionButton(action, self._stage, role="flat")
         self.button.hide()
 
-    # -- what it shows ----------------------------------------------------------------------------------------------
+    # -- content ----------------------------------------------------------------------------------------------------
 
     @property
     def room_above(self) -> int:
-        """How much of the canvas the knob needs above a fitted picture, in px."""
+        """Height that the knob needs above a fitted picture, in px."""
         return theme.px(_KNOB_PX + _HANDLE_PX) if self.is_on else 0
 
     @property
     def room_beside(self) -> int:
-        """How much of the line below the picture the button takes, in px."""
+        """Width of the button in the caption, in px."""
         return 0 if self.button is None or self.button.isHidden() else self.button.width() + theme.px(8)
 
     def set_on(self, on: bool) -> None:
-        """Begin or leave the mode; a drag under way is cancelled."""
+        """Enter or leave the mode; an active drag is cancelled."""
         if not on:
             self._cancel()
         self.is_on = on
@@ -126,7 +126,7 @@ class TransformFrame(QWidget):
         self._stage.update()
 
     def show_model(self, facts: ModelFacts | None) -> None:
-        """Offer the mode for a network that can be transformed, leave it for any other."""
+        """Enable the mode if the network has an input transform; otherwise leave and disable it."""
         is_offered = facts is not None and facts.has_transform
         if self.button is not None:
             self.button.setVisible(is_offered)
@@ -141,7 +141,7 @@ class TransformFrame(QWidget):
             self.update()
 
     def handles(self) -> Handles:
-        """Return where the handles are now."""
+        """Return the current positions of the handles."""
         edge = theme.px(_INSET_PX)
         area = self._stage.picture_area().adjusted(-edge / 2, 0, edge / 2, 0)
         seen = Box(area.x(), edge, area.width(), area.bottom() - edge)
@@ -162,17 +162,17 @@ class TransformFrame(QWidget):
             )
             self.button.raise_()
 
-    # -- the hand ---------------------------------------------------------------------------------------------------
+    # -- mouse and keyboard -----------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Cancel a drag; where there is none, leave the mode."""
+        """Cancel the active drag; without one, leave the mode."""
         if not self._cancel():
             self.set_on(False)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Take hold of a part; what pans or opens a menu goes to the canvas."""
+        """Begin dragging a part; pass presses that pan or open a menu to the canvas."""
         if event.button() != Qt.MouseButton.LeftButton or self._stage.is_ready_to_pan or self._stage.frame is None:
-            self.unsetCursor()  # the canvas shows its own
+            self.unsetCursor()  # the canvas sets its own cursor
             event.ignore()
             return
         place = event.position().toTuple()
@@ -183,7 +183,7 @@ class TransformFrame(QWidget):
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Drag on, or show what would be taken hold of."""
+        """Continue a drag, or show the cursor of the part below the pointer."""
         place = event.position().toTuple()
         drag = self._drag
         if drag is None:
@@ -209,7 +209,7 @@ class TransformFrame(QWidget):
             self.edited.emit(set_transform(self._transform), True)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Reset the part whose handle it is."""
+        """Reset the part below the pointer."""
         part = self.handles().at(event.position().toTuple(), theme.px(_REACH_PX))
         if part is None or event.button() != Qt.MouseButton.LeftButton:
             self.mousePressEvent(event)
@@ -250,7 +250,7 @@ class TransformFrame(QWidget):
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint lines and handles in a light and a dark ink each, so that they are seen on any picture."""
+        """Paint lines and handles in both a light and a dark ink, so that they stand out on any picture."""
         if self._stage.frame is None:
             return
         handles = self.handles()
@@ -270,7 +270,7 @@ class TransformFrame(QWidget):
         self._paint_middle(painter, handles.middle, is_held=held == "place")
 
     def _paint_handle(self, painter: QPainter, at: Place, *, is_held: bool, turn: float | None = None) -> None:
-        """Paint a turned square for a corner, a disc for the knob."""
+        """Paint a rotated square for a corner, a disc for the knob."""
         size = theme.px(_HANDLE_PX)
         area = QRectF(-size, -size, 2 * size, 2 * size)
         painter.save()

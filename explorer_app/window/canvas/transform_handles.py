@@ -1,7 +1,7 @@
-"""Where the handles of a transform lie on the canvas, and what dragging them makes of it: pure numbers, without Qt.
+"""Positions of the transform handles and the transforms that drags produce: pure numbers, without Qt.
 
-The frame is the picture at rest sent through the transform. With y down, a place p in widths from the picture's middle
-goes to [[k cos, k sin], [-k sin, k cos]] p + (x, y), as in `gpu_backend.Transform`.
+The frame is the outline of the untransformed picture under the transform. With y down, a point p in picture widths from
+the centre maps to [[k cos, k sin], [-k sin, k cos]] p + (x, y), as in `gpu_backend.Transform`.
 """
 
 from __future__ import annotations

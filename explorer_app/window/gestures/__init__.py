@@ -1,1 +1,1 @@
-"""What a pointer and the keys do on the seed plane and on the picture."""
+"""Pointer and key gestures on the seed plane and on the picture."""

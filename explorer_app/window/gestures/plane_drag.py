@@ -1,4 +1,4 @@
-"""Moving over the seed plane by hand: a drag or a held key, and the glide that follows a flick."""
+"""Gestures on the seed plane: a drag or a held key, and the glide after a flick."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 from explorer_app.session.session import Position
 
 SEEDS_PER_PX = 1 / 240
-"""Seeds that the point moves for each pixel of the pointer."""
+"""Movement on the seed plane per pixel of the pointer, in seeds."""
 
 SLOW = 0.1
 """Factor while Shift is held."""
@@ -24,16 +24,16 @@ ARROWS = {
 """Arrow key -> direction: right and down."""
 
 KEY_STEP = 0.05
-"""How far one press of an arrow key goes, in seeds."""
+"""Movement per press of an arrow key, in seeds."""
 
 _FLICK_WINDOW_MS = 90
 _FLICK_SEEDS_PER_S = 0.8
-"""A slower release is no flick."""
+"""Lowest speed at release that counts as a flick."""
 _GLIDE_STEP_MS = 16
 
 
 class PlaneDrag:
-    """One drag or held key: its start and its present position. Shift may change meanwhile without a jump."""
+    """One drag or held key: its start and its current position. Pressing Shift during the drag causes no jump."""
 
     def __init__(self, start: Position) -> None:
         self.start = start
@@ -46,7 +46,7 @@ class PlaneDrag:
         return bool(self._trail)
 
     def move(self, dx: float, dy: float, *, slow: bool, now_ms: int) -> Position:
-        """Move by a way in seeds; return the new position."""
+        """Move by a displacement in seeds; return the new position."""
         factor = SLOW if slow else 1.0
         self.position = Position(self.position.x + dx * factor, self.position.y + dy * factor)
         self._trail.append((now_ms, self.position.x, self.position.y))
@@ -55,7 +55,7 @@ class PlaneDrag:
         return self.position
 
     def flick(self, now_ms: int) -> tuple[float, float] | None:
-        """Return the speed at release in seeds a second, None if the pointer rested."""
+        """Return the velocity at release in seeds per second; None if the pointer rested."""
         recent = [item for item in self._trail if now_ms - item[0] <= _FLICK_WINDOW_MS]
         if len(recent) < 2:
             return None
@@ -68,7 +68,7 @@ class Glide(QObject):
     """Continues a flick in the same direction at the same speed until it is stopped."""
 
     moved = Signal(object)
-    """A Position, at every tick."""
+    """Emits a Position at every tick."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -82,22 +82,22 @@ class Glide(QObject):
 
     @property
     def is_moving(self) -> bool:
-        """Whether it is under way."""
+        """Whether the glide is running."""
         return self._timer.isActive()
 
     def start(self, position: Position, speed: tuple[float, float]) -> None:
-        """Glide from a position at a speed in seeds a second."""
+        """Start a glide from a position at a velocity in seeds per second."""
         self.position = position
         self._speed = speed
         self._clock.start()
         self._timer.start()
 
     def stop(self) -> None:
-        """Stop. May be called twice."""
+        """Stop. Idempotent."""
         self._timer.stop()
 
     def stop_unless_at(self, position: Position) -> None:
-        """Stop if the session is at another position: something other than this glide has moved it."""
+        """Stop if the session is at another position, because another edit has changed it."""
         if position != self.position:
             self.stop()
 

@@ -1,8 +1,8 @@
-"""The way of a pointer while it drags: taken in with every event, followed once for each refresh of the screen.
+"""Accumulates pointer movement during a drag and reports it once per screen refresh.
 
-A mouse may send a thousand events a second, and nothing that follows one of them is seen before the next picture. Most
-of what an event costs is its way from the native window through Qt's and Python's handlers to the widget. So one event
-after each tick goes this way, and the others end at the native window, where only their place is noted.
+A mouse may send a thousand events per second, but their effect is visible only in the next frame. Most of an event's
+cost is its dispatch from the native window through Qt's and Python's handlers to the widget. So one event per tick is
+dispatched; an event filter on the native window absorbs the others and records only their position.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ LEFT = Qt.MouseButton.LeftButton.value
 
 
 class PointerWay(QObject):
-    """Sums the way of a pointer up.
+    """Sums up pointer movement.
 
     Parameters
     ----------
     follow
-        Called with the way in px, right and down, and the bits of the keys that were held (`SHIFT`, `CTRL`); never with
-        no way at all.
+        Called with the movement in px, right and down, and the bits of the modifier keys (`SHIFT`, `CTRL`); never with
+        a zero movement.
     widget
-        The widget that is dragged on.
+        The widget that receives the drag.
     """
 
     def __init__(self, follow: Callable[[float, float, int], object], widget: QWidget) -> None:
@@ -39,12 +39,11 @@ class PointerWay(QObject):
         self._from = self._to = QPointF()
         self._keys = 0
         self._scene: QPointF | None = None
-        """Where the newest event that ended at the native window was, in the window; None for none since the last one
-        that reached the widget."""
+        """Window position of the newest absorbed event; None if no event was absorbed since the last dispatched one."""
         self._origin = QPointF()
-        """The widget's corner in the window."""
+        """The widget's top left corner in window coordinates."""
         self._absorbs = False
-        """Whether moves end at the native window: one has reached the widget since the last tick."""
+        """Whether moves are absorbed at the native window: one was already dispatched since the last tick."""
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
@@ -52,15 +51,15 @@ class PointerWay(QObject):
 
     @property
     def is_ticking(self) -> bool:
-        """Whether a way was followed within the last tick."""
+        """Whether a movement was reported within the last tick."""
         return self._tick.isActive()
 
     def begin(self, at: QPointF) -> None:
-        """Begin a way here."""
+        """Start accumulating at a position in widget coordinates."""
         self._from = self._to = at
         self._scene, self._absorbs = None, False
         self._tick.stop()
-        window: QWindow | None = self._widget.window().windowHandle()  # None before it was shown
+        window: QWindow | None = self._widget.window().windowHandle()  # None before the window is shown
         if window is not None:
             self._tick.setInterval(refresh_ms(window.screen().refreshRate()))
             window.installEventFilter(self)
@@ -68,7 +67,7 @@ class PointerWay(QObject):
             self._tick.setInterval(refresh_ms())
 
     def move(self, event: QMouseEvent) -> None:
-        """Go on to where an event is. The first one after a rest is followed at once."""
+        """Add the movement up to an event. The first one after a pause is reported immediately."""
         self._take_absorbed()
         keys = event.modifiers().value
         if keys != self._keys:
@@ -81,13 +80,13 @@ class PointerWay(QObject):
         self._absorbs = self._tick.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Take note of a move at the native window, and end it there until the next tick.
+        """Record a move at the native window, and absorb it until the next tick.
 
-        Keys that were pressed or released meanwhile count from the next tick on.
+        Modifier keys that change meanwhile take effect at the next tick.
         """
         if not isinstance(event, QMouseEvent):
             return False
-        if not event.isUpdateEvent():  # a button: the drag ends
+        if not event.isUpdateEvent():  # a button event ends the drag
             self._absorbs = False
             if event.isEndEvent():
                 watched.removeEventFilter(self)
@@ -97,7 +96,7 @@ class PointerWay(QObject):
         return False
 
     def flush(self) -> None:
-        """Follow what has not been followed yet."""
+        """Report the movement that is still pending."""
         self._take_absorbed()
         self._absorbs = False
         way = self._to - self._from

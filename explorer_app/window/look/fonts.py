@@ -1,4 +1,4 @@
-"""The fonts of the window: Inter, which comes with the program, or the system's; four sizes, figures of equal width."""
+"""The fonts of the window: the shipped Inter or the system font, in four sizes, with tabular figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explorer_app.assets import font_files
 FontChoice = Literal["inter", "system"]
 
 SHIPPED_FAMILY = "Inter Loom"
-"""Inter under a name of its own, so that another version that the system has never takes its place."""
+"""Family name of the shipped Inter; unique, so that an installed version of Inter never replaces it."""
 
 _BODY_PX = 13
 _TABLE_PX = 12
@@ -25,31 +25,31 @@ _USUAL_PX = (11.5, 14.0)
 
 
 class _Fonts:
-    """What the system gave, and what is used instead."""
+    """The system font and the family in use."""
 
     system: QFont | None = None
     family: str | None = None
-    """None until one is chosen, empty for the system's."""
+    """None until a font is chosen, empty for the system font."""
     measured: tuple[QFont, float] | None = None
-    """The system's font and its `factor`, which is asked for thousands of times while a window is built."""
+    """The system font and its `factor`, cached because building a window reads it thousands of times."""
 
 
 def remember_system_font(app: QApplication) -> None:
-    """Keep the font that the system gave, before the theme sets its own."""
+    """Store the system font; call this before the theme sets its own."""
     if _Fonts.system is None:
         _Fonts.system = QFont(app.font())
 
 
 def use(font: FontChoice) -> None:
-    """Use the font that comes with the program, or the system's UI font; widgets that are made from now on have it.
+    """Select the shipped font or the system's UI font for widgets created from now on.
 
-    Where an installation lacks the files, it is the system's.
+    Falls back to the system font if the font files are missing.
     """
     use_family(SHIPPED_FAMILY if font == "inter" and _load_shipped() else "")
 
 
 def use_family(name: str) -> None:
-    """Use a family that Qt knows, the system's UI font if the name is empty."""
+    """Select a font family known to Qt; an empty name selects the system's UI font."""
     _Fonts.family = name
 
 
@@ -60,7 +60,7 @@ def _load_shipped() -> bool:
 
 
 def factor() -> float:
-    """Return how much larger than usual the system's UI font is; 1 for the usual sizes."""
+    """Return the system UI font's size relative to the usual size; 1 for usual sizes."""
     system = _Fonts.system
     if system is None:
         return 1.0
@@ -77,7 +77,7 @@ def _font(size_px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
         use("inter")
     if _Fonts.family:
         font.setFamilies([_Fonts.family, *font.families()])
-        # Vertical hinting alone keeps advances as the font has them, whatever a system's settings say.
+        # Vertical hinting alone preserves the font's advances under any system setting.
         font.setHintingPreference(QFont.HintingPreference.PreferVerticalHinting)
     font.setPixelSize(round(size_px * factor()))
     font.setWeight(weight)
@@ -91,7 +91,7 @@ def body() -> QFont:
 
 
 def strong() -> QFont:
-    """Return the body font in the weight of names and of the main button."""
+    """Return the semibold body font, for names and for the main button."""
     return _font(_BODY_PX, QFont.Weight.DemiBold)
 
 
@@ -106,5 +106,5 @@ def caption() -> QFont:
 
 
 def figure() -> QFont:
-    """Return the font of the few figures that matter."""
+    """Return the font of headline figures."""
     return _font(_FIGURE_PX, QFont.Weight.DemiBold)

@@ -1,4 +1,4 @@
-"""Icons: one family (Phosphor, regular, MIT licence), drawn in the colours of the theme that is on when painted."""
+"""Icons of one family (Phosphor, regular, MIT licence), painted in the colours of the current theme."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from explorer_app.assets import icon_outlines
 from explorer_app.window.look import theme
 
 OUTLINE_UNITS = 256
-"""Side of the square that outlines are drawn in."""
+"""Side of the square in which outlines are given, in outline units."""
 
 _SHARE = 0.875
-"""Part of an icon's height that the square takes."""
+"""Height of the square as a share of the icon's height."""
 
 GLYPHS = {
     "about": "info",
@@ -66,19 +66,19 @@ GLYPHS = {
     "zoom-in": "magnifying-glass-plus",
     "zoom-out": "magnifying-glass-minus",
 }
-"""What the window calls an icon -> its name in the family. `packaging/make_icons.py` writes the outlines of these."""
+"""The window's name of an icon -> its Phosphor name. `packaging/make_icons.py` writes the outlines of these."""
 
 
 def icon(name: str, token: str = "text") -> QIcon:
     """Return an icon in the colour of a token ("text", "dim", "accent", "on_accent", "good", "warn", "bad").
 
-    It is painted in the theme that is on, so it need not be replaced when the theme changes. A disabled icon is dim.
+    The icon reads the theme when it is painted, so a theme change needs no new icon. A disabled icon is dim.
     """
     return QIcon(_TokenIcon(GLYPHS[name], token))
 
 
 class _TokenIcon(QIconEngine):
-    """Paints a glyph in the colour that a token has at that moment."""
+    """Paints a glyph in the current colour of a token."""
 
     def __init__(self, glyph: str, token: str) -> None:
         super().__init__()
@@ -110,13 +110,13 @@ class _TokenIcon(QIconEngine):
         return result
 
     def clone(self) -> QIconEngine:
-        """Return a copy, as Qt asks for when an icon is changed."""
+        """Return a copy; Qt calls this when a shared icon is modified."""
         return _TokenIcon(self._glyph, self._token)
 
 
 @cache
 def _outlines() -> dict[str, str]:
-    """Return the file of outlines: name in the family -> SVG path data of absolute M, L and C."""
+    """Return the outlines: Phosphor name -> SVG path data with absolute M, L and C commands."""
     outlines: dict[str, str] = json.loads(icon_outlines().read_bytes())
     return outlines
 

@@ -1,4 +1,4 @@
-"""Inks for what is drawn over pictures and knobs: the lightest and the darkest token of the theme that is on."""
+"""Colours for drawing over pictures and knobs: the lightest and the darkest token of the current theme."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def dark() -> QColor:
 
 
 def veil(opacity: float) -> QColor:
-    """Return the darkest ink with an opacity in 0..1: for hairlines and words over a picture."""
+    """Return the darkest ink with an opacity in 0..1, for hairlines and text over a picture."""
     colour = dark()
     colour.setAlphaF(opacity)
     return colour
 
 
 def draw_cropped(painter: QPainter, target: QRectF, picture: QPixmap) -> None:
-    """Fill a rectangle with the middle of a picture, its proportions kept."""
+    """Fill a rectangle with the centre of a picture, with its aspect ratio preserved."""
     width, height = float(picture.width()), float(picture.height())
     if not width or not height or target.isEmpty():
         return

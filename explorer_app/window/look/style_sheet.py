@@ -180,14 +180,14 @@ _DOT = (
 
 @cache
 def _folder() -> str:
-    """Return a folder for the sheet's pictures that is gone when the program is."""
+    """Return a temporary folder for the sheet's pictures; it is deleted when the program exits."""
     folder = tempfile.mkdtemp(prefix="latentloom-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
-    """Write arrows and ticks in a theme's colours, since a style sheet shows pictures from files only.
+    """Write arrows and ticks in a theme's colours to files, since a style sheet loads pictures only from files.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
 
 
 def style_sheet(tokens: Tokens) -> str:
-    """Return the style sheet of a theme, at the sizes of the system's font."""
+    """Return the style sheet of a theme, scaled to the system's font size."""
     px = theme.px
     values: dict[str, object] = {
         name: getattr(tokens, name) for name in tokens.__dataclass_fields__ if name not in ("sources", "name")

@@ -1,12 +1,12 @@
 """The theme: every colour, size and face of the window.
 
-No colour is written anywhere else. Widgets that paint ask `current()` at paint time, and Qt paints them again when
-`appearance.apply` sets another palette; those that cache what they made from a colour make it anew on
-`QEvent.Type.PaletteChange`. Everything else gets its look from the palette and the style sheet.
+No other module defines a colour. Widgets that paint call `current()` at paint time, and Qt repaints them when
+`appearance.apply` sets another palette. Widgets that cache something derived from a colour rebuild it on
+`QEvent.Type.PaletteChange`. All other widgets are styled by the palette and the style sheet.
 
-Labels and buttons get a role instead of a style of their own: `set_role(label, "dim")`. Labels know "dim", "strong",
-"caption", "hint", "figure", "good", "warn" and "bad"; buttons know "main" (the one accented button of a panel), "flat"
-and "chip".
+Labels and buttons get a role instead of their own style: `set_role(label, "dim")`. Roles of labels are "dim", "strong",
+"caption", "hint", "figure", "good", "warn" and "bad"; roles of buttons are "main" (the one accented button of a panel),
+"flat" and "chip".
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from explorer_app.window.look import fonts
 Mode = Literal["system", "dark", "light"]
 
 GRID = 4
-"""Every distance is a multiple of this, in px at a factor of 1."""
+"""Unit of all distances, in px at a font factor of 1."""
 MARGIN = 10
-"""Inside a dock, in px."""
+"""Padding inside a dock, in px."""
 GAP = 6
-"""Between docks, in px."""
+"""Gap between docks, in px."""
 ROW = 25
 """Height of a row of controls or of a table, in px."""
 DOCK_RADIUS = 8
-"""Corner of a dock, in px."""
+"""Corner radius of a dock, in px."""
 RADIUS = 6
-"""Corner of a control, in px."""
+"""Corner radius of a control, in px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +132,18 @@ LIGHT = Tokens(
 
 
 class _Theme:
-    """Which tokens are on."""
+    """Holds the tokens in use."""
 
     tokens = DARK
 
 
 def current() -> Tokens:
-    """Return the colours that are on now."""
+    """Return the colours in use."""
     return _Theme.tokens
 
 
 def use(tokens: Tokens) -> None:
-    """Make these the colours that `current` returns; `appearance.apply` shows them."""
+    """Set the colours that `current` returns; `appearance.apply` shows them."""
     _Theme.tokens = tokens
 
 
@@ -190,7 +190,7 @@ def alpha(colour: str, opacity: float) -> QColor:
 
 
 def mixed(first: str, second: str, share: float) -> QColor:
-    """Return the opaque colour that lies `share` (0..1) of the way from one token's colour to another's."""
+    """Return the opaque linear blend of two token colours; `share` in 0..1 is the weight of the second."""
     a, b = QColor(first), QColor(second)
     return QColor(
         *(round(x + (y - x) * share) for x, y in ((a.red(), b.red()), (a.green(), b.green()), (a.blue(), b.blue())))
@@ -198,17 +198,17 @@ def mixed(first: str, second: str, share: float) -> QColor:
 
 
 def source_colour(index: int) -> str:
-    """Return the colour of the mix source or plot series with this index; they repeat after the last."""
+    """Return the colour of the mix source or plot series with this index; colours repeat after the last."""
     return _Theme.tokens.sources[index % len(_Theme.tokens.sources)]
 
 
 def px(size: float) -> int:
-    """Return a size of the design, in px at the usual font size, for the system's font size."""
+    """Scale a design size in px to the system's font size; returns whole px."""
     return round(size * fonts.factor())
 
 
 def set_role(widget: QWidget, role: str) -> None:
-    """Give a label or a button a role of the style sheet; see the module's text."""
+    """Set the style sheet role of a label or a button; the module docstring lists the roles."""
     widget.setProperty("role", role)
     if role in ("caption", "hint"):
         widget.setFont(fonts.caption())
