@@ -31,7 +31,7 @@ class Box:
     height: float
 
     def kept(self, place: Place) -> Place:
-        """Return the nearest place inside."""
+        """Return the nearest point inside the rectangle."""
         return (
             max(self.left, min(self.left + self.width, place[0])),
             max(self.top, min(self.top + self.height, place[1])),
@@ -40,18 +40,19 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """The frame and what can be taken hold of.
+    """The transform frame and its handles.
 
     Attributes
     ----------
     middle
-        Handle of the place.
+        Handle of the translation.
     corners
-        Handles of the scale; clockwise from the one that is top left at rest.
+        Handles of the scale, clockwise from the top left corner of the untransformed frame.
     knob
-        Handle of the angle, above the frame at rest.
+        Handle of the rotation, above the untransformed frame.
     frame, stem
-        The frame's true corners, which may lie outside of what is seen, and where the knob's line meets the frame.
+        The frame's true corners, which may lie outside the visible area, and the point where the knob's line meets the
+        frame.
     """
 
     middle: Place
@@ -67,11 +68,11 @@ class Handles:
         Parameters
         ----------
         picture
-            Where the picture lies on the canvas.
+            Rectangle of the untransformed picture on the canvas.
         seen
-            Where handles may lie: one that would lie further out waits at its edge.
+            Area for the handles; a handle outside it is moved to its edge.
         knob_px
-            How far the knob is from the frame.
+            Distance of the knob from the frame, in px.
         """
         left, top = -0.5, -0.5 * picture.height / picture.width
         right, bottom = -left, -top
@@ -90,7 +91,7 @@ class Handles:
         )
 
     def at(self, place: Place, reach: float) -> Part | None:
-        """Return the part whose handle is within so many px of a place; the nearest one."""
+        """Return the part with the nearest handle within `reach` px of a point; None if there is none."""
         near: list[tuple[float, Part]] = [(math.dist(place, self.knob), "angle")]
         near += [(math.dist(place, corner), "scale") for corner in self.corners]
         near += [(math.dist(place, self.middle), "place")]
@@ -98,7 +99,7 @@ class Handles:
         return part if distance <= reach else None
 
     def holds(self, place: Place) -> bool:
-        """Return whether a place lies inside the frame."""
+        """Return whether a point lies inside the frame."""
         sides = [
             (x1 - x0) * (place[1] - y0) - (y1 - y0) * (place[0] - x0)
             for (x0, y0), (x1, y1) in zip(self.frame, (*self.frame[1:], self.frame[0]), strict=True)
@@ -107,16 +108,16 @@ class Handles:
 
 
 def dragged(start: Transform, part: Part, picture: Box, way: tuple[Place, Place], *, snaps: bool = False) -> Transform:
-    """Return the transform after a handle was dragged.
+    """Return the transform that dragging a handle produces.
 
     Parameters
     ----------
     start
-        The transform when it was taken hold of.
+        The transform at the start of the drag.
     way
-        Where it was pressed, and where the pointer is now.
+        Start and current position of the pointer.
     snaps
-        The angle goes in steps of `ANGLE_STEP`; other drags keep to the axis along which they went further.
+        Round the angle to steps of `ANGLE_STEP`; restrict other drags to the axis of the larger movement.
     """
     pressed, now = way
     if part == "angle":
@@ -133,7 +134,7 @@ def dragged(start: Transform, part: Part, picture: Box, way: tuple[Place, Place]
 
 
 def without(transform: Transform, part: Part) -> Transform:
-    """Return the transform with one part as it is at rest."""
+    """Return the transform with one part reset to the identity."""
     rest = Transform()
     match part:
         case "place":
@@ -155,7 +156,7 @@ def _turned(start: Transform, picture: Box, pressed: Place, now: Place, *, snaps
 
 
 def _sent(transform: Transform, picture: Box, place: Place) -> Place:
-    """Return where a place, in widths from the middle of the picture at rest, lies on the canvas."""
+    """Map a point, in picture widths from the centre of the untransformed picture, to the canvas in px."""
     turn = math.radians(transform.degrees)
     cos, sin = transform.scale * math.cos(turn), transform.scale * math.sin(turn)
     x = cos * place[0] + sin * place[1] + transform.x

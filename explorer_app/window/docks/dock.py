@@ -1,7 +1,7 @@
-"""A dock: a rounded panel under a header whose tabs turn the panel's pages.
+"""A dock: a rounded panel below a header whose tabs switch the panel's pages.
 
-The panel is made when it is first asked for; until then the dock has its frame, its header and its size. What a panel
-has to say beside its tabs it hands over with `header_widgets()`.
+The panel is created on first access; until then a placeholder gives the dock its size. A panel adds widgets to the
+header with `header_widgets()`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class PagedPanel(Protocol):
     page_titles: Sequence[str]
 
     def show_page(self, index: int) -> None:
-        """Turn to a page."""
+        """Show the page with this index."""
         ...
 
 
 @runtime_checkable
 class HeadedPanel(Protocol):
-    """A panel with something to show at the right end of the header."""
+    """A panel with widgets for the right end of the header."""
 
     def header_widgets(self) -> Sequence[QWidget]:
         """Return the widgets, from left to right."""
@@ -50,7 +50,7 @@ class HeadedPanel(Protocol):
 
 
 class DockHeader(QWidget):
-    """The header: title and tabs at the left, what the panel has to say at the right. The rest of it moves the dock.
+    """The header: title and tabs at the left, the panel's widgets at the right. Dragging elsewhere moves the dock.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class DockHeader(QWidget):
 
     @property
     def page(self) -> int:
-        """The page whose tab is chosen; 0 where there are none."""
+        """Index of the selected page; 0 without tabs."""
         return next((index for index, tab in enumerate(self.tabs) if tab.isChecked()), 0)
 
     def _toggled(self, index: int, on: bool) -> None:
@@ -99,14 +99,14 @@ class DockHeader(QWidget):
             self.page_requested.emit(index)
 
     def add_extras(self, extras: Sequence[QWidget]) -> None:
-        """Add widgets to the right end, to the left of those that are there."""
+        """Add widgets to the right end, left of the existing ones."""
         for place, extra in enumerate(extras):
             self._right.insertWidget(place, extra)
         self._extras = (*extras, *self._extras)
         self._compact()
 
     def show_title(self, shown: bool) -> bool:
-        """Show the title, or leave it to the tab that the dock has beside others; return whether anything is left."""
+        """Show or hide the title, which a tabbed dock shows in its tab; return whether the header has other content."""
         self._has_title = shown
         self._compact()
         return shown or bool(self.tabs) or bool(self._extras)
@@ -120,12 +120,12 @@ class DockHeader(QWidget):
         return QSize(theme.px(80), theme.px(30))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where there is no room for words, buttons show their icons, and the title leaves the row to the pages."""
+        """In a narrow header, show buttons as icons and hide the title in favour of the page tabs."""
         super().resizeEvent(event)
         self._compact()
 
     def event(self, event: QEvent) -> bool:
-        """Share the room anew when a panel shows or hides what it has here."""
+        """Lay out the header again when a panel shows or hides one of its header widgets."""
         if event.type() == QEvent.Type.LayoutRequest:
             self._compact()
         return super().event(event)
@@ -153,7 +153,7 @@ class DockHeader(QWidget):
 
 
 class Placeholder(QWidget):
-    """Stands where a panel will be, and asks for as much room.
+    """Reserves the size of a panel that is not created yet.
 
     Parameters
     ----------
@@ -206,12 +206,12 @@ class DockBody(QFrame):
         layout.addWidget(self._inside)
 
     def replace_panel(self, panel: QWidget) -> None:
-        """Show another panel; the one before is deleted."""
+        """Replace the panel; the previous one is deleted."""
         former, self._panel = self._panel, panel
         if self._area is not None:
             self._area.setWidget(panel)  # deletes the former one
             return
-        panel.setParent(self)  # before it is shown: it would be a window of its own
+        panel.setParent(self)  # before it is shown, or it becomes a window
         self._layout.replaceWidget(former, panel)
         self._inside = panel
         panel.setVisible(not self._notice.text())
@@ -230,20 +230,20 @@ class DockBody(QFrame):
         self._above = None
 
     def height_above(self, width: int) -> int:
-        """Return the height of what stands between the header and the panel, at a width."""
+        """Return the height in px of the widget between the header and the panel, at a width in px."""
         if self._above is None or self._above.isHidden():
             return 0
         return self._above.heightForWidth(width)
 
     def show_notice(self, text: str) -> None:
-        """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
+        """Show a text in place of an empty panel; an empty text shows the panel again."""
         if text != self._notice.text():
             self._notice.setText(text)
             self._notice.setVisible(bool(text))
             self._inside.setVisible(not text)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the panel's ground."""
+        """Paint the panel's background."""
         paint_panel(QPainter(self), self, theme.current().panel, top=False, bottom=True)
 
 
@@ -253,28 +253,28 @@ class Dock(QDockWidget):
     Parameters
     ----------
     name
-        Object name: under it the dock's place is remembered.
+        Object name, under which Qt stores the dock's place.
     title
-        What the header, the View menu and a screen reader call it.
+        Title in the header, in the View menu and for screen readers.
     make
-        Makes the panel.
+        Creates the panel.
     pages
         Titles of the panel's pages; none where it has only one.
     least, wanted
-        Minimum size and size hint of the panel, which count until it is made.
+        Minimum size and size hint that apply until the panel is created.
     scrolls
-        Whether a panel that is too tall for its dock scrolls as a whole.
+        Whether the dock scrolls a panel that is too tall.
     extras
         More widgets for the right end of the header.
     first_height
-        Height in px that the first layout gives it at least, for a panel that is empty at first.
+        Minimum height in px in the first layout, for a panel that is empty at first.
 
     Signals
     -------
     toggled_by_person()
-        A person showed or hid it.
+        The user showed or hid the dock.
     made()
-        Its panel is there.
+        The panel was created.
     """
 
     toggled_by_person = Signal()
@@ -304,26 +304,26 @@ class Dock(QDockWidget):
         self.header.setAccessibleName(f"{title} header")
         self.setTitleBarWidget(self.header)
         self._no_header = QWidget(self)
-        """In place of a header that has nothing to say; Qt would draw one of its own."""
+        """Replaces an empty header; without it Qt would draw its own title bar."""
         self._no_header.hide()
         self._body = DockBody(self._placeholder, scrolls, self)
         self.setWidget(self._body)
         toggle = self.toggleViewAction()
-        toggle.triggered.disconnect()  # Qt would hide a dock that waits behind a tab, which is never meant
+        toggle.triggered.disconnect()  # Qt would hide a dock that is behind a tab
         toggle.triggered.connect(self._toggle)
 
     @property
     def is_made(self) -> bool:
-        """Whether the panel is there."""
+        """Whether the panel was created."""
         return self._panel is not None
 
     @property
     def panel(self) -> QWidget:
-        """The panel; it is made now if it was not before."""
+        """The panel; created on first access."""
         return self.make_panel()
 
     def make_panel(self) -> QWidget:
-        """Make the panel, if it was not made before, and return it."""
+        """Create the panel if needed, and return it."""
         if self._panel is None:
             panel = self._panel = self._make()
             if isinstance(panel, HeadedPanel):
@@ -342,7 +342,7 @@ class Dock(QDockWidget):
         return self.isVisible() and not self.visibleRegion().isEmpty()
 
     def make_panel_when_seen(self) -> None:
-        """Make the panel as soon as the dock is opened or its tab is chosen, unless it is there by then."""
+        """Create the panel when the dock is opened or its tab is selected, unless it exists by then."""
         self.visibilityChanged.connect(self._seen)
 
     @Slot(bool)
@@ -352,7 +352,7 @@ class Dock(QDockWidget):
             self.make_panel()
 
     def show_notice(self, text: str) -> None:
-        """Say in place of the panel why it has nothing to show; an empty text brings the panel back."""
+        """Show a text in place of an empty panel; an empty text shows the panel again."""
         self._body.show_notice(text)
 
     def show_above(self, widget: QWidget) -> None:
@@ -360,7 +360,7 @@ class Dock(QDockWidget):
         self._body.show_above(widget)
 
     def set_shares_place(self, shares: bool) -> None:
-        """Take note of whether the dock has a tab beside others, which says its title."""
+        """Set whether the dock is tabbed with others, so that its tab shows the title."""
         bar = self.header if self.header.show_title(not shares) else self._no_header
         if bar is not self.titleBarWidget():
             self.setTitleBarWidget(bar)
@@ -368,7 +368,7 @@ class Dock(QDockWidget):
             self._no_header.setVisible(bar is self._no_header)
 
     def reveal(self) -> None:
-        """Show the dock, in front of those that share its place."""
+        """Show the dock in front of those tabbed with it."""
         self.show()
         self.raise_()
 
@@ -387,29 +387,29 @@ class Dock(QDockWidget):
 
     @property
     def key(self) -> str:
-        """Its key in the table of docks."""
+        """The dock's key in the table of docks."""
         return self.objectName().removesuffix("-dock")
 
     def lay_out(self) -> None:
-        """Lay out what has changed in the dock now, not with the next round of events."""
+        """Apply pending layout changes now instead of in the next event loop iteration."""
         for widget in (self._body, self):
             layout = widget.layout()
             if layout is not None:
                 layout.activate()
 
     def least_width(self) -> int:
-        """Return the width below which the panel would be cut."""
+        """Return the smallest width in px that does not clip the panel."""
         return (self._panel or self._placeholder).minimumSizeHint().width() + 2
 
     def wanted_height(self, width: int) -> int:
-        """Return the height at which the panel shows all of itself at a width, header included."""
+        """Return the height in px, header included, that shows the whole panel at a width in px."""
         panel = self._panel or self._placeholder
         height = panel.heightForWidth(width - 2) if panel.hasHeightForWidth() else panel.sizeHint().height()
         height += self._body.height_above(width - 2)
         return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
-        """Offer to float or hide the dock, from its header."""
+        """Show the header's menu: float or hide the dock."""
         if not self.header.geometry().contains(event.pos()):
             return
         menu = QMenu(self)
@@ -420,7 +420,7 @@ class Dock(QDockWidget):
 
 
 def paint_panel(painter: QPainter, widget: QWidget, colour: str, *, top: bool, bottom: bool) -> None:
-    """Fill a widget as a rounded panel with a hairline; `top` and `bottom` say which ends are rounded."""
+    """Fill a widget as a panel with a hairline; `top` and `bottom` select the rounded ends."""
     tokens = theme.current()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     radius = theme.DOCK_RADIUS

@@ -1,4 +1,4 @@
-"""A tab in the header of a dock: quiet text, an accent line under the page that is shown."""
+"""A tab in the header of a dock: dim text, with an accent line under the current page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer_app.window.look import fonts, theme
 
 
 class HeaderTab(QAbstractButton):
-    """One tab. Where it is the only one it is a title: no focus, and dragging it moves the dock."""
+    """One tab. A single tab acts as a title: it takes no focus, and dragging it moves the dock."""
 
     def __init__(self, title: str, turns: bool, parent: QWidget) -> None:
         super().__init__(parent)
@@ -24,7 +24,7 @@ class HeaderTab(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the width of the text; the line below it is as wide."""
+        """Return the size of the text; the accent line is as wide."""
         metrics = self.fontMetrics()
         return QSize(metrics.horizontalAdvance(self.text()) + theme.px(8), theme.px(30))
 
@@ -57,7 +57,7 @@ class HeaderTab(QAbstractButton):
             event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the text, the line of the page that is shown, and focus."""
+        """Paint the text, the accent line of the current page, and the focus ring."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,7 +1,7 @@
-"""Where the docks are at first: a pure function of the workspace and of the room that there is.
+"""First layout of the docks: a pure function of the workspace and the available size.
 
-Sizes are in px at the usual font size. The picture gets at least half of the width in Explore; where there is too
-little room for two columns, the panels share one as tabs, and those that matter least there wait in the View menu.
+Sizes are in px at the usual font size. In Explore the picture gets at least half of the width. A window too narrow for
+two columns tabs the panels in one column, and leaves the least important ones in the View menu.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ HOMES: dict[str, Area] = {
     "layers": "right",
     "history": "bottom",
 }
-"""Dock -> on which side it appears in a workspace that does not show it at first."""
+"""Dock key -> the side where it appears in a workspace whose first layout omits it."""
 
 _TWO_COLUMNS = 1200
-"""From this width on there are columns on both sides."""
+"""Smallest width with columns on both sides, in px."""
 
 _LOW = 770
-"""Below this height, docks that do not fit under each other share a place as tabs."""
+"""Below this height in px, docks that cannot be stacked are tabbed."""
 
 _BETWEEN = 24
-"""What margins and gaps take of the width."""
+"""Total width of margins and gaps, in px."""
 
 _HISTORY = 113
 
 _LEFT = 304
-"""The least width of the left column."""
+"""Smallest width of the left column, in px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Column:
     Attributes
     ----------
     groups
-        Keys of docks, from top to bottom; those of one group share a place as tabs, the first in front.
+        Keys of docks, from top to bottom; the docks of one group are tabbed, the first in front.
     size
-        Width of a column at the side, height of the one at the bottom.
+        Width of a side column, or height of the bottom one, in px.
     grows
-        Key of the dock that takes the height that is left.
+        Key of the dock that takes the remaining height.
     """
 
     area: Area
@@ -70,19 +70,19 @@ class Layout:
 
     @property
     def structure(self) -> tuple[tuple[Area, tuple[tuple[str, ...], ...]], ...]:
-        """What is where, sizes aside."""
+        """The placement of the docks without sizes, for comparison."""
         return tuple((column.area, column.groups) for column in self.columns)
 
     @property
     def keys(self) -> Iterator[str]:
-        """All docks that are shown."""
+        """Keys of all docks in the layout."""
         return (key for column in self.columns for group in column.groups for key in group)
 
 
 def first_layout(workspace: WorkspaceName, width: float, height: float, least_left: float = _LEFT) -> Layout:
-    """Return where the docks of a workspace are at first, in so much room.
+    """Return the first layout of a workspace for a width and height.
 
-    `least_left` is the width that the panels at the left need, which a wide font makes larger.
+    `least_left` is the width that the left panels need; a wide font increases it.
     """
     if workspace == "measure":
         return Layout(_measure(width, height))

@@ -1,4 +1,4 @@
-"""Updates widgets of a session: visible ones whose part of it changed. Others catch up when they are shown."""
+"""Passes sessions to visible widgets whose part of it changed; hidden widgets update when they are shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class SessionView(Protocol):
     """A widget that shows some fields of a session and edits them."""
 
     SESSION_PARTS: ClassVar[tuple[str, ...]]
-    """Names of the fields of `Session` that it needs."""
+    """Names of the `Session` fields that the widget shows."""
 
     edited: Any
-    """A signal of an Edit, and whether it is the last one of a gesture."""
+    """Signal with an Edit, and whether it is the last one of a gesture."""
 
     def show_session(self, session: Session) -> None:
         """Show a session, without emitting."""
@@ -24,17 +24,17 @@ class SessionView(Protocol):
 
 
 class SessionViews:
-    """Hands a session to widgets.
+    """Passes sessions to widgets.
 
-    A widget that has emitted an edit gets the next session in any case, hidden or not: what it shows may be what
-    the hand wanted and not what became of it.
+    A widget that has emitted an edit always gets the next session, even while hidden: it may show the requested value,
+    and the edit may have been clamped or rejected.
     """
 
     def __init__(self, views: Iterable[SessionView] = ()) -> None:
         self._session: Session | None = None
         self._views: list[SessionView] = []
         self._shown: dict[SessionView, Session] = {}
-        """The last session of each widget; a widget without an entry is updated in any case."""
+        """The last session passed to each widget; a widget without an entry is always updated."""
         self._hidden: set[SessionView] = set()
         self._ahead: set[SessionView] = set()
         """Widgets that have emitted an edit since their last update."""
@@ -42,25 +42,25 @@ class SessionViews:
             self.add(view)
 
     def add(self, view: SessionView) -> None:
-        """Tell a widget from now on, at once if there is a session."""
+        """Register a widget, and pass it the current session if there is one."""
         self._views.append(view)
         view.edited.connect(partial(self._edited, view))
         self._tell(view)
 
     def show(self, session: Session) -> None:
-        """Tell the widgets that are on show, if their part of the session is another one."""
+        """Pass a session to visible widgets whose fields changed."""
         self._session = session
         for view in self._views:
             if view not in self._hidden or view in self._ahead:
                 self._tell(view)
 
     def refresh(self, session: Session) -> None:
-        """Tell all widgets on show, and all others when they are shown: another model is open."""
+        """Update all visible widgets now and all others when they are shown, because another model was opened."""
         self._shown.clear()
         self.show(session)
 
     def set_on_show(self, view: SessionView, on: bool) -> None:
-        """Record whether a widget is visible; one that becomes visible catches up."""
+        """Record whether a widget is visible; a widget that becomes visible gets the current session."""
         if on:
             self._hidden.discard(view)
             self._tell(view)

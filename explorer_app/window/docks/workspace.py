@@ -1,7 +1,7 @@
-"""The docks around the canvas: the layout of each workspace, and how it is kept and fitted to the window's size.
+"""The docks around the canvas: the layout of each workspace, its storage, and its fit to the window's size.
 
-An untouched layout follows the window's size by `layouts.first_layout`. Once a person has moved a dock or
-the line between two, the layout is theirs: only its sizes are squeezed by a small window, and they come back with it.
+An unmodified layout follows the window's size by `layouts.first_layout`. After the user moves a dock or a separator,
+the layout is custom: a small window only shrinks its docks, and a larger window restores their sizes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, W
 from explorer_app.window.look import fonts, theme
 
 LAYOUT_VERSION = 3
-"""Raised when docks are added or renamed, so that an old layout is not forced onto new docks."""
+"""Version of stored layouts; raised when docks are added or renamed, so that old layouts are ignored."""
 
 _AREAS: dict[Area, Qt.DockWidgetArea] = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -32,21 +32,21 @@ _SIDES = (_AREAS["left"], _AREAS["right"])
 
 @dataclass(slots=True)
 class _Kept:
-    """A person's own layout of a workspace: what Qt says of it, and the sizes that docks have where there is room."""
+    """A custom layout of a workspace: Qt's saved state, and the preferred sizes of the docks."""
 
     state: QByteArray
     sizes: dict[str, QSize] = field(default_factory=dict)
 
 
 class Workspace(QMainWindow):
-    """Holds the docks; it is a window inside the window, so that top bar and status bar keep the whole width.
+    """Holds the docks. A QMainWindow inside the window, so that top bar and status bar span the whole width.
 
     Signals
     -------
     switched(str)
         Another workspace is shown.
     panels_shown(bool)
-        All panels were hidden, or are back.
+        All panels were hidden (False) or shown again (True).
     """
 
     switched = Signal(str)
@@ -54,9 +54,9 @@ class Workspace(QMainWindow):
 
     def __init__(self, centre: QWidget, canvas: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setWindowFlags(Qt.WindowType.Widget)  # a QMainWindow makes itself a window whatever its parent
+        self.setWindowFlags(Qt.WindowType.Widget)  # QMainWindow sets Qt.Window even with a parent
         self.setObjectName("workspace")
-        # Not animated: that would begin an animation a dock each time a label somewhere gets another text.
+        # Not animated: each change of a label's text would start one animation per dock.
         self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setDocumentMode(True)
@@ -72,14 +72,14 @@ class Workspace(QMainWindow):
         self._docks: dict[str, Dock] = {}
         self._name: WorkspaceName = "explore"
         self._own: dict[WorkspaceName, _Kept] = {}
-        """Workspaces whose layout a person has made their own; the others have the first layout."""
+        """Custom layouts by workspace; other workspaces use the first layout."""
         self._arranged: Layout | None = None
-        """The first layout that is shown, None for a person's own."""
+        """The first layout in use; None while a custom layout is shown."""
         self._hidden: QByteArray | None = None
-        """How the panels come back, while all are hidden."""
+        """Saved state that restores the panels while all are hidden."""
         self._is_arranging = False
         self._pressed: list[QSize] = []
-        """Sizes of the docks when a button of the mouse went down."""
+        """Sizes of the docks at the last mouse press."""
         self._fit_timer = QTimer(self, singleShot=True, interval=0)
         self._fit_timer.timeout.connect(self._fit)
         self._tell_timer = QTimer(self, singleShot=True, interval=0)
@@ -89,7 +89,7 @@ class Workspace(QMainWindow):
         self._panel_timer.timeout.connect(self._make_next_panel)
 
     def set_docks(self, docks: Mapping[str, Dock]) -> None:
-        """Take the docks in; `restore` lays them out once the window has its size."""
+        """Add the docks; `restore` lays them out once the window has its size."""
         self._docks = dict(docks)
         with self._arranging():
             for dock in docks.values():
@@ -110,7 +110,7 @@ class Workspace(QMainWindow):
 
     @property
     def toggles(self) -> list[QAction]:
-        """What shows and hides each dock, in that order."""
+        """The actions that show and hide the docks, in the same order."""
         return [dock.toggleViewAction() for dock in self.docks]
 
     @property
@@ -122,13 +122,13 @@ class Workspace(QMainWindow):
 
     @Slot()
     def make_panels(self) -> None:
-        """Make the panels that are on the screen, one in each turn of the event loop, and others when they are seen."""
+        """Create visible panels, one per event loop iteration; create the others when they become visible."""
         if not self._has_begun_panels:
             self._has_begun_panels = True
             self._panel_timer.start()
 
     def stop_making_panels(self) -> None:
-        """Leave those that are not made yet; the window closes."""
+        """Stop creating panels, because the window closes."""
         self._has_begun_panels = True
         self._panel_timer.stop()
 
@@ -140,14 +140,14 @@ class Workspace(QMainWindow):
             seen.make_panel()
             return
         self._panel_timer.stop()
-        self.share_height()  # with another font they may want other heights than their places had
+        self.share_height()  # panels may need other heights than their placeholders
         for dock in waiting:
             dock.make_panel_when_seen()
 
     # -- which layout -----------------------------------------------------------------------------------------------
 
     def switch_to(self, name: WorkspaceName) -> None:
-        """Show another workspace, as it was left."""
+        """Show another workspace with its last layout."""
         if name == self._name:
             return
         self.set_panels_shown(True)
@@ -157,21 +157,21 @@ class Workspace(QMainWindow):
         self.switched.emit(name)
 
     def reset(self) -> None:
-        """Put every dock of this workspace where it was first."""
+        """Return this workspace to its first layout."""
         self._own.pop(self._name, None)
         self._hidden = None
         self._show_layout()
         self.panels_shown.emit(True)
 
     def restore(self, layouts: Mapping[str, str], name: str) -> None:
-        """Take over what `texts` gave once, and show a workspace; what cannot be read has the first layout."""
+        """Restore layouts saved by `texts`, and show a workspace; an unreadable layout becomes the first layout."""
         self._own = {each: kept for each in WORKSPACES if (kept := _read(layouts.get(each, ""))) is not None}
         self._name = next((each for each in WORKSPACES if each == name), "explore")
         self._show_layout()
         self.switched.emit(self._name)
 
     def texts(self) -> dict[str, str]:
-        """Return each workspace's layout as text; those that have the first layout are left out."""
+        """Return workspace -> custom layout as text; workspaces with the first layout are omitted."""
         self.set_panels_shown(True)
         self._keep()
         return {name: _text(kept) for name, kept in self._own.items()}
@@ -201,11 +201,11 @@ class Workspace(QMainWindow):
 
     @property
     def are_panels_shown(self) -> bool:
-        """Whether the docks are to be seen; False while all are hidden at once."""
+        """Whether the docks are shown; False while all are hidden at once."""
         return self._hidden is None
 
     def set_panels_shown(self, shown: bool) -> None:
-        """Hide all docks at once, or bring back those that were there."""
+        """Hide all docks, or show again those that were visible before."""
         if shown == self.are_panels_shown:
             return
         with self._arranging():
@@ -224,14 +224,14 @@ class Workspace(QMainWindow):
 
     @contextmanager
     def _arranging(self) -> Iterator[None]:
-        """Docks move because the program says so."""
+        """Mark dock changes as made by the program, not by the user."""
         before, self._is_arranging = self._is_arranging, True
         try:
             yield
         finally:
             self._is_arranging = before
             if not before:
-                self._share_titles()  # at once: a title above a tab that says the same would be seen for a moment
+                self._share_titles()  # immediately, or the title shows twice for a moment
             self._tell_timer.start()
 
     def _arrange(self, layout: Layout) -> None:
@@ -246,7 +246,7 @@ class Workspace(QMainWindow):
                     front = self._docks[group[0]]
                     self.addDockWidget(_AREAS[column.area], front, Qt.Orientation.Vertical)
                     front.show()
-            # Straight to their tabs: of a dock that had a place of its own, Qt leaves a second row of tabs behind.
+            # Tab them directly: a dock that first had its own place would leave a second tab bar behind.
             for column in layout.columns:
                 for group in column.groups:
                     front = last = self._docks[group[0]]
@@ -259,7 +259,7 @@ class Workspace(QMainWindow):
             self._resize_to(layout)
 
     def _place_hidden(self, layout: Layout) -> None:
-        """Give docks that are not shown at first the place where they appear: a tab beside others."""
+        """Place the docks outside the layout as hidden tabs, so that they appear there when shown."""
         there = set(layout.keys)
         for key, dock in self._docks.items():
             if key in there:
@@ -283,7 +283,7 @@ class Workspace(QMainWindow):
             self.resizeDocks(docks, [theme.px(column.size) for column in bottom], Qt.Orientation.Vertical)
 
     def _share_height(self, keys: list[str], width: int, grows: str) -> None:
-        """Give each dock of a column the height that its panel asks for; one of them takes what is left."""
+        """Give each dock of a column its panel's wanted height; the dock `grows` takes the remaining height."""
         docks = [self._docks[key] for key in keys]
         wanted = [dock.wanted_height(width) for dock in docks]
         room = self.height() - theme.GAP * (len(docks) - 1)
@@ -292,10 +292,10 @@ class Workspace(QMainWindow):
         wanted[place] = max(min(least, room // 3), room - sum(wanted) + wanted[place])
         self.resizeDocks(docks, [max(1, height) for height in wanted], Qt.Orientation.Vertical)
 
-    # -- the window's size, and what a person does ------------------------------------------------------------------
+    # -- resizes and changes by the user ------------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Fit the layout to the new size, once for many such events."""
+        """Schedule one fit of the layout for a series of resize events."""
         super().resizeEvent(event)
         self._fit_timer.start()
 
@@ -316,10 +316,10 @@ class Workspace(QMainWindow):
                 self._give_back(kept.sizes)
 
     def share_height(self) -> None:
-        """Give the docks of each column their heights again: one of them wants another one. A person's own stay.
+        """Redistribute the height of each column after a dock's wanted height changed; custom layouts keep theirs.
 
-        What docks hold is laid out first: until then Qt knows neither how low a dock may become nor, of a sentence, how
-        high it is at its width, and would take the room from another dock afterwards.
+        The content of the docks is laid out first. Until then Qt has no minimum heights and no heights for wrapped
+        text, and would later take the space from another dock.
         """
         if self._arranged is not None and self.are_panels_shown:
             for _ in range(2):  # widths, then the heights that follow from them
@@ -329,14 +329,14 @@ class Workspace(QMainWindow):
                 self._resize_to(self._arranged)
 
     def _is_off(self, layout: Layout) -> bool:
-        """Return whether a column has another width than the layout says."""
+        """Return whether a column's width differs from the layout's."""
         return any(
             column.area != "bottom" and self._docks[column.groups[0][0]].width() != theme.px(column.size)
             for column in layout.columns
         )
 
     def _give_back(self, sizes: Mapping[str, QSize]) -> None:
-        """Give docks the sizes that their person gave them, as far as there is room."""
+        """Restore the docks' custom sizes as far as the window allows."""
         there = [(key, dock) for key, dock in self._docks.items() if key in sizes and self._has_a_place(dock)]
         for is_side, orientation in ((True, Qt.Orientation.Horizontal), (False, Qt.Orientation.Vertical)):
             chosen = [(dock, sizes[key]) for key, dock in there if not is_side or self.dockWidgetArea(dock) in _SIDES]
@@ -349,7 +349,7 @@ class Workspace(QMainWindow):
 
     @Slot()
     def _person_arranged(self) -> None:
-        """Make the layout that is shown the person's own."""
+        """Store the current layout as custom."""
         self._tell_timer.start()
         if self._is_arranging or not self.isVisible():
             return
@@ -368,12 +368,12 @@ class Workspace(QMainWindow):
             kept.sizes.update({key: dock.size() for key, dock in self._docks.items() if self._has_a_place(dock)})
 
     def event(self, event: QEvent) -> bool:
-        """Take note of a line between docks that was moved."""
-        kind = event.type()  # once: every move of the mouse comes here
+        """Detect that the user moved a separator between docks."""
+        kind = event.type()  # read once: each mouse move arrives here
         if kind is QEvent.Type.MouseButtonPress:
             self._pressed = self._lengths()
         elif kind is QEvent.Type.MouseButtonRelease:
-            QTimer.singleShot(0, self, self._line_released)  # Qt moves the docks by a timer of its own
+            QTimer.singleShot(0, self, self._line_released)  # Qt resizes the docks from its own timer
         return super().event(event)
 
     @Slot()
@@ -386,21 +386,21 @@ class Workspace(QMainWindow):
 
     @Slot()
     def _docks_moved(self) -> None:
-        """Let docks that share a place leave their title to the tab, and see to it that the tabs are there."""
+        """Hide the titles of tabbed docks, and make sure that their tab bars are visible."""
         self._share_titles()
         for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             if bar.count() > 1 and bar.isHidden():
-                bar.show()  # Qt forgets it where the layout changes again before the first one was applied
+                bar.show()  # Qt omits this if the layout changes again before it is applied
 
     def _share_titles(self) -> None:
         for dock in self.docks:
             dock.set_shares_place(not dock.isFloating() and bool(self.tabifiedDockWidgets(dock)))
 
     def childEvent(self, event: QChildEvent) -> None:  # noqa: N802 - Qt's name
-        """Name the tabs of docks that share a place, which Qt makes when it needs them."""
+        """Set up the tab bars that Qt creates for tabbed docks."""
         super().childEvent(event)
         if event.type() != QEvent.Type.ChildPolished:
-            return  # asking for the child of each event would make a Python object of all of Qt's own
+            return  # reading the child of each event would wrap every internal Qt object
         child = event.child()
         if isinstance(child, QTabBar):
             child.setAccessibleName("Panels that share this place")
@@ -408,9 +408,9 @@ class Workspace(QMainWindow):
     # -- keyboard ---------------------------------------------------------------------------------------------------
 
     def pass_focus(self, step: int) -> None:
-        """Bring the keyboard to the next panel, or with -1 to the one before; the canvas is among them.
+        """Move the keyboard focus to the next panel, or the previous one with -1; the canvas is included.
 
-        A panel may have a hundred controls, and Tab goes through all of them.
+        A panel may have a hundred controls, and Tab visits each of them.
         """
         docks = [dock for dock in self.docks if not dock.isHidden()]
         stops: list[QWidget] = [self._canvas, *docks]
@@ -427,7 +427,7 @@ class Workspace(QMainWindow):
 
 
 def _first_by_tab(panel: QWidget) -> QWidget | None:
-    """Return what Tab reaches first inside a panel."""
+    """Return the first widget in a panel's tab order; None if there is none."""
     widget = panel.nextInFocusChain()
     while widget is not None and widget is not panel:
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
@@ -444,7 +444,7 @@ def _text(kept: _Kept) -> str:
 
 
 def _read(text: str) -> _Kept | None:
-    """Return a layout from its text, None if it is none."""
+    """Parse a layout; None if the text is not a valid layout."""
     try:
         data = json.loads(text)
         sizes = {str(key): QSize(int(width), int(height)) for key, (width, height) in data["sizes"].items()}

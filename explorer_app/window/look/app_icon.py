@@ -8,13 +8,13 @@ from PySide6.QtGui import QIcon
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PLACES = (_PACKAGE / "_assets" / "icons", _PACKAGE.parent / "assets" / "icons")
-"""Where the icons are when installed, and in a checkout."""
+"""Icon folders of an installation and of a checkout."""
 
 _SIDES_PX = (16, 24, 32, 48, 64, 128, 256, 512)
 
 
 def app_icon() -> QIcon:
-    """Return the icon in the sizes that there are; an empty one if the files are missing."""
+    """Return the icon in all available sizes; an empty icon if the files are missing."""
     result = QIcon()
     for place in _PLACES:
         for side in _SIDES_PX:

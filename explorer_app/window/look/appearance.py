@@ -11,21 +11,21 @@ from explorer_app.window.look.theme import DARK, LIGHT, Mode
 
 
 class _Appearance:
-    """What the person chose, and whether changes of the system's scheme arrive here."""
+    """The chosen mode, and whether the system's colour scheme is being followed."""
 
     mode: Mode = "system"
     is_following = False
 
 
 def mode() -> Mode:
-    """Return what the person chose: "system", "dark" or "light"."""
+    """Return the chosen mode: "system", "dark" or "light"."""
     return _Appearance.mode
 
 
 def apply(app: QApplication, mode: Mode = "system") -> None:
-    """Give the application the look of a mode; "system" keeps following the system's scheme.
+    """Apply a mode to the application; "system" follows changes of the system's colour scheme.
 
-    May be called again at any time; what is on the screen changes at once.
+    May be called at any time; open windows update immediately.
     """
     _Appearance.mode = mode
     hints = app.styleHints()
@@ -50,7 +50,7 @@ def apply(app: QApplication, mode: Mode = "system") -> None:
 
 
 def _follow(app: QApplication) -> None:
-    """Take over the system's changed scheme if the person wants that."""
+    """Apply the system's new colour scheme if the mode is "system"."""
     if _Appearance.mode == "system":
         wanted = LIGHT if app.styleHints().colorScheme() == Qt.ColorScheme.Light else DARK
         if wanted is not theme.current():

@@ -1,4 +1,4 @@
-"""The one style sheet: what Fusion and the palette cannot say, made from the tokens."""
+"""The application's style sheet, generated from the tokens: all styling beyond Fusion and the palette."""
 
 from __future__ import annotations
 

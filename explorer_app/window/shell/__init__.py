@@ -1,1 +1,1 @@
-"""The main window and what surrounds its docks."""
+"""The main window: top bar, status bar, commands and the table of docks."""

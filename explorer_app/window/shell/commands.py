@@ -1,4 +1,4 @@
-"""What each action of the table does: asks the controller, or opens a dialog that will."""
+"""Implements the actions of the table: each calls the controller or opens a dialog."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ZOOM_STEP = 1.25
 
 FRAME = (16, 48)
-"""Room for the frame that a window manager adds, in px; its size is unknown until the window is shown."""
+"""Allowance for the window manager's frame, in px; its true size is unknown until the window is shown."""
 
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
@@ -51,7 +51,7 @@ TRACE_FILES = "Chrome traces (*.json)"
 
 
 class WindowParts(Protocol):
-    """The parts of the main window that commands act on; they exist once the window is built."""
+    """The parts of the main window that commands use; they exist once the window is built."""
 
     actions_by_key: dict[str, QAction]
     canvas: Canvas
@@ -62,32 +62,32 @@ class WindowParts(Protocol):
 
     @property
     def history(self) -> HistoryStrip:
-        """The panel of steps and of what was kept; made now if it was not before, like the others."""
+        """The panel of steps and kept pictures. Like the other panels it is created on first access."""
         ...
 
     @property
     def layers(self) -> LayersPanel:
-        """The panel of the network's layers."""
+        """The panel of the model's layers."""
         ...
 
     @property
     def performance(self) -> PerformancePanel:
-        """The panel of times."""
+        """The panel of frame and kernel times."""
         ...
 
     def serve_thumbnails(self, widget: Any, name: str) -> None:
-        """Bring a widget the small pictures that it asks for with `thumbnail_wanted(key, what)`."""
+        """Connect a widget's `thumbnail_wanted(key, what)` signal to the thumbnail dispatcher."""
         ...
 
     def set_picture_alone(self, on: bool) -> None:
-        """Fill the screen with the canvas, or bring back the window as it was."""
+        """Show only the canvas in full screen, or restore the window."""
         ...
 
 
 class Commands(QObject):
-    """One method an action; `action_table.ACTIONS` names them.
+    """One method per action; `action_table.ACTIONS` names them.
 
-    Dialogs never block: each is opened and answers by a signal.
+    Dialogs are not modal loops: each is opened and reports its result by a signal.
 
     Parameters
     ----------
@@ -123,29 +123,29 @@ class Commands(QObject):
         self._choose_file("session", "Open session", SESSION_FILES, self._files.open_session)
 
     def save_session(self) -> None:
-        """Choose where the session goes."""
+        """Choose a file for the session and save it."""
         self._choose_target("session", "Save session", SESSION_FILES, "session.loom", self._files.save_session)
 
     def import_latent(self) -> None:
-        """Choose a file of w rows to show."""
+        """Choose a file of w rows and show it as the latent."""
         self._choose_file("latent", "Import latent", LATENT_FILES, self._files.import_latent)
 
     def export_latent(self) -> None:
-        """Choose where the picture's w rows go."""
+        """Choose a file for the picture's w rows and save them."""
         name = f"{picture_name(self._editing.session)}.npz"
         self._choose_target("latent", "Export latent", LATENT_FILES, name, self._files.export_latent)
 
     def open_picture(self) -> None:
-        """Choose a picture to restore from."""
+        """Choose a saved picture and restore its session."""
         self._choose_file("picture", "Restore from picture", PICTURE_FILES, self._files.open_picture)
 
     def save_picture(self) -> None:
-        """Choose where the picture goes."""
+        """Choose a file for the picture and save it."""
         name = f"{picture_name(self._editing.session)}.png"
         self._choose_target("picture", "Save picture", SAVED_PICTURES, name, self._controller.export.save_picture)
 
     def export_sequence(self) -> None:
-        """Ask what to export."""
+        """Open the export dialog."""
         facts = self._engine.model.facts
         if facts is None:
             return
@@ -163,11 +163,11 @@ class Commands(QObject):
         self._open(dialog)
 
     def resume_export(self) -> None:
-        """Choose the manifest of an export to go on with."""
+        """Choose the manifest of an interrupted export and resume it."""
         self._choose_file("export", "Resume export", MANIFEST_FILES, self._controller.export.resume)
 
     def cancel_export(self) -> None:
-        """Stop the export that is running."""
+        """Cancel the running export."""
         self._controller.export.cancel()
 
     def quit(self) -> None:
@@ -177,32 +177,32 @@ class Commands(QObject):
     # -- edits ------------------------------------------------------------------------------------------------------
 
     def undo(self) -> None:
-        """Take back the last step, which a glide under way becomes."""
+        """Undo the last step; a running glide ends first and is the last step."""
         self._parts.canvas.stop_glide()
         self._editing.undo()
 
     def redo(self) -> None:
-        """Bring back the step that undo took."""
+        """Redo the step that was undone last."""
         self._parts.canvas.stop_glide()
         self._editing.redo()
 
     def mix_in_current(self) -> None:
-        """Add the latent as it is now as a mix source."""
+        """Add the current latent as a mix source."""
         self._editing.mix_in_current()
 
     def keep_current(self) -> None:
-        """Keep the current step, or keep it no longer."""
+        """Add the current step to the kept pictures, or remove it from them."""
         history = self._editing.history
         if history.current is not None:
             number = history.current.number
             self._editing.set_starred(number, not history.is_kept(number))
 
     def zero_sliders(self) -> None:
-        """Bring every direction back to zero."""
+        """Set every direction slider to zero."""
         self._editing.edit(ZeroSliders(), True)
 
     def reset_truncation(self) -> None:
-        """Bring truncation back to where a new session starts."""
+        """Reset truncation to the value of a new session."""
         self._editing.edit(set_truncation(Session().truncation), True)
 
     def random_seed(self) -> None:
@@ -210,11 +210,11 @@ class Commands(QObject):
         self._editing.random_seed()
 
     def drift(self, on: bool) -> None:
-        """Let the picture walk by itself, or stop."""
+        """Start or stop drifting over the seed plane."""
         self._editing.set_drifting(on)
 
     def glide(self, on: bool) -> None:
-        """Let a flick glide on, or not."""
+        """Enable or disable the glide after a flick."""
         self._settings.change(flick_glide=on)
         self._parts.canvas.glides = on
         if not on:
@@ -252,11 +252,11 @@ class Commands(QObject):
         self._parts.canvas.zoom_by(1 / _ZOOM_STEP)
 
     def before(self, on: bool) -> None:
-        """Show the picture before the last step, or the picture again."""
+        """Show the picture before the last step; False shows the current picture again."""
         self._parts.comparing.show_before(on)
 
     def compare(self) -> None:
-        """Compare the kept pictures that are selected, or the picture with that before the last step."""
+        """Compare the selected kept pictures, or the picture with the one before the last step."""
         numbers = self._parts.history.selected_numbers()
         if len(numbers) > 2:
             self._messages.info("Two pictures are compared: select one or two of those that are kept.")
@@ -264,11 +264,11 @@ class Commands(QObject):
             self._parts.comparing.compare(numbers)
 
     def transform(self, on: bool) -> None:
-        """Put handles around the picture, or take them away."""
+        """Enter or leave transform mode."""
         self._parts.canvas.transform.set_on(on)
 
     def layer(self, on: bool) -> None:
-        """Show the layer that was shown last, or the picture."""
+        """Show the layer that was shown last; False shows the picture."""
         self._parts.layers.toggle(on)
 
     def workspace_explore(self, on: bool = True) -> None:
@@ -284,35 +284,35 @@ class Commands(QObject):
         self._parts.workspace.set_panels_shown(on)
 
     def picture_alone(self, on: bool) -> None:
-        """Fill the screen with the picture, or bring the window back."""
+        """Show only the canvas in full screen, or restore the window."""
         self._parts.set_picture_alone(on)
 
     def next_panel(self) -> None:
-        """Bring the keyboard to the next panel."""
+        """Move the keyboard focus to the next panel."""
         self._parts.workspace.pass_focus(1)
 
     def previous_panel(self) -> None:
-        """Bring the keyboard to the panel before."""
+        """Move the keyboard focus to the previous panel."""
         self._parts.workspace.pass_focus(-1)
 
     def theme_system(self) -> None:
-        """Be as the system is."""
+        """Follow the system's colour scheme."""
         self._set_theme("system")
 
     def theme_dark(self) -> None:
-        """Be dark."""
+        """Use the dark theme."""
         self._set_theme("dark")
 
     def theme_light(self) -> None:
-        """Be light."""
+        """Use the light theme."""
         self._set_theme("light")
 
     def reset_layout(self) -> None:
-        """Put every dock back where it was first."""
+        """Reset the workspace to its first layout."""
         self._parts.workspace.reset()
 
     def copy_steps(self) -> None:
-        """Put the table of steps on the clipboard."""
+        """Copy the table of steps to the clipboard."""
         text = self._parts.performance.csv()
         if not text:
             self._messages.warning("No steps are measured yet: show the performance panel and move the picture.")
@@ -321,7 +321,7 @@ class Commands(QObject):
         self._messages.info(f"{len(text.splitlines()) - 1} steps are on the clipboard, with all their columns.")
 
     def save_trace(self) -> None:
-        """Choose where the trace goes."""
+        """Choose a file for the trace and save it."""
         self._choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
 
     def _set_theme(self, mode: theme.Mode) -> None:
@@ -333,7 +333,7 @@ class Commands(QObject):
     # -- model and help ---------------------------------------------------------------------------------------------
 
     def find_directions(self) -> None:
-        """Ask which directions to look for."""
+        """Open the dialog that searches for directions."""
         from explorer_app.window.sliders.find_directions import FindDirections
 
         directions, facts = self._controller.directions, self._engine.model.facts
@@ -352,18 +352,18 @@ class Commands(QObject):
         self._open(dialog)
 
     def show_recent(self) -> None:
-        """Open the menu of models."""
+        """Open the menu of recent models."""
         self._parts.top_bar.model_button.showMenu()
 
     def inspect(self) -> None:
-        """Show everything that is known of the model."""
+        """Show the model panel with all its details."""
         if self._engine.model.facts is not None:
             from explorer_app.window.model.model_details import ModelDetails
 
             self._open(ModelDetails(self._engine.model.facts, self._window))
 
     def show_tour(self) -> None:
-        """Show the hints of the first start again, in their workspace."""
+        """Show the hints of the first start again, in the workspace that has their panels."""
         self._parts.workspace.set_panels_shown(True)
         self._parts.workspace.switch_to("explore")
         self._parts.hints.show_all()
@@ -380,13 +380,13 @@ class Commands(QObject):
         self._open(ShortcutsDialog(docks, self._window, hidden=hidden))
 
     def show_about(self) -> None:
-        """Say which version this is."""
+        """Open the About dialog."""
         from explorer_app.window.dialogs.about import AboutDialog
 
         self._open(AboutDialog(self._window))
 
     def copy_report(self) -> None:
-        """Put a report on the clipboard."""
+        """Copy a bug report to the clipboard."""
         from explorer_app.window.dialogs.about import report
 
         text = report(self._engine.model.facts, self._engine.devices.state.device, self._messages.messages)
@@ -394,7 +394,7 @@ class Commands(QObject):
         self._messages.info("The report is on the clipboard.")
 
     def show_log_folder(self) -> None:
-        """Open the folder of the log file; where the system cannot, say where it is."""
+        """Open the folder of the log file; if the system has no file manager, show its path."""
         path = log_path()
         folder = path.parent
         if not folder.is_dir() or not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
@@ -403,7 +403,7 @@ class Commands(QObject):
     # -- dialogs ----------------------------------------------------------------------------------------------------
 
     def _open(self, dialog: QDialog) -> None:
-        """Open a dialog once: asked for again, the one that is open comes to the front."""
+        """Open a dialog; if one of its kind is already open, raise that one instead."""
         for other in self._window.findChildren(type(dialog)):
             if other is not dialog and other.isVisible():
                 dialog.deleteLater()
@@ -450,7 +450,7 @@ def _first_suffix(name_filter: str) -> str:
 
 
 def picture_name(session: Session) -> str:
-    """Return a file name for what a session shows, without suffix: "seed0012" on a seed, "-b64.conv1" for a layer."""
+    """Return a file name without suffix for a session's picture: "seed0012"; a layer appends "-b64.conv1"."""
     x, y = session.position.x, session.position.y
     is_seed = not session.pinned_blend and x == round(x) and y == round(y)
     name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"

@@ -1,9 +1,9 @@
-"""The docks of the window, as one table: the window builds them from it, and so are the View menu and the layouts.
+"""The table of docks. The window, the View menu and the layouts are built from it.
 
-To add a panel, write a widget, add a line here and say in `layouts` where it is at first. A panel that follows the
-session keeps `SessionPanel`; the window connects it and tells it of models and sessions without further code.
+To add a panel, write a widget, add a row here and place it in `layouts`. A panel that follows the session implements
+`SessionPanel`; the window connects it and passes models and sessions to it without further code.
 
-Panels are imported and made when they are first shown, after the window's first paint.
+Panels are imported and created when they are first shown, after the window's first paint.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ if TYPE_CHECKING:
 class SessionPanel(SessionView, Protocol):
     """A panel that shows a session of a model and edits it.
 
-    `edited(object, bool)` emits an Edit, True with the last one of a gesture; `gesture_cancelled()` ends a gesture that
-    leaves nothing behind.
+    `edited(object, bool)` emits an Edit, with True for the last one of a gesture; `gesture_cancelled()` reports a
+    gesture that Escape reverted.
     """
 
     gesture_cancelled: SignalInstance
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Show another model, or that there is none."""
+        """Show another model; `facts` is None if no model is open."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DockSpec:
-    """One line of the table.
+    """One row of the table.
 
     Attributes
     ----------
     key
-        Under it `layouts.first_layout` gives it a place in each workspace.
+        Key of the dock in `layouts.first_layout`.
     title
-        What the header, the View menu and a screen reader call it.
+        Title in the header, in the View menu and for screen readers.
     make
-        Imports and makes the panel.
+        Imports and creates the panel.
     least, wanted
-        Minimum size and size hint of the panel, in px at the usual font size: its dock lays itself out by them until
-        the panel is made.
+        Minimum size and size hint of the panel, in px at the usual font size. The dock uses them until the panel is
+        created.
     pages
-        Titles of the panel's pages; none where it has only one.
+        Titles of the panel's pages; empty for a panel with one page.
     needs_model
-        Whether the panel has nothing to show without a model.
+        Whether the panel is empty without a model.
     scrolls
-        Whether a panel that is too tall for its dock scrolls as a whole.
+        Whether the dock scrolls a panel that is too tall; False if the panel scrolls its own parts.
     buttons
-        Keys of actions whose buttons stand at the right end of the header -> role of the button.
+        Action key -> button role, for the buttons at the right end of the header.
     first_height
-        Height that the first layout gives it at least, in px at the usual font size.
+        Minimum height in the first layout, in px at the usual font size.
     """
 
     key: str

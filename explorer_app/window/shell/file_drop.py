@@ -1,4 +1,4 @@
-"""Files that are dragged over the window: which one it is, and what dropping it would do."""
+"""Files dragged over the window: the file, and the effect of dropping it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dropped(event: QDropEvent) -> Path | None:
 
 
 def drop_text(path: Path) -> str:
-    """Return what dropping a file would do."""
+    """Return a text for the effect of dropping a file; empty if the file would be ignored."""
     suffix = path.suffix.lower()
     if suffix in PICTURE_ENDINGS:
         return f"Drop to restore what {path.name} remembers"

@@ -1,4 +1,4 @@
-"""Three hints for the first start, each at the top of the panel that it is about; Help > Tour shows them again."""
+"""Three hints for the first start, each at the top of the panel that it describes; Help > Tour shows them again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HINTS = {
     "sliders": "Each slider changes one thing. Shift goes finely, Ctrl snaps, a double-click sets zero.",
     "mix": "Add a source, then paint the rows that it gives: coarse rows shape, fine rows colour.",
 }
-"""Dock -> what its hint says."""
+"""Dock key -> text of its hint."""
 
 _CHOICE = "hints-seen"
-"""Key of the small choice that remembers the hints which are not shown any more."""
+"""Settings key of the hints that are not shown any more."""
 
 
 class HintLine(QFrame):
-    """A sentence with a button that puts it away.
+    """A hint with a button that dismisses it.
 
     Signals
     -------
@@ -57,17 +57,17 @@ class HintLine(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
-        """Return the height of the sentence beside the button."""
+        """Return the height in px of the text beside the button."""
         beside = self.button.sizeHint().width() + theme.MARGIN + 3 * theme.GRID
         return self.text.heightForWidth(width - beside) + 2 * theme.GRID
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Be as high as the sentence needs: what lays docks out does not ask for the height at a width."""
+        """Set a fixed height for the text at this width, because dock layouts ignore height-for-width."""
         super().resizeEvent(event)
         self.setFixedHeight(self.heightForWidth(self.width()))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint a raised ground with an accent bar."""
+        """Paint a raised background with an accent bar."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(tokens.raised))
@@ -76,16 +76,16 @@ class HintLine(QFrame):
 
 
 class Hints(QObject):
-    """Shows the hints that a person has neither used nor put away.
+    """Shows the hints that the user has neither followed nor dismissed.
 
-    Settings without a file would forget that, so with them no hint comes by itself.
+    Settings without a file cannot store that, so with them no hint is shown automatically.
 
     Parameters
     ----------
     docks
         The docks by their keys.
     workspace
-        Shares the height of its columns anew when a hint comes or goes.
+        Redistributes the height of its columns when a hint appears or disappears.
     """
 
     def __init__(self, docks: Mapping[str, Dock], workspace: Workspace, settings: Settings, parent: QObject) -> None:
@@ -94,10 +94,10 @@ class Hints(QObject):
         self._workspace = workspace
         self._settings = settings
         self.lines: dict[str, HintLine] = {}
-        """The hints that are shown, by their docks."""
+        """Dock key -> its visible hint."""
 
     def begin(self) -> None:
-        """Show the hints that are new to the person."""
+        """Show the hints that were not dismissed before."""
         if self._settings.has_file:
             seen = self._settings.choice(_CHOICE).split()
             for key in HINTS:
@@ -106,13 +106,13 @@ class Hints(QObject):
 
     @Slot()
     def show_all(self) -> None:
-        """Show all of them, whatever was put away before."""
-        for key in reversed(HINTS):  # the first one is in front, where the panels share a place
+        """Show all hints, including dismissed ones."""
+        for key in reversed(HINTS):  # ends with the first hint in front if panels are tabbed
             self._show(key)
             self._docks[key].reveal()
 
     def used(self, key: str) -> None:
-        """Put a hint away: the person did what it tells, or does not want it."""
+        """Dismiss a hint permanently: it was followed or closed."""
         line = self.lines.pop(key, None)
         if line is not None:
             line.hide()
@@ -122,7 +122,7 @@ class Hints(QObject):
             self._settings.choose(_CHOICE, " ".join(sorted(seen)))
 
     def watch(self, key: str, edited: SignalInstance) -> None:
-        """Put a hint away once a gesture ends: `edited` emits an Edit, and True with the last one of a gesture."""
+        """Dismiss a hint when a gesture ends: `edited` emits an Edit, with True for the last one of a gesture."""
         edited.connect(partial(self._edited, key))
 
     def _edited(self, key: str, _edit: object, is_final: bool) -> None:

@@ -1,4 +1,4 @@
-"""The main window: builds the parts, connects them to the controller, remembers where it was."""
+"""The main window: builds its parts, connects them to the controller, stores its geometry."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
 _LATEST_PANELS_MS = 400
-"""A window that is not painted, since it is minimised or covered, makes its panels at this time."""
+"""Delay after which an unpainted (minimised or covered) window creates its panels, in ms."""
 
 _SPEED_MS = 250
-"""The figures above change at most this often, so that they can be read."""
+"""Shortest interval between updates of the top bar's figures, so that they stay readable."""
 
 
 class MainWindow(QMainWindow):
@@ -75,9 +75,9 @@ class MainWindow(QMainWindow):
     Parameters
     ----------
     controller
-        Is asked for everything, and told when frames are on the screen.
+        Handles every request of the window, and is notified when frames are painted.
     settings, messages
-        Preferences, and what the person is told.
+        Preferences, and the log of user messages.
     """
 
     def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
@@ -224,12 +224,12 @@ class MainWindow(QMainWindow):
 
     @property
     def latent(self) -> LatentPanel:
-        """The panel of the latent; made now if it was not before, like the other panels."""
+        """The latent panel. Like the other panels it is created on first access."""
         return cast("LatentPanel", self.docks["latent"].panel)
 
     @property
     def sliders(self) -> SlidersPanel:
-        """The panel of directions and of w."""
+        """The panel of direction sliders and w axes."""
         return cast("SlidersPanel", self.docks["sliders"].panel)
 
     @property
@@ -239,17 +239,17 @@ class MainWindow(QMainWindow):
 
     @property
     def history(self) -> HistoryStrip:
-        """The panel of steps and of what was kept."""
+        """The panel of steps and kept pictures."""
         return cast("HistoryStrip", self.docks["history"].panel)
 
     @property
     def performance(self) -> PerformancePanel:
-        """The panel of times."""
+        """The panel of frame and kernel times."""
         return cast("PerformancePanel", self.docks["performance"].panel)
 
     @property
     def layers(self) -> LayersPanel:
-        """The panel of the network's layers."""
+        """The panel of the model's layers."""
         return cast("LayersPanel", self.docks["layers"].panel)
 
     @property
@@ -258,7 +258,7 @@ class MainWindow(QMainWindow):
         return cast("ModelPanel", self.docks["model"].panel)
 
     def _panel_made(self, key: str) -> None:
-        """Connect a panel, and show it what the others were shown before."""
+        """Connect a new panel, and pass it the current model, session and state."""
         connect = getattr(self, f"_connect_{key}", None)
         if connect is not None:
             connect()
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
         self.model.show_model(self._engine.model.facts, is_bundled=self._engine.model.is_bundled)
         self.model.show_devices(self._engine.devices.state)
 
-    # -- what the controller says -----------------------------------------------------------------------------------
+    # -- updates from the controller -------------------------------------------------------------------------------
 
     def _show_everything(self) -> None:
         self._show_model()
@@ -415,7 +415,7 @@ class MainWindow(QMainWindow):
         self._show_state()
 
     def _show_state(self) -> None:
-        """Decide what lies over the canvas while it has no picture, and what stands below the one that it has."""
+        """Choose the overlay of an empty canvas, or the progress line below a picture."""
         loading, facts, frame = self._engine.model.loading, self._engine.model.facts, self._preview.frame
         self._has_frame = frame is not None
         stored = self._engine.stored_picture
@@ -423,7 +423,7 @@ class MainWindow(QMainWindow):
         if loading is None or frame is None or is_stored:
             self.message_strip.hide_progress()
         if is_stored:
-            self.state.show_nothing()  # the status bar says how far the model is
+            self.state.show_nothing()  # the status bar shows the progress
         elif loading is not None:
             news = printable(Path(loading.path).name), loading_text(loading.stage, loading.share), loading.share
             if frame is not None:
@@ -472,7 +472,7 @@ class MainWindow(QMainWindow):
     # -- files that are dropped -------------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
-        """Take files, and say what dropping them would do."""
+        """Accept files, and show the effect of dropping them."""
         path = dropped(event)
         if path is None:
             event.ignore()
@@ -481,12 +481,12 @@ class MainWindow(QMainWindow):
         event.acceptProposedAction()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
-        """The files go elsewhere."""
+        """Hide the drop text when the drag leaves the window."""
         self.canvas.show_drop("")
         super().dragLeaveEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
-        """Open what was dropped, by its name."""
+        """Open the dropped file according to its suffix."""
         self.canvas.show_drop("")
         path = dropped(event)
         if path is not None:
@@ -503,7 +503,7 @@ class MainWindow(QMainWindow):
 
     @Slot(bool)
     def _show_caption(self, is_strip_filled: bool) -> None:
-        """Let the first message have the room of the canvas's caption; the picture alone has none."""
+        """Hide the caption in full screen and while the message strip has lines: they take its room."""
         margin = 0 if is_strip_filled else theme.px(EDGE_PX)
         self.canvas.caption.set_shown(not is_strip_filled and not self._is_picture_alone, margin)
 
@@ -528,16 +528,16 @@ class MainWindow(QMainWindow):
         self.canvas.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape brings the window back when the picture is alone."""
+        """Escape leaves full screen."""
         if event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
             self.set_picture_alone(False)
         else:
             super().keyPressEvent(event)
 
-    # -- where it was -----------------------------------------------------------------------------------------------
+    # -- geometry and closing --------------------------------------------------------------------------------------
 
     def show_restored(self) -> None:
-        """Show the window where it was, with the docks as they were; the first time, as large as is comfortable."""
+        """Show the window with its stored geometry and docks; on the first start, at a comfortable size."""
         values = self._settings.values
         geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
         if geometry.isEmpty() or not self.restoreGeometry(geometry):
@@ -556,12 +556,12 @@ class MainWindow(QMainWindow):
         self.canvas.setFocus()
 
     def close_now(self) -> None:
-        """Close without a question; an export that runs is kept for later."""
+        """Close without asking; a running export can be resumed at the next start."""
         self.quit_question.allow()
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Remember where it was and end everything that runs; ask first if an export does."""
+        """Store geometry and docks, and stop all work; ask first if an export is running."""
         if not self.quit_question.may_close():
             event.ignore()
             return
@@ -578,7 +578,7 @@ class MainWindow(QMainWindow):
         self._speed_timer.stop()
         self.workspace.stop_making_panels()
         self.message_strip.stop()
-        self.hide()  # closing waits for a step of the renderer, which need not be watched
+        self.hide()  # closing waits for the renderer's current step
         self._controller.close()
         self._settings.save()
         super().closeEvent(event)

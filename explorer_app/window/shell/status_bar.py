@@ -1,4 +1,4 @@
-"""The status bar: what is under way, and in what state the engine is; what is over is forgotten."""
+"""The status bar: running operations and the state of the engine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gpu_backend import printable
 
 
 class StatusBar(QStatusBar):
-    """Says things quietly.
+    """Shows the current operation, the engine's state and the export's progress.
 
     Signals
     -------
     export_cancel_requested()
-        The person wants to stop the export.
+        The export's Cancel button was pressed.
     """
 
     export_cancel_requested = Signal()
@@ -68,17 +68,17 @@ class StatusBar(QStatusBar):
         self.show_export(None)
 
     def show_now(self, text: str, tip: str = "") -> None:
-        """Say what is going on; empty when it is over."""
+        """Show the current operation; an empty text clears it."""
         self.message.setText(text)
         self.message.setToolTip(plain_tip(tip))
 
     def show_engine(self, text: str, tip: str = "") -> None:
-        """Say in what state the engine is: "CPU ready"."""
+        """Show the engine's state, such as "CPU ready"."""
         self.engine.setText(text)
         self.engine.setToolTip(tip)
 
     def show_loading(self, loading: Loading | None, devices: DeviceState) -> None:
-        """Say how far a model is read, and in what state the engine is."""
+        """Show the progress of reading a model, and the engine's state."""
         self.show_engine(device_text.engine_text(devices), devices.reason)
         if loading is None:
             self.show_now("")
@@ -87,7 +87,7 @@ class StatusBar(QStatusBar):
             self.show_now(f"{printable(Path(loading.path).name)}: {loading.stage.lower()}{share}", loading.path)
 
     def show_export(self, progress: ExportProgress | None) -> None:
-        """Show how far an export is, with the time left and a cancel; nothing while there is none."""
+        """Show an export's progress with the time left and a cancel button; None hides it."""
         self.export.setVisible(progress is not None)
         if progress is None:
             return

@@ -1,4 +1,4 @@
-"""Carries small pictures from where they are made to the widgets that asked for them."""
+"""Delivers thumbnails to the widgets that requested them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gpu_backend import RenderRequest
 
 
 class ThumbnailWidget(Protocol):
-    """A widget that shows small pictures by keys of its own."""
+    """A widget that shows thumbnails under its own keys."""
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show the picture that was asked for under this key."""
+        """Show the thumbnail that was requested under this key."""
         ...
 
 
 class ThumbnailDispatcher(QObject):
-    """Remembers who waits for which key; widgets may ask as often as they paint.
+    """Tracks pending requests by widget and key. Repeated requests are cheap: widgets may request in each paint.
 
     Parameters
     ----------
     thumbnails
-        Makes small pictures and stores them.
+        Renders and caches thumbnails.
     """
 
     def __init__(self, thumbnails: ThumbnailService, parent: QObject) -> None:
@@ -38,18 +38,18 @@ class ThumbnailDispatcher(QObject):
         thumbnails.changed.connect(self._deliver_all)
 
     def request(self, name: str, widget: ThumbnailWidget, key: object, what: Session | RenderRequest) -> None:
-        """Request the picture of `what` for a widget under the widget's own `key`; `name` keeps widgets apart."""
+        """Request the thumbnail of `what` for a widget under its own `key`; `name` identifies the widget."""
         full: Hashable = (name, key)
         if not self._deliver(full, widget, key):
             self._waiting[full] = (widget, key, what)
             self._thumbnails.request(full, what)
 
     def forget(self, name: str) -> None:
-        """A widget is gone, or wants something else now."""
+        """Drop the pending requests of a widget."""
         self._waiting = {full: who for full, who in self._waiting.items() if not _is_of(full, name)}
 
     def retry(self) -> None:
-        """Repeat all waiting requests: the model that is open now has none of them."""
+        """Repeat all pending requests after another model was opened."""
         for full, (_, _, what) in list(self._waiting.items()):
             self._thumbnails.request(full, what)
 
@@ -63,7 +63,7 @@ class ThumbnailDispatcher(QObject):
         frame = self._thumbnails.store.get(full)
         if frame is None:
             return False
-        # A copy: the store may let go of the frame while the widget still shows it.
+        # Copy the image: the cache may free the frame while the widget still shows it.
         widget.show_thumbnail(key, frame_image(frame).copy())
         return True
 

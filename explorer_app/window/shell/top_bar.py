@@ -1,4 +1,4 @@
-"""The top bar: menus at the left, the workspaces in the middle, at the right which model, on which device, how fast."""
+"""The top bar: menus at the left, workspaces in the middle, model, device and speed at the right."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gpu_backend import printable
 _WIDEST_NAME = 260
 _NARROWEST_NAME = 84
 _COMFORTABLE_NAME = 130
-"""Figures leave where names would be narrower than this."""
+"""The figures are hidden when names would be narrower than this, in px."""
 _HEIGHT = 34
 _SPACE = 12
 
 
 class TopBar(QWidget):
-    """One row. Where there is little room, names are cut first, then figures and the device leave."""
+    """One row. In a narrow window, names are elided first; then the figures and the device are hidden."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class TopBar(QWidget):
         return chip
 
     def set_menus(self, models: QMenu, devices: QMenu) -> None:
-        """Give the chips their menus."""
+        """Set the menus of the model and device buttons."""
         self.model_button.setMenu(models)
         self.device_button.setMenu(devices)
 
@@ -77,28 +77,28 @@ class TopBar(QWidget):
         self._place()
 
     def show_model(self, name: str, path: str) -> None:
-        """Show which model is open; a long name is cut in its middle and whole in the tooltip."""
+        """Show the open model; a long name is elided in the middle, and the tooltip has the full name."""
         self._model_name = name = printable(name)
         self.model_button.setAccessibleName(f"Model: {name or 'none'}")
         self.model_button.setToolTip(plain_tip(f"{name}\n{printable(path)}") if name else "Open a model (Ctrl+O).")
         self._place()
 
     def show_devices(self, state: DeviceState) -> None:
-        """Show which device renders and, in the tooltip, why."""
+        """Show the rendering device; the tooltip gives the reason for its choice."""
         self._device_name = device_text.device_text(state) if state.device is not None else ""
         self.device_button.setAccessibleName(f"Device: {device_text.device_text(state) or 'none'}")
         self.device_button.setToolTip(state.reason)
         self._place()
 
     def show_speed(self, fps: float, newest_ms: float) -> None:
-        """Show the two figures; dashes while nothing has been rendered."""
+        """Show frames per second and latency in ms; dashes before the first frame."""
         self.fps.setText(f"{fps:.0f} fps" if fps else "– fps")
         self.time.setText(f"{milliseconds(newest_ms)} ms" if newest_ms else "– ms")
 
     # -- placing ----------------------------------------------------------------------------------------------------
 
     def _place(self) -> None:
-        """Put everything where it fits: tabs in the middle if they can be, between the other two if not."""
+        """Lay out the row: tabs centred if they fit there, otherwise between the menus and the chips."""
         height, space = self.height(), theme.px(_SPACE)
         menus = self.menu_bar.sizeHint().width()
         tabs = sum(tab.sizeHint().width() + space for tab in self.tabs)
@@ -150,14 +150,14 @@ class TopBar(QWidget):
         chip.setText(f"{text} ▾".replace("&", "&&"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Place everything anew."""
+        """Lay out the row for the new size."""
         super().resizeEvent(event)
         self._place()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return a height that gives the menus some air."""
+        """Return a height with some padding around the menus."""
         return QSize(theme.px(640), max(theme.px(_HEIGHT), self.menu_bar.sizeHint().height()))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the width at which menus, tabs and the model are still there."""
+        """Return the smallest width that shows menus, tabs and the model."""
         return QSize(theme.px(520), self.sizeHint().height())
