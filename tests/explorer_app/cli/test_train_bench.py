@@ -18,12 +18,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
 
 
 def test_the_options_arrive(command: Command, asked: list[TrainBenchOptions]) -> None:
-    words = ("--batch", "32", "--rows", "graph,fp32", "--out", "some folder/results")
+    words = ("--batch", "32", "--rows", "graph,fp32", "--out", "/some folder/results")
     assert command("train-bench", *words).status == 0
     assert command("train-bench").status == 0
     first, second = asked
     assert (first.batch, first.rows) == (32, ("fp32", "graph"))
-    assert first.out == Path("some folder/results")
+    assert first.out == Path("/some folder/results")
     assert first.command == "latentloom train-bench --batch 32 --rows graph,fp32 --out results"
     assert second == TrainBenchOptions(command="latentloom train-bench")
     assert (second.resolution, second.batch, second.rows) == (256, 8, ROWS)
