@@ -1,1 +1,1 @@
-"""Controls that no library has, and the ones built from them: sliders, numbers, popups, rows."""
+"""Custom controls: sliders, number fields, popups, labels and rows built from them."""

@@ -1,4 +1,4 @@
-"""A button for an action of the table: the same words, the same state, one click."""
+"""A button bound to a QAction: it shows the action's text and state, and triggers it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer_app.window.look import theme
 
 
 class ActionButton(QPushButton):
-    """Says what its action says; where there is little room it shows the icon alone."""
+    """Shows its action's text, or only the icon when compact."""
 
     def __init__(self, action: QAction, parent: QWidget | None = None, *, role: str = "") -> None:
         super().__init__(parent)
@@ -25,13 +25,13 @@ class ActionButton(QPushButton):
         self._obey()
 
     def set_compact(self, compact: bool) -> None:
-        """Show the icon alone, or the words alone."""
+        """Show only the icon, or only the text."""
         if compact != self._is_compact:
             self._is_compact = compact
             self._obey()
 
     def full_width(self) -> int:
-        """Return the width that it has with its words."""
+        """Return the width in px with text."""
         words = self.fontMetrics().horizontalAdvance(self._action.iconText())
         return words + theme.px(24)
 

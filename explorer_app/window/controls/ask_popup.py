@@ -1,4 +1,4 @@
-"""One short question beside what asked it: a seed, or a name."""
+"""A popup that asks for a seed or a name, beside the widget that opened it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_backend import SEED_COUNT
 
 
 class AskPopup(Popup):
-    """A title, one field and one button; Enter answers, Escape and a click elsewhere do not."""
+    """A title, one field and one button; Enter accepts, Escape and a click elsewhere cancel."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,7 +45,7 @@ class AskPopup(Popup):
         self.setFixedWidth(theme.px(240))
 
     def ask_seed(self, title: str, seed: int, verb: str, point: QPoint, answer: Callable[[int], None]) -> None:
-        """Ask for a seed; `answer` gets it."""
+        """Ask for a seed; `answer` is called with it."""
 
         def take() -> None:
             self.seed.interpretText()
@@ -57,7 +57,7 @@ class AskPopup(Popup):
         self.seed.selectAll()
 
     def ask_text(self, title: str, text: str, verb: str, point: QPoint, answer: Callable[[str], None]) -> None:
-        """Ask for a name; `answer` gets it, stripped."""
+        """Ask for a name; `answer` is called with it, stripped."""
 
         def take() -> None:
             self.hide()
@@ -68,7 +68,7 @@ class AskPopup(Popup):
         self.text.selectAll()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Enter in the seed's field answers too."""
+        """Accept on Enter in the seed's field too."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._take()
         else:

@@ -1,4 +1,4 @@
-"""A line that opens: the summary is always there, the particulars on demand."""
+"""A collapsible section: a summary that is always visible, and details on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explorer_app.window.look.icons import icon
 
 
 class Disclosure(QWidget):
-    """A button with a chevron, and a text below it that is hidden at first."""
+    """A button with a chevron, and a text below it that is initially hidden."""
 
     def __init__(self, summary: str, tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class Disclosure(QWidget):
         self.show_text(summary, "")
 
     def show_text(self, summary: str, particulars: str) -> None:
-        """Show another summary and other particulars; it stays open or shut as it was."""
+        """Set the summary and the details; an open section stays open."""
         self.button.setText(summary)
         self.button.setAccessibleName(summary)
         self.text.setText(particulars)

@@ -1,4 +1,4 @@
-"""One line of plain text that is cut with an ellipsis where it does not fit."""
+"""One line of plain text, elided if it does not fit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gpu_backend import printable
 
 
 class ElidedLabel(QLabel):
-    """A label that may be narrower than its text; `text` stays whole.
+    """A label that may be narrower than its text; `text` returns the full text.
 
     Parameters
     ----------
     text
-        What it says.
+        The full text.
     mode
-        Where the ellipsis goes.
+        Position of the ellipsis.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class ElidedLabel(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
-        """Show a text, on one line whatever characters it holds."""
+        """Set the text; control characters are escaped so that it stays on one line."""
         super().setText(printable(text))
 
     @property
     def shown_text(self) -> str:
-        """The text as far as it fits."""
+        """The text as it is painted, elided to the width."""
         return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -43,7 +43,7 @@ class ElidedLabel(QLabel):
         return QSize(metrics.horizontalAdvance("…"), metrics.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the text as a label does, cut to the width."""
+        """Paint the text as QLabel does, elided to the width."""
         self.style().drawItemText(
             QPainter(self),
             self.contentsRect(),

@@ -1,4 +1,4 @@
-"""A hint at the end of a line: said as fully as there is room for, and never cut in the middle."""
+"""A hint at the end of a line, in the longest wording that fits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from explorer_app.window.look import theme
 
 
 class HintLabel(QLabel):
-    """Words at the right that take the room that is left; what does not fit gives way to something shorter.
+    """A right-aligned text that takes the remaining width and shows the longest wording that fits.
 
-    They are painted here and not set as the label's text, which would lay out the whole window each time.
+    It paints the text itself: `QLabel.setText` would trigger a layout of the whole window each time.
     """
 
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
@@ -32,30 +32,30 @@ class HintLabel(QLabel):
         return self._wordings[0]
 
     def text(self) -> str:
-        """Return the words that are to be seen."""
+        """Return the wording that is painted."""
         return self._shown
 
     def show_words(self, *wordings: str) -> None:
-        """Show the first of these that fits, the longest first; nothing where none does."""
+        """Show the first wording that fits, in the given order (longest first); nothing if none fits."""
         if wordings != self._wordings or self._may_cut:  # measuring text is slow
             self._wordings, self._may_cut = wordings, False
             self._fit()
 
     def show_name(self, name: str) -> None:
-        """Show a name of any length, which may be cut."""
+        """Show a name of any length, elided if needed."""
         self._wordings, self._may_cut = (name,), True
         self._fit()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """As wide as the longest wording would like."""
+        """Return the size of the longest wording."""
         return QSize(self.fontMetrics().horizontalAdvance(self.full_text) + 2, theme.px(theme.ROW))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """It may be left out."""
+        """Return a width of 0: the hint may be hidden."""
         return QSize(0, theme.px(theme.ROW) - 4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Choose anew."""
+        """Choose the wording for the new width."""
         super().resizeEvent(event)
         self._fit()
 
@@ -71,7 +71,7 @@ class HintLabel(QLabel):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Paint the words as a label does."""
+        """Paint the text as QLabel does."""
         painter, area = QPainter(self), self.contentsRect()
         flags, role = self.alignment().value, self.foregroundRole()
         self.style().drawItemText(painter, area, flags, self.palette(), self.isEnabled(), self._shown, role)

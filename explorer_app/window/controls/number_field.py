@@ -1,4 +1,4 @@
-"""A number that keeps its width: typed, stepped, reset by a double-click."""
+"""Number fields of constant width: type, step, or reset by a double-click."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ QLineEdit { padding: 0; }
 
 
 class SpinBox(QSpinBox):
-    """A whole number with arrows, in a form: it begins where the text of the fields above and below it does."""
+    """An integer field with arrows for forms; its text aligns with that of the other fields."""
 
     def __init__(self, low: int, high: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setRange(low, high)
-        self.lineEdit().setTextMargins(theme.px(7), 0, 0, 0)  # a style sheet's padding does not move it
+        self.lineEdit().setTextMargins(theme.px(7), 0, 0, 0)  # style sheet padding has no effect here
 
 
 class NumberField(QDoubleSpinBox):
     """A number in tabular figures, with a true minus sign and, if `signed`, a plus.
 
-    Enter or leaving the field takes what was typed, Escape forgets it; arrow keys step, Page keys step by ten; the
-    wheel steps only with focus; a double-click resets, where the field has something to reset to. `quiet` fields look
-    like text until they are pointed at.
+    Enter or leaving the field accepts the typed number, Escape discards it; arrow keys step by one, Page keys by ten;
+    the wheel steps only with focus; a double-click resets a field that has a reset value. `quiet` fields look like text
+    until the pointer is on them.
 
     Signals
     -------
     entered(float, bool)
-        The person's number; True once, when typing or stepping is over.
+        The user's number; True for the last one of a gesture, when typing or stepping ends.
     """
 
     entered = Signal(float, bool)
@@ -82,7 +82,7 @@ class NumberField(QDoubleSpinBox):
         self.valueChanged.connect(self._changed)
 
     def show_number(self, number: float) -> None:
-        """Show a number without emitting; what is being typed stays."""
+        """Show a number without emitting; text that is being typed stays."""
         if self.hasFocus() and self.lineEdit().isModified():
             return
         if number != self.value():
@@ -92,15 +92,15 @@ class NumberField(QDoubleSpinBox):
             self.blockSignals(False)
 
     def setMinimum(self, low: float) -> None:  # noqa: N802
-        """Change the lower end; a number that only follows it was not chosen by the person, so nothing is emitted."""
+        """Set the minimum without emitting: a number that is clamped to the new range is not the user's choice."""
         self.setRange(low, max(low, self.maximum()))
 
     def setMaximum(self, high: float) -> None:  # noqa: N802
-        """Change the upper end, in the same way."""
+        """Set the maximum, without emitting."""
         self.setRange(min(high, self.minimum()), high)
 
     def setRange(self, low: float, high: float) -> None:  # noqa: N802
-        """Change both ends, in the same way."""
+        """Set both ends of the range, without emitting."""
         before = self.blockSignals(True)
         super().setRange(low, high)
         self.blockSignals(before)
@@ -114,14 +114,14 @@ class NumberField(QDoubleSpinBox):
         return "+" + text if self._signed and not is_zero else text
 
     def valueFromText(self, text: str) -> float:  # noqa: N802
-        """Read a number; either minus sign and either decimal mark will do."""
+        """Parse a number with either minus sign and either decimal mark."""
         try:
             return float(text.strip().replace(_MINUS, "-").replace(",", "."))
         except ValueError:
             return self.value()
 
     def validate(self, text: str, position: int) -> tuple[object, str, int]:  # type: ignore[override]
-        """Let anything be typed that can become a number."""
+        """Accept any text that can become a number."""
         cleaned = text.strip().replace(_MINUS, "-").replace(",", ".")
         try:
             number = float(cleaned)
@@ -134,27 +134,27 @@ class NumberField(QDoubleSpinBox):
         return QValidator.State.Acceptable, text, position
 
     def stepBy(self, steps: int) -> None:  # noqa: N802
-        """Step; a run of steps is one gesture."""
+        """Step the number; consecutive steps are one gesture."""
         self._stepping = True
         super().stepBy(steps)
         self._stepping = False
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Wide enough for the widest number it is made for."""
+        """Return a size that fits the widest number."""
         widest = self._widest or max(self.textFromValue(self.minimum()), self.textFromValue(self.maximum()), key=len)
         return QSize(self.fontMetrics().horizontalAdvance(widest) + theme.px(8 if self._quiet else 12), theme.px(23))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """The same: numbers are never cut."""
+        """Return the size hint, because numbers are never elided."""
         return self.sizeHint()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Give the text all the room: there are no buttons to keep it for."""
+        """Give the text the whole width, because there are no arrow buttons."""
         super().resizeEvent(event)
         self._place_text()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Keep that room when the style changes."""
+        """Restore the text's geometry after a style change."""
         super().changeEvent(event)
         self._place_text()
 
@@ -170,7 +170,7 @@ class NumberField(QDoubleSpinBox):
             event.ignore()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Escape forgets what was typed."""
+        """Escape discards the typed text."""
         if event.key() == Qt.Key.Key_Escape and self.lineEdit().isModified():
             self.lineEdit().setText(self.textFromValue(self.value()))
             self.selectAll()

@@ -1,4 +1,4 @@
-"""Tooltips with text from files: Qt takes a tooltip that looks like HTML for HTML."""
+"""Tooltips with text from files: Qt would render a text that looks like HTML as HTML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpu_backend import printable_lines
 
 
 def plain_tip(text: str) -> str:
-    """Return what to set as a tooltip so that it shows this text, whatever characters it holds."""
+    """Return a text escaped so that a tooltip shows it literally."""
     text = printable_lines(text)
     if "<" not in text and "&" not in text:
         return text

@@ -1,4 +1,4 @@
-"""A small panel that opens beside what asked for it and closes when one clicks elsewhere."""
+"""A small popup panel beside the widget that opened it; a click elsewhere closes it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Popup(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        # Where nothing composes windows, as on a bare X11, what is translucent is black.
+        # Without a compositor, as on bare X11, translucent areas are black.
         self._is_translucent = QGuiApplication.platformName() not in ("xcb", "offscreen")
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground, self._is_translucent)
 
     def open_at(self, point: QPoint) -> None:
-        """Open with the upper left corner at a place on the screen, moved so that all of it is seen."""
+        """Open with the upper left corner at a screen position, moved if needed so that all of it is on the screen."""
         self.adjustSize()
         screen = QGuiApplication.screenAt(point) or self.screen()
         area = screen.availableGeometry()
@@ -29,7 +29,7 @@ class Popup(QFrame):
         self.show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Cut the corners off where they cannot be translucent."""
+        """Mask the corners if they cannot be translucent."""
         super().resizeEvent(event)
         if not self._is_translucent:
             path = QPainterPath()
@@ -37,12 +37,12 @@ class Popup(QFrame):
             self.setMask(QRegion(path.toFillPolygon().toPolygon()))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """A rounded ground with a hairline."""
+        """Paint a rounded background with a hairline."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if not self._is_translucent:
-            painter.fillRect(self.rect(), QColor(tokens.edge))  # the mask leaves the corners of the hairline to this
+            painter.fillRect(self.rect(), QColor(tokens.edge))  # fills the hairline's corners inside the mask
         painter.setPen(QPen(QColor(tokens.edge), 1))
         painter.setBrush(QColor(tokens.head))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.RADIUS, theme.RADIUS)

@@ -1,4 +1,4 @@
-"""A few choices side by side, one of them on."""
+"""A segmented control: a few exclusive choices side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from explorer_app.window.look import theme
 
 
 class Segment(QRadioButton):
-    """One choice. A radio button to the keyboard and to screen readers; it only looks different."""
+    """One choice: a radio button with a custom look, and standard keyboard and screen reader support."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
@@ -20,19 +20,19 @@ class Segment(QRadioButton):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Text and a little air."""
+        """Return the size of the text with padding."""
         return QSize(self.fontMetrics().horizontalAdvance(self.text()) + theme.px(12), theme.px(23))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Text and hardly any air."""
+        """Return the size of the text with minimal padding."""
         return QSize(self.fontMetrics().horizontalAdvance(self.text()) + theme.px(4), theme.px(23))
 
     def hitButton(self, pos: object) -> bool:  # noqa: N802
-        """All of it can be pressed."""
+        """Make the whole segment clickable."""
         return True
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Raised where it is on."""
+        """Paint the segment, raised if it is checked."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -63,13 +63,13 @@ class SegmentedControl(QWidget):
     Signals
     -------
     chosen(str)
-        Key of the choice that the person made.
+        Key of the selected choice.
     """
 
     chosen = Signal(str)
 
     def __init__(self, choices: Sequence[tuple[str, str, str]], name: str, parent: QWidget | None = None) -> None:
-        """`choices` are (key, words, tooltip); `name` is what a screen reader calls the whole."""
+        """Build the control from `choices` (key, label, tooltip); `name` is its accessible name."""
         super().__init__(parent)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
@@ -93,7 +93,7 @@ class SegmentedControl(QWidget):
             self.segments[key].setChecked(True)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """The bed that the segments lie in."""
+        """Paint the background of the segments."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

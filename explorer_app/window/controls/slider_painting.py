@@ -1,4 +1,4 @@
-"""What a slider looks like: for the widget, and for rows of a list that have no widgets."""
+"""Paints sliders, for the widget and for list rows without widgets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HANDLE = 6.0
 
 _TRACK = 4.0
 _TICK = 9.0
-"""Half the height of the mark of the neutral value: taller than the handle, so that it shows under it too."""
+"""Half the height of the neutral value's mark in px: taller than the handle, so that it stays visible below it."""
 
 
 def paint_slider(

@@ -1,4 +1,4 @@
-"""A label, a slider and a number that say the same thing."""
+"""A label, a slider and a number field for one value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from explorer_app.window.look import theme
 
 
 class RowLabel(QLabel):
-    """A name, cut with an ellipsis where it is too long; F2 or a double-click renames it where that is allowed.
+    """A name, elided if it is too long; F2 or a double-click renames an editable one.
 
     Signals
     -------
     renamed(str)
-        The new name, stripped; empty asks for the default name.
+        The new name, stripped; an empty name restores the default.
     """
 
     renamed = Signal(str)
@@ -37,12 +37,12 @@ class RowLabel(QLabel):
 
     @property
     def full_text(self) -> str:
-        """The whole name."""
+        """The full name."""
         return self._full
 
     @property
     def editor(self) -> QLineEdit | None:
-        """The field of a rename under way."""
+        """The field of an active rename; None otherwise."""
         return self._editor
 
     def show_text(self, text: str) -> None:
@@ -51,7 +51,7 @@ class RowLabel(QLabel):
         self._elide()
 
     def rename(self) -> None:
-        """Put a field over the name."""
+        """Open a field over the name."""
         if not self._editable or self._editor is not None:
             return
         editor = QLineEdit(self._full, self)
@@ -65,15 +65,15 @@ class RowLabel(QLabel):
         editor.setFocus()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """As wide as the name would like."""
+        """Return the size of the full name."""
         return QSize(self.fontMetrics().horizontalAdvance(self._full) + 2, theme.px(theme.ROW))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """A name may be cut."""
+        """Return a width at which the name may be elided."""
         return QSize(24, theme.px(theme.ROW) - 4)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """F2 renames; Escape in the field forgets."""
+        """F2 renames; Escape in the field discards the new name."""
         if event.key() == Qt.Key.Key_F2:
             self.rename()
         elif event.key() == Qt.Key.Key_Escape and self._editor is not None:
@@ -86,7 +86,7 @@ class RowLabel(QLabel):
         self.rename()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Cut the name anew."""
+        """Elide the name for the new width."""
         super().resizeEvent(event)
         self._elide()
         if self._editor is not None:
@@ -118,7 +118,7 @@ class SliderRow(QWidget):
     Signals
     -------
     moved(float, bool)
-        The person's value; True once a gesture.
+        The user's value; True for the last one of a gesture.
     cancelled()
         Escape ended a gesture.
     renamed(str)
@@ -180,14 +180,14 @@ class SliderRow(QWidget):
         self.show_amount(self.slider.amount)
 
     def describe(self, label: str) -> None:
-        """Name the row: label, tooltip and what screen readers say."""
+        """Set the row's name in its label, tooltip and accessible names."""
         self.label.show_text(label)
         self.slider.setAccessibleName(label)
         self.field.setAccessibleName(f"{label}, number")
         self.set_tip(self._tip)
 
     def set_tip(self, tip: str) -> None:
-        """Set the sentence of the tooltip; the name, the range and the way to reset go with it."""
+        """Set the tooltip's sentence; the name, the range and the reset gesture are added to it."""
         self._tip = tip
         low, high = (self.field.textFromValue(end) for end in self.slider.ends)
         reset = self.field.textFromValue(self.slider.resets_to)
@@ -207,7 +207,7 @@ class SliderRow(QWidget):
             self.field.show_number(amount)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """F2 anywhere in the row renames it, where that is allowed."""
+        """F2 anywhere in an editable row renames it."""
         if event.key() == Qt.Key.Key_F2:
             self.label.rename()
         else:
@@ -227,5 +227,5 @@ class SliderRow(QWidget):
 
 
 def below(widget: QWidget) -> QPoint:
-    """Return the place on the screen where a popup of a widget belongs."""
+    """Return the screen position for a popup below a widget."""
     return widget.mapToGlobal(QPoint(0, widget.height() + 2))

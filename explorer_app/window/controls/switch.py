@@ -1,4 +1,4 @@
-"""A switch: a check box to the keyboard and to screen readers; its knob is left for off and right for on."""
+"""A switch: a check box with a sliding knob, left for off and right for on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACE = 6
 
 
 class Switch(QCheckBox):
-    """A word and a switch before it; all of it can be pressed."""
+    """A switch with a label after it; both are clickable."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -21,7 +21,7 @@ class Switch(QCheckBox):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return room for the switch and its word."""
+        """Return the size of the switch and its label."""
         words = self.fontMetrics().horizontalAdvance(self.text())
         return QSize(theme.px(_TRACK[0] + _SPACE + 6) + words, theme.px(22))
 
@@ -30,11 +30,11 @@ class Switch(QCheckBox):
         return self.sizeHint()
 
     def hitButton(self, pos: QPoint) -> bool:  # noqa: N802 - Qt's name
-        """Return whether a press here counts."""
+        """Return whether a position is inside the switch or its label."""
         return self.rect().contains(pos)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint track, knob and word."""
+        """Paint the track, the knob and the label."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

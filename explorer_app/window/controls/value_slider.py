@@ -1,4 +1,4 @@
-"""A slider that fills from its neutral value, takes a hand finely and gives back what was on Escape."""
+"""A slider that fills from its neutral value, has fine control with Shift and reverts on Escape."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from explorer_app.window.controls.slider_painting import HANDLE, paint_slider
 from explorer_app.window.gestures.pointer_way import SHIFT, PointerWay
 
 FINE = 0.1
-"""Share of the pointer's way that counts while Shift is held."""
+"""Factor on the pointer's movement while Shift is held."""
 
 COMMIT_MS = 300
-"""A turning wheel is over when it stood still for this long."""
+"""A wheel gesture ends after this time without a wheel event."""
 
 _GRIP = 9.0
 _WHOLE_NUMBERS = 2**30
-"""Steps to either side that QSlider can count."""
+"""QSlider's integer range to either side of 0."""
 
 
 class ValueSlider(QSlider):
     """A horizontal slider over real numbers, with its neutral value in the middle of the track.
 
-    A neutral value between the ends splits the track in two equal halves, each linear: all sliders of one width have
-    their neutral values below each other, whatever their ends are. A neutral value at an end leaves the track linear.
+    A neutral value between the ends splits the track into two equal halves, each linear, so that the neutral values of
+    all sliders of one width align vertically. With a neutral value at an end, the whole track is linear.
 
     Drag the handle or press anywhere on the track; Shift goes ten times finer, Ctrl snaps; arrow keys step by `snap`,
     with Shift by `step`; Page Up and Page Down by ten snaps; Home and End go to the ends; Backspace or a double-click
@@ -43,9 +43,9 @@ class ValueSlider(QSlider):
     Signals
     -------
     moved(float, bool)
-        The hand's value; True once, when the gesture is over.
+        The user's value; True for the last one of a gesture.
     cancelled()
-        Escape ended a gesture; the slider shows what it showed before it.
+        Escape ended a gesture; the slider shows its previous value again.
     """
 
     moved = Signal(float, bool)
@@ -71,7 +71,7 @@ class ValueSlider(QSlider):
         self._amount = self._reset
         self._before: float | None = None
         self._share = 0.0
-        """Where the hand is on the track; beyond 0..1 when it left the track."""
+        """Position of the drag on the track in 0..1; outside that range beyond the ends."""
         self._way = PointerWay(self._follow_way, self)
         self._dragging = False
         self._has_moved = False
@@ -86,17 +86,17 @@ class ValueSlider(QSlider):
 
     @property
     def amount(self) -> float:
-        """What the slider shows; may lie outside its ends when it was typed."""
+        """The shown value; a typed value may lie outside the ends."""
         return self._amount
 
     @property
     def is_held(self) -> bool:
-        """A gesture is under way."""
+        """Whether a gesture is active."""
         return self._before is not None
 
     @property
     def resets_to(self) -> float:
-        """Where a double-click leads."""
+        """The value that a double-click sets."""
         return self._reset
 
     @property
@@ -105,14 +105,14 @@ class ValueSlider(QSlider):
         return self._low, self._high
 
     def set_ends(self, low: float, high: float, *, reset: float | None = None) -> None:
-        """Change the track; the shown value stays."""
+        """Set the ends of the track; the shown value stays."""
         self._low, self._high = low, high
         if reset is not None:
             self._reset = reset
         self._tell_qt()
 
     def show_amount(self, amount: float) -> None:
-        """Show a value without emitting; a hand that is dragging wins."""
+        """Show a value without emitting; ignored during a drag."""
         if self._dragging or amount == self._amount:
             return
         self._amount = amount
@@ -122,7 +122,7 @@ class ValueSlider(QSlider):
         self._tell_qt()
 
     def finish(self) -> None:
-        """End a gesture as the pointer's release does."""
+        """End the active gesture as a mouse release does."""
         self._commit_timer.stop()
         self._dragging = False
         self._key_held = False
@@ -132,7 +132,7 @@ class ValueSlider(QSlider):
         self.update()
 
     def cancel(self) -> bool:
-        """Bring back what was before the gesture; False if there is none."""
+        """Restore the value before the active gesture; return False if no gesture is active."""
         if self._before is None:
             return False
         self._amount, self._before = self._before, None
@@ -144,23 +144,23 @@ class ValueSlider(QSlider):
         return True
 
     def reset_amount(self) -> None:
-        """Go to the value of a double-click, as one whole gesture."""
+        """Set the reset value as one complete gesture."""
         self._begin()
         self._go(self._reset)
         self.finish()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """As high as a row's text."""
+        """Return the height of a row of text."""
         return QSize(140, 22)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Narrow docks keep a usable track."""
+        """Return the smallest usable track."""
         return QSize(56, 22)
 
     # --- gestures ---------------------------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Take the handle, or bring it to the pointer."""
+        """Start dragging the handle, or move it to the pointer."""
         if event.button() != Qt.MouseButton.LeftButton:
             event.ignore()
             return
@@ -187,7 +187,7 @@ class ValueSlider(QSlider):
             self._follow(Qt.KeyboardModifier(keys))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """End a drag at once; a click waits for the second click of a double-click, so that both are one step."""
+        """End a drag immediately; delay a click's end by the double-click interval, so that both are one step."""
         if event.button() != Qt.MouseButton.LeftButton or not self._dragging:
             return
         self._way.flush()
@@ -206,7 +206,7 @@ class ValueSlider(QSlider):
             self.reset_amount()
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Step with focus; without it leave the wheel to what scrolls around."""
+        """Step if the slider has focus; otherwise let the surrounding area scroll."""
         if not self.hasFocus() or not self.isEnabled():
             event.ignore()
             return
@@ -250,20 +250,20 @@ class ValueSlider(QSlider):
         self._go(self._clamp(target))
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """One hold of a key is one gesture."""
+        """End the gesture of a held key."""
         if self._key_held and not event.isAutoRepeat():
             self.finish()
         else:
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
-        """Nothing stays half done behind the person's back."""
+        """End the active gesture when focus is lost."""
         if not self._dragging:
             self.finish()
         super().focusOutEvent(event)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        """A hidden slider has no gesture."""
+        """End the active gesture when the slider is hidden."""
         self.finish()
         super().hideEvent(event)
 
@@ -290,7 +290,7 @@ class ValueSlider(QSlider):
         return round(round(amount / size) * size, 6) + 0.0
 
     def _tell_qt(self) -> None:
-        """Keep QSlider's whole numbers in step: screen readers read them."""
+        """Update QSlider's integer value, which screen readers read."""
         unit = max(self._step, (self._high - self._low) / _WHOLE_NUMBERS, abs(self._low) / _WHOLE_NUMBERS)
         self.blockSignals(True)
         self.setRange(round(self._low / unit), round(self._high / unit))
@@ -304,14 +304,14 @@ class ValueSlider(QSlider):
         return self.width() - 2.0 * HANDLE - 4.0
 
     def _share_of(self, amount: float) -> float:
-        """Return where an amount lies on the track, in 0..1."""
+        """Return the position of a value on the track, in 0..1."""
         low, middle, high = self._low, self._neutral, self._high
         if not low < middle < high:
             return (amount - low) / max(high - low, 1e-9)
         return 0.5 + 0.5 * (amount - middle) / (middle - low if amount < middle else high - middle)
 
     def _amount_of(self, share: float) -> float:
-        """Return the amount at a place on the track; the inverse of `_share_of`."""
+        """Return the value at a position on the track; the inverse of `_share_of`."""
         low, middle, high = self._low, self._neutral, self._high
         if not low < middle < high:
             return low + share * (high - low)
@@ -321,7 +321,7 @@ class ValueSlider(QSlider):
         return HANDLE + 2.0 + self._share_of(self._clamp(amount)) * self._span()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Track, marks, fill from the neutral value, handle."""
+        """Paint the track, the marks, the fill from the neutral value and the handle."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         paint_slider(

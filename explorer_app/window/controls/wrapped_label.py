@@ -1,4 +1,4 @@
-"""A text of several lines that takes the width it gets."""
+"""A word-wrapped label that accepts any width."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gpu_backend import printable_lines
 
 
 class WrappedLabel(QLabel):
-    """A plain text, wrapped; it asks for the height that its lines need at its width, and for no width at all.
+    """A wrapped plain text with height-for-width and no minimum width.
 
-    A QLabel asks for the height that it would need at its narrowest, so that a panel of them seems too tall for its
+    A wrapped QLabel reports the height for its narrowest width, which makes a panel of labels seem too tall for its
     dock.
     """
 
@@ -25,7 +25,7 @@ class WrappedLabel(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
-        """Show a text; its line breaks count, other control characters become escapes."""
+        """Set the text; line breaks are kept, other control characters are escaped."""
         super().setText(printable_lines(text))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name

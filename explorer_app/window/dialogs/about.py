@@ -1,4 +1,4 @@
-"""What the program says about itself: Help > About, and the report for finding a bug."""
+"""Help > About, and the text of bug reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_MESSAGES = 40
 
 
 def report(facts: ModelFacts | None, device: DeviceLike | None, messages: Sequence[Message]) -> str:
-    """Return a report for finding a bug: versions, model, device, and the newest messages."""
+    """Return a bug report: versions, model, device, and the newest messages."""
     screen = QGuiApplication.primaryScreen()
     size = (
         f"{screen.size().width()} × {screen.size().height()}, factor {screen.devicePixelRatio():g}" if screen else "-"

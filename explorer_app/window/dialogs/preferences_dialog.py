@@ -1,4 +1,4 @@
-"""Edit > Preferences: the theme, the font, whether a flick glides on, and how many pictures are encoded at a time."""
+"""Edit > Preferences: theme, font, glide after a flick, and the number of parallel encoders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PreferencesDialog(QDialog):
     Signals
     -------
     theme_chosen(str), font_chosen(str), glide_chosen(bool), encoders_chosen(int)
-        The person chose.
+        The user changed the preference.
     """
 
     theme_chosen = Signal(str)

@@ -1,4 +1,4 @@
-"""Quitting while an export runs: finish it first, keep the rest for later, or stay."""
+"""Quitting while an export runs: finish it first, resume it later, or keep the window open."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from explorer_app.messages import MessageLog
 
 
 class QuitQuestion(QObject):
-    """Asks before the window closes while an export runs.
+    """Asks for confirmation before the window closes during an export.
 
     Parameters
     ----------
     window
-        Is closed again once it may close.
+        The window; it is closed again when the answer allows it.
     """
 
     def __init__(self, window: QWidget, export: ExportQueueController, messages: MessageLog) -> None:
@@ -30,7 +30,7 @@ class QuitQuestion(QObject):
 
     @property
     def box(self) -> QMessageBox | None:
-        """The question, while it is asked."""
+        """The message box while it is open."""
         return self._box
 
     def may_close(self) -> bool:
@@ -88,7 +88,7 @@ class QuitQuestion(QObject):
 
     @Slot()
     def _export_changed(self) -> None:
-        """Close once the export is done; one that failed or was cancelled keeps the window, which tells why."""
+        """Close when the export is done; after a failure or a cancel keep the window, which shows the reason."""
         progress = self._export.progress
         if progress is not None:
             self._closes_after_export = self._closes_after_export and not progress.is_stopping

@@ -1,4 +1,4 @@
-"""Help > Shortcuts: the table of actions, and what hands can do."""
+"""Help > Shortcuts: the actions with their shortcuts, and the mouse gestures."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Double-click on a value", "Back to its neutral value"),
     ("Ctrl on a slider or a handle", "Snap"),
 )
-"""What hands can do without an action."""
+"""Gestures that belong to no action."""
 
 
 class ShortcutsDialog(QDialog):
-    """Sections as in the menu bar, in two columns, with a field that narrows them.
+    """Sections as in the menu bar, in two columns, with a filter field.
 
     Parameters
     ----------
     docks
-        (text, shortcut) of the docks, which are no line of the table.
+        (text, shortcut) of the docks, which are not in the action table.
     hidden
-        Keys of the actions that the open model has no use for.
+        Keys of the actions that do not apply to the open model.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ShortcutsDialog(QDialog):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(columns)
         bar = area.verticalScrollBar().sizeHint().width()
-        area.setMinimumWidth(columns.minimumSizeHint().width() + bar)  # nothing is cut at the side
+        area.setMinimumWidth(columns.minimumSizeHint().width() + bar)  # avoids horizontal clipping
         layout = QVBoxLayout(self)
         edge = theme.px(16)
         layout.setContentsMargins(edge, edge, edge, edge)
@@ -102,7 +102,7 @@ class ShortcutsDialog(QDialog):
 
     @property
     def shown(self) -> list[str]:
-        """Names of the actions that the field leaves."""
+        """Names of the actions that match the filter."""
         return [text for _, rows in self._sections for label, _, text in rows if not label.isHidden()]
 
     def _section(self, title: str, lines: Sequence[tuple[str, str]]) -> QWidget:

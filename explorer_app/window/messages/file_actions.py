@@ -1,4 +1,4 @@
-"""What a person does with a file that was just written: show it in its folder, copy the picture, drag it elsewhere."""
+"""Actions for a file that was just written: show it in its folder, copy the picture, drag it to another program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from explorer_app.window.look import theme
 from explorer_app.window.look.icons import icon
 
 _SHOWN = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
-"""Endings of pictures that Qt reads."""
+"""Suffixes of pictures that Qt reads."""
 
 _DRAGGED_PX = 96
 
 
 class FileActions(QWidget):
-    """The path of a file or a folder, and what can be done with it.
+    """The path of a file or a folder, with buttons for it.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class FileActions(QWidget):
     picture
         The picture that can be copied if Qt reads it, such as the last frame in a folder; None for the file itself.
     shows_path
-        Whether to show the path; without it, whatever is beside this has said it.
+        Whether to show the path; False where the text beside it already does.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class FileActions(QWidget):
 
 
 class FileHandle(QLabel):
-    """Is dragged into other programs in place of a file."""
+    """A drag handle that drops the file into other programs."""
 
     def __init__(self, path: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class FileHandle(QLabel):
         self.setAccessibleName("Drag the file")
 
     def drag(self) -> QDrag:
-        """Return the drag of the file, with a small picture of it."""
+        """Return a drag with the file and a thumbnail of it."""
         drag = QDrag(self)
         drag.setMimeData(file_data(self._path))
         reader = QImageReader(str(self._path))
@@ -103,7 +103,7 @@ class FileHandle(QLabel):
         return drag
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Take note of where a drag would begin."""
+        """Record the start position of a drag."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._pressed = event.position().toPoint()
 
@@ -118,7 +118,7 @@ class FileHandle(QLabel):
 
 
 def file_data(path: Path) -> QMimeData:
-    """Return a file for the clipboard or a drag."""
+    """Return MIME data with a file's URL, for the clipboard or a drag."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     return data

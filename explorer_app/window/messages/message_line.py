@@ -1,4 +1,4 @@
-"""One message on the screen: a sentence, its particulars on demand, copied with one click."""
+"""One message on the screen: a sentence, details on demand, and a copy button."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import FileActions
 
 LINE_PX = 34
-"""Height of a message of one line; as high as the canvas's caption, which makes room for the first."""
+"""Height of a one-line message in px; equal to the canvas's caption, whose place the first message takes."""
 
 _FILE_TIMES = 5
-"""A message with a file that can be copied or dragged stays longer by this factor."""
+"""Factor on the display time of a message with a file to copy or drag."""
 
 _LOOKS = {
     Level.INFO: ("info", "good", "Message"),
     Level.WARNING: ("warning", "warn", "Warning"),
     Level.ERROR: ("error", "bad", "Error"),
 }
-"""Level -> icon, token, what a screen reader says first."""
+"""Level -> icon, colour token, accessible prefix."""
 
 _SHORT_PX = 150
-"""Width up to which a sentence stays on one line, and the folder of its file follows it."""
+"""Width in px up to which a sentence stays on one line, followed by the folder of its file."""
 
 
 class MessageLine(QFrame):
-    """A message below the canvas: one line, or as many as its sentence needs.
+    """A message below the canvas, wrapped to as many lines as it needs.
 
-    It goes by itself after a while, which does not pass while the pointer or the keyboard is on it; an error, and what
-    a person can do something about, stays until it is closed.
+    It closes after a timeout that pauses while the pointer or the keyboard focus is on it. Errors and messages with an
+    action stay until they are closed.
     """
 
     closed = Signal()
@@ -63,7 +63,7 @@ class MessageLine(QFrame):
         mark.setPixmap(icon(look, self._token).pixmap(theme.px(18), theme.px(18)))
         self.sentence = QLabel(message.sentence, self)
         self.sentence.setWordWrap(True)
-        self.sentence.setContentsMargins(0, theme.px(3), 0, theme.px(4))  # several lines keep off the edge
+        self.sentence.setContentsMargins(0, theme.px(3), 0, theme.px(4))  # padding for several lines
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.close_button = QToolButton(self)
@@ -101,7 +101,7 @@ class MessageLine(QFrame):
         is_said = message.file is None or str(message.file.parent) in message.sentence
         line_px = self.sentence.fontMetrics().horizontalAdvance(message.sentence) + 1
         is_short = not is_said and line_px <= theme.px(_SHORT_PX)
-        if is_short:  # a label that wraps asks for less than its line, and would break one of two words
+        if is_short:  # a wrapping label's hint is narrower than its text, which would break it
             self.sentence.setMinimumWidth(line_px)
         top.addWidget(self.sentence, 0 if is_short else 1)
         if message.file is not None:
@@ -119,11 +119,11 @@ class MessageLine(QFrame):
         self._let_go()
 
     def says(self, message: Message) -> bool:
-        """Return whether this is the same message again."""
+        """Return whether a message equals the shown one."""
         return (self.message.level, self.message.sentence) == (message.level, message.sentence)
 
     def repeat(self) -> None:
-        """Count the message once more and start its time again."""
+        """Increase the repeat count and restart the timeout."""
         self._count += 1
         self.sentence.setText(f"{self.message.sentence}  (×{self._count})")
         self._let_go()

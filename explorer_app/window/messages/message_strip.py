@@ -1,4 +1,4 @@
-"""The strip of messages below the canvas: at most three lines, six seconds each; errors stay until seen."""
+"""The strip of messages below the canvas: at most three lines, six seconds each; errors stay until closed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SHOWN_MS = 6000
 
 
 class MessageStrip(QWidget):
-    """Shows what a message log is told; hidden while there is nothing.
+    """Shows the messages of a log; hidden while there are none.
 
-    Messages may be posted on any thread; the strip takes them on its own. When the three places are taken, a fourth
-    message pushes the oldest one out that is no error; errors wait for a place.
+    Messages may be posted on any thread; the strip handles them on the GUI thread. When three lines are shown, a new
+    message replaces the oldest one that is not an error; an error waits for a free line.
 
     Signals
     -------
     filled(bool)
-        There is something to read, or nothing any more.
+        True when the strip gets its first line, False when it is empty again.
     """
 
     filled = Signal(bool)
@@ -50,11 +50,11 @@ class MessageStrip(QWidget):
 
     @property
     def lines(self) -> tuple[MessageLine, ...]:
-        """What is on the screen, oldest first."""
+        """The shown lines, oldest first."""
         return tuple(self._lines)
 
     def stop(self) -> None:
-        """Stop listening and take the lines away. May be called twice."""
+        """Disconnect from the log and remove all lines. Idempotent."""
         self._unsubscribe()
         self._incoming.clear()
         self._waiting.clear()
@@ -62,25 +62,25 @@ class MessageStrip(QWidget):
             self._remove(line)
 
     def show_progress(self, name: str, sentence: str, share: float) -> None:
-        """Show how far a file is read, above the messages."""
+        """Show the progress of reading a file above the messages; `share` is in 0..1."""
         self.progress.show_progress(name, sentence, share)
         self.progress.show()
         self._tell()
 
     def hide_progress(self) -> None:
-        """Nothing is being read."""
+        """Hide the progress line."""
         self.progress.hide()
         self._tell()
 
     def close_needless(self) -> None:
-        """Take away what asks for something that is done meanwhile."""
+        """Close messages whose action is no longer needed."""
         for line in self.lines:
             action = line.message.action
             if action is not None and not action.is_needed():
                 self._close_line(line)
 
     def _post(self, message: Message) -> None:
-        """Take a message in on the thread that posts it, and hop."""
+        """Queue a message on the posting thread, and forward it to the GUI thread."""
         if message.level > Level.NOTE:
             self._incoming.append(message)
             self._arrived.emit()
@@ -125,5 +125,5 @@ class MessageStrip(QWidget):
     def _tell(self) -> None:
         is_filled = bool(self._lines) or not self.progress.isHidden()
         if is_filled == self.isHidden():
-            self.filled.emit(is_filled)  # first: what makes room does so in the same layout
+            self.filled.emit(is_filled)  # first, so that the caption's change joins the same layout
             self.setVisible(is_filled)

@@ -1,4 +1,4 @@
-"""How far a model is read, as a line below the picture that is still there, with a cancel."""
+"""Progress of reading a model, below a picture that is still shown, with a cancel button."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from explorer_app.window.messages.message_line import LINE_PX
 
 
 class ProgressLine(QFrame):
-    """A name, what is done with it, how far that is.
+    """A file name, the current operation, and its progress.
 
     Signals
     -------
     cancel_requested()
-        The person wants to stop it.
+        The Cancel button was pressed.
     """
 
     cancel_requested = Signal()
@@ -43,7 +43,7 @@ class ProgressLine(QFrame):
         self.hide()
 
     def show_progress(self, name: str, sentence: str, share: float) -> None:
-        """Say what is done with a file, and how far that is in 0..1; 0 while that is unknown."""
+        """Show an operation on a file and its progress in 0..1; 0 means unknown."""
         text = f"{name}: {sentence[:1].lower()}{sentence[1:]}"
         self.text.setText(text)
         self.setAccessibleName(text)

@@ -19,7 +19,7 @@ def dropped(event: QDropEvent) -> Path | None:
 
 
 def drop_text(path: Path) -> str:
-    """Return a text for the effect of dropping a file; empty if the file would be ignored."""
+    """Return a sentence for the effect of dropping a file; any unknown suffix is opened as a model."""
     suffix = path.suffix.lower()
     if suffix in PICTURE_ENDINGS:
         return f"Drop to restore what {path.name} remembers"
