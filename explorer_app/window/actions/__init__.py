@@ -1,1 +1,1 @@
-"""The table of actions, the QActions made of it, and the menu bar."""
+"""The table of actions, the QActions built from it, and the menu bar."""

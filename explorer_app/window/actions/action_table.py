@@ -1,6 +1,6 @@
-"""Everything one can ask the window for, as one table: menus, shortcuts and their list under Help are made from it.
+"""The table of actions. Menus, shortcuts and the shortcut list under Help are built from it.
 
-To add an action, add a line here and a method of the name in `asks` to `Commands`.
+To add an action, add a row here and the method named in `asks` to `Commands`.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ MENUS: tuple[Menu, ...] = ("File", "Edit", "View", "Model", "Play", "Help")
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One line of the table.
+    """One row of the table.
 
     Attributes
     ----------
     key
         Name of the action.
     text
-        What the menu says; an ampersand marks the letter for the keyboard.
+        Menu text; an ampersand marks the mnemonic.
     icon
         Name from `explorer_app.window.look.icons`, empty for none.
     shortcuts
-        Key sequences; the first is shown.
+        Key sequences; menus show the first.
     asks
         Method of `Commands` that it calls.
     tip
         One sentence; ``{log_path}`` stands for the path of the log file.
     menu
-        Where it stands. Inspect and the like may stand in two: `also`.
+        Menu of the action; `also` names a second one, as for Inspect.
     needs
-        What must be there for it to be enabled; without a transform its actions are not even shown.
+        Condition that enables the action; transform actions are hidden if the network has no transform.
     checkable
-        It is on or off; the method gets which.
+        Whether the action is checkable; its method gets the state.
     group
-        Only one action of the group is on.
+        Group of exclusive actions; empty for none.
     starts_section
-        A line separates it from what is above.
+        Whether a separator precedes it in the menu.
     button
-        What its buttons say; empty for the text of the menu.
+        Text of its buttons; empty for the menu text.
     """
 
     key: str
@@ -62,7 +62,7 @@ class ActionSpec:
 
     @property
     def plain_text(self) -> str:
-        """The text without the ampersand and the dots."""
+        """The menu text without ampersand and ellipsis."""
         return self.text.replace("&", "").rstrip("…")
 
 

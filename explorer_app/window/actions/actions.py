@@ -1,4 +1,4 @@
-"""QActions made of the table, one a line, and the menu bar that holds them."""
+"""Builds the QActions of the table, and the menu bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explorer_app.window.look.icons import icon
 
 
 def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
-    """Return the actions of the table, by key, connected to the commands they ask for."""
+    """Return key -> QAction for each row of the table, connected to its command."""
     made: dict[str, QAction] = {}
     for spec in ACTIONS:
         action = QAction(spec.text, owner)
@@ -40,7 +40,7 @@ def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
 
 
 def enable(actions: Mapping[str, QAction], there: set[str]) -> None:
-    """Enable each action whose need is among what is there; what few networks have is hidden for the others."""
+    """Enable each action whose condition is in `there`; hide the actions of features that the network lacks."""
     for spec in ACTIONS:
         actions[spec.key].setVisible(spec.needs != "transform" or spec.needs in there)
         actions[spec.key].setEnabled(not spec.needs or spec.needs in there)
@@ -56,11 +56,11 @@ def fill_menu_bar(
     actions
         The actions of the table, by key.
     docks
-        What shows and hides each dock; they stand in View, before the themes.
+        Actions that show and hide the docks; placed in View, before the themes.
     recent
-        The menu of recent models; it stands below "Open model".
+        The menu of recent models; placed below "Open model".
     devices
-        The menu of devices; it stands in Model, before "Inspect".
+        The menu of devices; placed in Model, before "Inspect".
     """
     menus: dict[str, QMenu] = {}
     for name in MENUS:

@@ -1,4 +1,4 @@
-"""The pictures of a history in one line: a virtual list, only what is seen is painted or asked for."""
+"""The pictures of a history in one line: a virtual list that paints and requests only visible entries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SIDE, _PITCH = 56, 62
 
 @dataclass(slots=True)
 class _Drag:
-    """A kept entry in the hand: its row, -1 for none, where it was taken, and the row that it would be put before."""
+    """A drag of a kept entry: row (-1 for none), start position, and the row before which it would drop."""
 
     row: int = -1
     x: int = 0
@@ -69,7 +69,7 @@ class _Drag:
 
 
 class EntryModel(QAbstractListModel):
-    """History entries with their pictures and stars. Changes are told piece by piece, so that the view stays put."""
+    """History entries with pictures and stars. Changes are signalled per row, so that the view keeps its place."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -79,11 +79,11 @@ class EntryModel(QAbstractListModel):
         self.pictures: OrderedDict[int, QPixmap] = OrderedDict()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
-        """Return how many entries there are."""
+        """Return the number of entries."""
         return 0 if parent.isValid() else len(self.entries)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return an entry, or its words."""
+        """Return an entry or its label."""
         entry = self.entries[index.row()]
         if role == ENTRY:
             return entry
@@ -97,7 +97,7 @@ class EntryModel(QAbstractListModel):
         return None
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:
-        """Show entries; those at the front that stay the same are left alone."""
+        """Show entries; an unchanged prefix is not signalled."""
         if entries is not self.entries:
             old = self.entries
             same = 0
@@ -118,7 +118,7 @@ class EntryModel(QAbstractListModel):
         self._changed()
 
     def show_picture(self, number: int, picture: QPixmap) -> None:
-        """Keep an entry's picture; the oldest go when there are too many."""
+        """Store an entry's picture; the oldest pictures are dropped beyond the limit."""
         self.pictures[number] = picture
         self.pictures.move_to_end(number)
         while len(self.pictures) > _KEPT_PICTURES:
@@ -131,19 +131,19 @@ class EntryModel(QAbstractListModel):
 
 
 def star_rect(item: QRect) -> QRect:
-    """Return where an item's star is."""
+    """Return the rectangle of an item's star."""
     side = theme.px(18)
     return QRect(item.left() + theme.px(_SIDE) - side, item.top() + 1, side, side)
 
 
 def mark_rect(item: QRect) -> QRect:
-    """Return where the mark of an item that showed a layer is: across from its star."""
+    """Return the rectangle of the layer mark, opposite the star."""
     side = theme.px(18)
     return QRect(item.left() + 1, item.top() + theme.px(_SIDE) + 3 - side, side, side)
 
 
 def is_on_star(item: QRect, place: QPointF) -> bool:
-    """Return whether a place is on an item's star: on its disc, not in the corners around it."""
+    """Return whether a point is on the disc of an item's star, not only in its rectangle."""
     star = QRectF(star_rect(item))
     away = place - star.center()
     return math.hypot(away.x(), away.y()) <= star.width() / 2
@@ -202,13 +202,13 @@ class _EntryDelegate(QStyledItemDelegate):
         if is_kept or is_hot:
             name, token = ("star-filled", "accent") if is_kept else ("star", "dim")
             _draw_sign(painter, star_rect(item), name, token)
-        if entry.session.tap is not None:  # its picture is that of the latent, as its neighbours' are
+        if entry.session.tap is not None:  # its thumbnail shows the picture, not the layer
             _draw_sign(painter, mark_rect(item), "layers", "strong")
         painter.restore()
 
 
 def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
-    """Write a name over the lower edge of a picture, cut where it is too long."""
+    """Paint an elided name over the lower edge of a picture."""
     painter.setFont(fonts.caption())
     metrics = painter.fontMetrics()
     line = QRectF(rect.left(), rect.bottom() - metrics.height() - 1, rect.width(), metrics.height() + 1)
@@ -231,26 +231,26 @@ class HistoryList(QListView):
     Parameters
     ----------
     name, empty
-        What it is called, and what it says while there is nothing.
+        Accessible name, and the text of an empty list.
     dims_ahead
-        Whether entries after the current one are drawn faintly: steps that were undone.
+        Whether entries after the current one (undone steps) are dimmed.
     is_kept
-        Whether these are kept entries: they show their names, can be renamed, moved, and selected together.
+        Whether these are kept entries, which show names and can be renamed, moved, and selected together.
 
     Signals
     -------
     chosen(int)
-        The row that the person goes to: a click, Enter or Space.
+        The row that was activated by a click, Enter or Space.
     starred(int, bool)
-        Number of an entry, and whether it is kept from now on: a click on the star, or S.
+        Number of an entry, and whether to keep it: a click on the star, or S.
     renamed(int, str)
-        Number of a kept entry, and the name that the person gave it.
+        Number of a kept entry, and its new name.
     moved(int, object)
-        Number of a kept entry, and that of the entry which it was put before; None for the end.
+        Number of a kept entry, and of the entry before which it was moved; None for the end.
     compare_requested(object)
         Numbers of the one or two entries to compare.
     thumbnail_wanted(object, object)
-        ``("history", number)`` and the entry's `Session`, for entries in sight that have no picture.
+        ``("history", number)`` and the entry's `Session`, for visible entries without a picture.
     """
 
     chosen = Signal(int)
@@ -273,7 +273,7 @@ class HistoryList(QListView):
         self._empty = empty
         self._is_kept = is_kept
         self.can_move = is_kept
-        """Whether entries are in the person's own order, all of them, so that one can be moved."""
+        """Whether all entries are shown in the custom order, so that one can be moved."""
         self._drag = _Drag()
         self.ask = AskPopup(self)
         self._pressed: tuple[int, bool] | None = None
@@ -296,7 +296,7 @@ class HistoryList(QListView):
         self.horizontalScrollBar().valueChanged.connect(lambda _: self._ask_later.start())
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:
-        """Show entries; a new current one is brought into sight."""
+        """Show entries; scroll to a new current one."""
         moved = current != self.entries.current or len(entries) != len(self.entries.entries)
         self.entries.show_entries(entries, kept, current)
         if moved and 0 <= current < len(entries):
@@ -305,17 +305,17 @@ class HistoryList(QListView):
         self.viewport().update()
 
     def say_empty(self, words: str) -> None:
-        """Say why there is nothing, where there is nothing."""
+        """Set the text of an empty list."""
         self._empty = words
         self.viewport().update()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was wanted; keys of others are left alone."""
+        """Show a requested picture; ignore other widgets' keys."""
         if isinstance(key, tuple) and len(key) == 2 and key[0] == "history":
             self.entries.show_picture(key[1], QPixmap.fromImage(image))
 
     def rows_in_sight(self) -> range:
-        """Return the rows that are on the screen."""
+        """Return the visible rows."""
         if not self.entries.entries:
             return range(0)
         pitch = theme.px(_PITCH)
@@ -327,7 +327,7 @@ class HistoryList(QListView):
         if not self.isVisible():
             return
         here = self.entries.current
-        for row in sorted(self.rows_in_sight(), key=lambda row: -abs(row - here)):  # the last is made first
+        for row in sorted(self.rows_in_sight(), key=lambda row: -abs(row - here)):  # the last request is rendered first
             entry = self.entries.entries[row]
             if entry.number not in self.entries.pictures:
                 self.thumbnail_wanted.emit(("history", entry.number), entry.session)
@@ -337,22 +337,22 @@ class HistoryList(QListView):
         self.starred.emit(number, number not in self.entries.kept)
 
     def event(self, event: QEvent) -> bool:
-        """S is about the entry with the focus here, whatever it does elsewhere in the window."""
+        """Claim S for the focused entry before the window's shortcuts."""
         is_key = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_S and not event.modifiers()
         if is_key and event.type() == QEvent.Type.ShortcutOverride and self.currentIndex().isValid():
             event.accept()
             return True
         return super().event(event)
 
-    # --- what is selected, moved and renamed --------------------------------------------------------------------------
+    # --- selecting, moving and renaming -------------------------------------------------------------------------------
 
     def selected_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the selected entries, in the order that they are shown in."""
+        """Return the numbers of the selected entries, in display order."""
         rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
         return tuple(self.entries.entries[row].number for row in rows)
 
     def rename(self, row: int) -> None:
-        """Ask for another name of a kept entry, below its picture."""
+        """Open a popup below a kept entry's picture to rename it."""
         entry = self.entries.entries[row]
         place = self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
         self.ask.ask_text(
@@ -360,7 +360,7 @@ class HistoryList(QListView):
         )
 
     def _move_by(self, row: int, step: int) -> None:
-        """Move an entry a place to the left (-1) or to the right (1)."""
+        """Move an entry by one place to the left (-1) or right (1)."""
         target = row + step
         if self.can_move and 0 <= target < len(self.entries.entries):
             before = target if step < 0 else target + 1
@@ -373,12 +373,12 @@ class HistoryList(QListView):
             self.moved.emit(entries[row].number, entries[before].number if before < len(entries) else None)
 
     def _drop_row(self, x: int) -> int:
-        """Return the row that an entry which is dropped at x is put before."""
+        """Return the row before which an entry dropped at x is inserted."""
         row = round((x + self.horizontalScrollBar().value()) / theme.px(_PITCH))
         return min(max(row, 0), len(self.entries.entries))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Carry a kept entry to another place; near an end of the line, scroll."""
+        """Drag a kept entry; scroll near an end of the list."""
         drag = self._drag
         if drag.row < 0 or not event.buttons() & Qt.MouseButton.LeftButton:
             super().mouseMoveEvent(event)
@@ -403,7 +403,7 @@ class HistoryList(QListView):
         return index.row(), is_on_star(self.visualRect(index), event.position())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Take note of where a click begins."""
+        """Record the start of a click."""
         super().mousePressEvent(event)
         self._pressed = self._at(event)
         can_drag = self.can_move and self._pressed is not None and not self._pressed[1] and not event.modifiers()
@@ -411,12 +411,12 @@ class HistoryList(QListView):
         self._drag = _Drag(row, event.position().toPoint().x())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Two clicks are two clicks."""
+        """Handle a double-click as two clicks."""
         super().mouseDoubleClickEvent(event)
         self._pressed = self._at(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Go there, or keep it; a click that ends elsewhere than it began does neither."""
+        """Activate or star the entry, if the button is released where it was pressed."""
         super().mouseReleaseEvent(event)
         pressed, self._pressed = self._pressed, None
         drag, self._drag = self._drag, _Drag()
@@ -429,11 +429,11 @@ class HistoryList(QListView):
         row, on_star = pressed
         if on_star:
             self._toggle_star(row)
-        elif not (self._is_kept and event.modifiers()):  # with a key held, a click selects
+        elif not (self._is_kept and event.modifiers()):  # with a modifier key, a click selects
             self.chosen.emit(row)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Enter and Space go there, S keeps it; F2 renames a kept entry, Ctrl and an arrow move it."""
+        """Enter and Space activate, S stars; F2 renames a kept entry, Ctrl with an arrow key moves it."""
         index = self.currentIndex()
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         if event.key() == Qt.Key.Key_Escape and self._drag.is_moving:
@@ -452,7 +452,7 @@ class HistoryList(QListView):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Offer all of it in words."""
+        """Show a menu with all actions of the entry."""
         index = self.indexAt(event.pos())
         if not index.isValid():
             return
@@ -476,24 +476,24 @@ class HistoryList(QListView):
         menu.popup(event.globalPos())
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Scroll along the line, whichever wheel is turned."""
+        """Scroll horizontally with either wheel axis."""
         turn = event.pixelDelta() if not event.pixelDelta().isNull() else event.angleDelta() * 0.75
         bar = self.horizontalScrollBar()
         bar.setValue(bar.value() - (turn.x() or turn.y()))
         event.accept()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Ask for what came into sight."""
+        """Request the pictures of newly visible entries."""
         super().resizeEvent(event)
         self._ask_later.start()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Ask for what is in sight."""
+        """Request the pictures of visible entries."""
         super().showEvent(event)
         self._ask_later.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Say what will be here while there is nothing."""
+        """Paint the entries, or the text of an empty list."""
         super().paintEvent(event)
         if self._drag.is_moving:
             painter = QPainter(self.viewport())

@@ -1,4 +1,4 @@
-"""The strip below the canvas: the steps one came through, and what was kept."""
+"""The strip below the canvas: the steps of the history, and the kept pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ORDERS: dict[str, tuple[str, Callable[[HistoryEntry], tuple[object, ...]] | Non
     "name": ("By name", lambda entry: (entry.label.casefold(), entry.number)),
     "time": ("Newest first", lambda entry: (-entry.kept_s, -entry.number)),
 }
-"""What the menu says, and what entries are sorted by."""
+"""Order -> its menu text and the sort key of entries; None keeps the custom order."""
 
 
 class HistoryStrip(QWidget):
@@ -27,19 +27,19 @@ class HistoryStrip(QWidget):
     Signals
     -------
     go_to_requested(int)
-        Position in the history that the person goes to.
+        Position in the history to go to.
     kept_requested(int)
-        Number of the kept entry that the person goes to.
+        Number of the kept entry to show.
     star_requested(int, bool)
-        Number of an entry, and whether it is kept from now on.
+        Number of an entry, and whether to keep it.
     rename_requested(int, str)
         Number of a kept entry, and its new name.
     move_requested(int, object)
-        Number of a kept entry, and that of the entry before which it goes; None for the end.
+        Number of a kept entry, and of the entry before which to move it; None for the end.
     compare_requested(object)
         Numbers of one or two entries.
     thumbnail_wanted(object, object)
-        ``("history", number)`` and the entry's `Session`; answered by `show_thumbnail`.
+        ``("history", number)`` and the entry's `Session`; the result arrives in `show_thumbnail`.
     """
 
     go_to_requested = Signal(int)
@@ -94,41 +94,41 @@ class HistoryStrip(QWidget):
         self.show_history(self._history)
 
     def header_widgets(self) -> Sequence[QWidget]:
-        """Return what the dock's header shows beside the tabs, on the page of kept pictures."""
+        """Return the header widgets for the page of kept pictures."""
         return (self.filter, self.order)
 
     def show_page(self, index: int) -> None:
-        """Turn to the steps (0) or to what was kept (1)."""
+        """Show the steps (0) or the kept pictures (1)."""
         self._pages.setCurrentIndex(index)
         for widget in (self.filter, self.order):
             widget.setVisible(index == 1)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """One line of pictures."""
+        """Return the size of one line of pictures."""
         return QSize(theme.px(600), self.steps.height() + 10)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """A few pictures."""
+        """Return the width of a few pictures."""
         return QSize(theme.px(200), self.steps.minimumHeight() + 10)
 
     def show_history(self, history: History) -> None:
-        """Show steps, the one that one stands on, and what was kept."""
+        """Show the steps, the current step and the kept pictures."""
         self._history = history
         numbers = frozenset(entry.number for entry in history.kept)
         self.steps.show_entries(history.entries, numbers, history.position)
         self._show_kept()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Hand a picture to the lists."""
+        """Pass a picture to both lists."""
         self.steps.show_thumbnail(key, image)
         self.kept.show_thumbnail(key, image)
 
     def selected_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the kept pictures that are selected, while they are shown."""
+        """Return the numbers of the selected kept pictures; empty while their page is hidden."""
         return self.kept.selected_numbers() if self._pages.currentWidget() is self.kept else ()
 
     def _show_kept(self) -> None:
-        """Show the kept entries that the filter leaves, in the chosen order."""
+        """Show the kept entries that match the filter, in the chosen order."""
         history, words = self._history, self.filter.text().casefold().split()
         shown = tuple(entry for entry in history.kept if all(word in entry.label.casefold() for word in words))
         key = _ORDERS[self._order][1]

@@ -1,4 +1,4 @@
-"""The classes of a network as a list that Qt shows: numbers, names and weights."""
+"""List model of a network's classes: numbers, names and weights."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CLASS = Qt.ItemDataRole.UserRole
 WEIGHT = Qt.ItemDataRole.UserRole + 1
 NAME = Qt.ItemDataRole.UserRole + 2
 COLUMN = Qt.ItemDataRole.UserRole + 3
-"""The longest number beside names; empty where there are no names."""
+"""Role: the longest number beside names; empty without names."""
 PICTURE = Qt.ItemDataRole.UserRole + 4
-"""The small picture of a class, a QPixmap; None while there is none."""
+"""Role: the thumbnail of a class, a QPixmap; None until it is rendered."""
 
 
 class ClassListModel(QAbstractListModel):
-    """All classes whose number or name holds the filter; without one, "No class" comes first where that is possible."""
+    """The classes that match the filter by number or name; without a filter, "No class" comes first if allowed."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -39,11 +39,11 @@ class ClassListModel(QAbstractListModel):
         self._pictures: OrderedDict[int, QPixmap] = OrderedDict()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
-        """Return how many classes are shown."""
+        """Return the number of shown classes."""
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return a class's words, number, name or weight."""
+        """Return a class's label, number, name or weight."""
         number = self._shown[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return "No class" if number < 0 else class_text(number, self._names)
@@ -62,12 +62,12 @@ class ClassListModel(QAbstractListModel):
         return None
 
     def show_classes(self, count: int, names: Sequence[str] = (), *, has_none: bool = True) -> None:
-        """Take on the classes of a model, their names where they have some, and whether a picture may be of none."""
+        """Set the number of classes, their names if known, and whether "No class" is allowed."""
         self._count, self._names, self._has_none = count, names, has_none
         self._rebuild()
 
     def show_picture(self, number: int, picture: QPixmap, most: int) -> None:
-        """Show the picture of a class; beyond `most`, the oldest goes."""
+        """Show the picture of a class; keep at most `most` pictures and drop the oldest."""
         self._pictures[number] = picture
         self._pictures.move_to_end(number)
         while len(self._pictures) > most:
@@ -77,15 +77,15 @@ class ClassListModel(QAbstractListModel):
             self.dataChanged.emit(index, index)
 
     def forget_pictures(self) -> None:
-        """Show no pictures: they are of another place or model."""
+        """Drop all pictures, because the position or the model changed."""
         self._pictures.clear()
 
     def row_of(self, number: int) -> int:
-        """Return the row of a class; of one that is not shown, the first."""
+        """Return the row of a class; 0 if it is filtered out."""
         return self._shown.index(number) if number in self._shown else 0
 
     def show_filter(self, text: str) -> None:
-        """Show only classes whose number or name holds the words of a text."""
+        """Show only classes whose number or name contains the words of a text."""
         self._filter = text.strip()
         self._rebuild()
 

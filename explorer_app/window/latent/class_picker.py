@@ -1,4 +1,4 @@
-"""The class list: one class, or several with weights; by name where a file beside the model has names."""
+"""The class picker: one class or several with weights, by name if a file beside the model has names."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ if TYPE_CHECKING:
 _Index = QModelIndex | QPersistentModelIndex
 
 MAX_WEIGHED = 8
-"""Classes that can be weighed against each other at once."""
+"""Maximum number of classes with weights."""
 
 NAMES_TIP = "a text file MODEL.labels.txt beside the model, a name a line, or labels.txt for all models of the folder"
-"""Where names of classes come from; `gpu_backend.model.class_names` lists all that is looked for."""
+"""Hint about the source of class names; `gpu_backend.model.class_names` lists the files that are read."""
 
 _CUT = Qt.TextElideMode.ElideRight
 _DOT, _BETWEEN, _AFTER = 20, 10, 8
-"""px before a picture, between it, a number and a name, and at the end of a line."""
+"""Spacing before a picture, between picture, number and name, and at the end of a line, in px."""
 
 _WIDTH = 300
 _NAMED_WIDTH = 400
 _ROW, _PICTURE = 36, 32
-"""Height of a line, and of the picture at its left end."""
+"""Height of a line, and of the picture at its left end, in px."""
 
 _ROWS_IN_SIGHT = 7
 _ASK_MS = 120
@@ -77,12 +77,12 @@ _KEPT_PICTURES = 256
 
 
 def _before() -> int:
-    """Return where words begin, right of the picture."""
+    """Return the x offset in px of the text, right of the picture."""
     return _DOT + theme.px(_PICTURE) + _BETWEEN
 
 
 def classes_label(classes: Classes, names: Sequence[str] = ()) -> str:
-    """Return the words on the button: ``"Class"``, ``"Class 17"``, ``"17 jay"``, ``"3 classes"``."""
+    """Return the button's label: ``"Class"``, ``"Class 17"``, ``"17 jay"``, ``"3 classes"``."""
     if not classes:
         return "Class"
     return class_text(classes[0][0], names) if len(classes) == 1 else f"{len(classes)} classes"
@@ -135,7 +135,7 @@ class _ClassDelegate(QStyledItemDelegate):
     def helpEvent(  # noqa: N802
         self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: _Index
     ) -> bool:
-        """Tell a name that is cut."""
+        """Show the full name of an elided entry."""
         metrics, name = view.fontMetrics(), str(index.data(NAME) or "")
         if event.type() == QEvent.Type.ToolTip and metrics.horizontalAdvance(name) <= self._room(
             metrics, option, index
@@ -146,29 +146,29 @@ class _ClassDelegate(QStyledItemDelegate):
 
     @staticmethod
     def _indent(metrics: QFontMetrics, index: _Index) -> int:
-        """Return where words begin, right of the column of numbers."""
+        """Return the x offset in px of the name, right of the column of numbers."""
         column = str(index.data(COLUMN))
         return metrics.horizontalAdvance(column) + _BETWEEN if column else 0
 
     def _room(self, metrics: QFontMetrics, option: QStyleOptionViewItem, index: _Index) -> int:
-        """Return the px that a name has, which ends before the weight."""
+        """Return the width in px for a name, which ends before the weight."""
         weight = metrics.horizontalAdvance("0.00") + _BETWEEN if index.data(WEIGHT) else 0
         return int(option.rect.width()) - _before() - _AFTER - self._indent(metrics, index) - weight
 
 
 class ClassFilter(QLineEdit):
-    """The field to search in; the arrow down leaves it for the list.
+    """The search field; the Down key moves the focus to the list.
 
     Signals
     -------
     left()
-        The arrow down was pressed.
+        The Down key was pressed.
     """
 
     left = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Go down into the list."""
+        """Move to the list on the Down key."""
         if event.key() == Qt.Key.Key_Down:
             self.left.emit()
         else:
@@ -178,12 +178,12 @@ class ClassFilter(QLineEdit):
 class ClassList(QListView):
     """The list.
 
-    A click or Enter chooses one class; with Ctrl, or Space, a class joins or leaves those that are weighed.
+    A click or Enter selects one class; Ctrl with a click, or Space, adds a class to the weighted ones or removes it.
 
     Signals
     -------
     chosen(int, bool)
-        A class (-1 for none), and whether it joins the others.
+        A class (-1 for none), and whether it is added to or removed from the weighted ones.
     """
 
     chosen = Signal(int, bool)
@@ -198,7 +198,7 @@ class ClassList(QListView):
         self.setAccessibleName("Classes")
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Say so where no class is found."""
+        """Show a text if no class matches."""
         super().paintEvent(event)
         if self.model().rowCount() == 0:
             painter = QPainter(self.viewport())
@@ -206,7 +206,7 @@ class ClassList(QListView):
             painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, "No class is like that")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Choose."""
+        """Select the class under the pointer."""
         super().mouseReleaseEvent(event)
         index = self.indexAt(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and index.isValid():
@@ -214,7 +214,7 @@ class ClassList(QListView):
             self.chosen.emit(int(index.data(CLASS)), joins)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Enter chooses, Space joins."""
+        """Enter selects, Space adds or removes."""
         index = self.currentIndex()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and index.isValid():
             self.chosen.emit(int(index.data(CLASS)), event.key() == Qt.Key.Key_Space)
@@ -223,16 +223,17 @@ class ClassList(QListView):
 
 
 class ClassPicker(Popup):
-    """A popup with a filter, the list of classes, and a slider for each class that is weighed.
+    """A popup with a filter, the list of classes, and a slider for each weighted class.
 
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for the classes; True once a gesture.
+        `SetParameter` for the classes; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag on a weight.
     thumbnail_wanted(object, object)
-        ``("class", session)`` and that session, for classes in sight without a picture; answered by `show_thumbnail`.
+        ``("class", session)`` and that session, for visible classes without a picture; the result arrives in
+        `show_thumbnail`.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("classes",)
@@ -278,7 +279,7 @@ class ClassPicker(Popup):
         self.model.modelReset.connect(self._ask_later.start)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
-        """Take on a model's classes."""
+        """Set up the classes of a model."""
         count, file = (facts.c_dim, facts.class_file) if facts is not None else (0, "")
         self._names = facts.class_names if facts is not None else ()
         self.model.forget_pictures()
@@ -296,12 +297,12 @@ class ClassPicker(Popup):
         self._show_rows()
 
     def show_session(self, session: Session) -> None:
-        """Mark the session's classes."""
+        """Show the session's classes and weights."""
         if session.classes != self._classes:
             self._show(session.classes)
 
     def set_place(self, session: Session) -> None:
-        """Take over of which place the classes' pictures are, the next time that it opens."""
+        """Set the session whose position the class pictures use from the next opening on."""
         place = replace(session, mix=(), sliders=(), tap=None)
         if place != self._place:
             self._place = place
@@ -326,12 +327,12 @@ class ClassPicker(Popup):
         top, pitch = self.list.verticalScrollBar().value(), theme.px(_ROW)
         for row in reversed(rows[top // pitch : (top + self.list.viewport().height()) // pitch + 1]):
             number = int(self.model.index(row).data(CLASS))
-            if number >= 0 and self.model.index(row).data(PICTURE) is None:  # what is asked for last is made first
+            if number >= 0 and self.model.index(row).data(PICTURE) is None:  # the last request is rendered first
                 session = self._session_of(number)
                 self.thumbnail_wanted.emit(("class", session), session)
 
     def open_at(self, point: QPoint) -> None:
-        """Open with the chosen class in sight."""
+        """Open, scrolled to the selected class."""
         self.filter.clear()
         super().open_at(point)
         row = self.model.row_of(self._classes[0][0] if self._classes else -1)
@@ -386,16 +387,16 @@ class ClassPicker(Popup):
             row.show_amount(weight)
 
     def _show_rows(self) -> None:
-        """Show a slider for each class that is weighed."""
+        """Show a slider for each weighted class."""
         for row in self.rows:
             row.hide()
             row.deleteLater()
         self.rows = [self._weight_row(number, weight) for number, weight in self._classes]
         for row in self.rows:
             self._weights.addWidget(row)
-            row.show()  # a layout would do so later, when the size is settled
+            row.show()  # a layout would show it only after the size is set
         if self.isVisible():
-            super().open_at(self.pos())  # of its new size, and all of it seen
+            super().open_at(self.pos())  # with its new size, kept on the screen
 
     def _weight_row(self, number: int, weight: float) -> SliderRow:
         words = class_text(number, self._names)

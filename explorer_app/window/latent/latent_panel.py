@@ -1,4 +1,4 @@
-"""Where one is: the seed plane, seed and fractions, class, drift, truncation, transform, noise."""
+"""The latent panel: seed plane, seed and fractions, class, drift, truncation, transform, noise."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
 START_PSI = 0.7
-"""Where a double-click on truncation leads: where a new session starts."""
+"""Reset value of truncation: that of a new session."""
 
 _NEAR = 10
-"""A seed so near by number is walked to on the plane instead of jumped to."""
+"""Largest difference of seed numbers that moves on the plane instead of jumping."""
 
 
 _CLASS_WIDTH = 100
-"""Px that the name of a class may take on its button."""
+"""Maximum width of a class name on its button, in px."""
 
 _LOW = 2
-"""What is left, in px, of the margin below when the dock is too low for all of it."""
+"""Smallest bottom margin in px, when the dock is too low for the full one."""
 
 
 class LatentPanel(QWidget):
@@ -56,15 +56,15 @@ class LatentPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetParameter`, `Together` or `GoToSeed`; True once a gesture.
+        `SetParameter`, `Together` or `GoToSeed`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     random_requested()
-        The person asks for a random seed.
+        The button for a random seed was pressed.
     drift_changed(float)
-        Speed of drifting in seeds a second; 0 stops it. `show_drift` shows it back.
+        Drift speed in seeds per second; 0 stops it. `show_drift` shows the resulting speed.
     thumbnail_wanted(object, object)
-        Of the seed plane and the list of classes: a key, and the `Session` whose picture is wanted; answered by
+        From the seed plane and the class list: a key and the `Session` to render; the result arrives in
         `show_thumbnail`.
     """
 
@@ -174,7 +174,7 @@ class LatentPanel(QWidget):
         layout.addLayout(sliders)
         layout.addWidget(self.transform)
         layout.addWidget(self.noise)
-        # A dock that is lowered a little takes from the margin below before it begins to scroll.
+        # A slightly too low dock first shrinks the bottom margin before it scrolls.
         layout.addSpacerItem(QSpacerItem(0, margin - _LOW, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred))
         layout.addStretch(1)
 
@@ -199,10 +199,10 @@ class LatentPanel(QWidget):
             row.cancelled.connect(self.gesture_cancelled)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Let the scroll bar of the dock stand in the margin, so that nothing moves when it comes."""
+        """Place the dock's scroll bar in the margin, so that nothing moves when it appears."""
         super().resizeEvent(event)
         area = self._area()
-        # The bar itself still counts as visible while the room that it gives back is being laid out.
+        # The bar still counts as visible during the layout that removes it.
         taken = max(0, area.width() - self.width()) if area is not None else 0
         margin = theme.MARGIN
         self._whole.setContentsMargins(margin, margin, max(margin - taken, 0), _LOW)
@@ -212,10 +212,10 @@ class LatentPanel(QWidget):
         area = viewport.parentWidget() if viewport is not None else None
         return area if isinstance(area, QScrollArea) else None
 
-    # --- showing ----------------------------------------------------------------------------------------------------
+    # --- content ----------------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Take on a model's rows, classes and noise layers, or stand disabled without one."""
+        """Set up a model's rows, classes and noise layers; disable the panel without a model."""
         self.plane.show_model(facts, directions)
         self.transform.show_model(facts)
         self.noise.show_model(facts, directions)
@@ -264,15 +264,15 @@ class LatentPanel(QWidget):
         self.class_button.setToolTip(f"{words}. {self._class_tip}" if is_named else self._class_tip)
 
     def show_drift(self, speed: float) -> None:
-        """Show the speed of drifting."""
+        """Show the drift speed in seeds per second."""
         self.drift.show_amount(speed)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Hand a picture to the seed plane, or to the list of classes."""
+        """Pass a picture to the seed plane and the class list."""
         self.plane.show_thumbnail(key, image)
         self.picker.show_thumbnail(key, image)
 
-    # --- asking -----------------------------------------------------------------------------------------------------
+    # --- edits ------------------------------------------------------------------------------------------------------
 
     def _edit(self, edit: Edit, final: bool) -> None:
         self.edited.emit(edit, final)

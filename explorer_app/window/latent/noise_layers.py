@@ -1,4 +1,4 @@
-"""Noise of each layer: a popup with a slider a layer, so that the latent panel stays as it is when they are shown."""
+"""Noise per layer: a popup with one slider per layer, so that the latent panel keeps its layout."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _WIDTH = 340
 
 
 def layer_label(name: str) -> str:
-    """Return what a noise layer is called: ``"64 px · conv1"`` for ``"b64.conv1"``."""
+    """Return the label of a noise layer: ``"64 px · conv1"`` for ``"b64.conv1"``."""
     match = _OFFICIAL_NAME.fullmatch(name)
     return f"{match[1]} px · {match[2]}" if match else name
 
 
 class NoiseLayers(Popup):
-    """A popup with the gain of each layer's noise.
+    """A popup with the noise gain of each layer.
 
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for a layer, `Together` for all of them; True once a gesture.
+        `SetParameter` for a layer, `Together` for all of them; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -45,7 +45,7 @@ class NoiseLayers(Popup):
         self._layers: tuple[str, ...] = ()
         self._gains: Sequence[float] = ()
         self._rows: list[SliderRow] | None = []
-        """None until the popup of a model is opened first: a row costs milliseconds."""
+        """None until the popup is first opened for a model, because each row takes milliseconds to create."""
         title = QLabel("Noise of each layer")
         theme.set_role(title, "dim")
         self.reset = QPushButton("Reset")
@@ -73,7 +73,7 @@ class NoiseLayers(Popup):
         self.setFixedWidth(theme.px(_WIDTH))
 
     def show_layers(self, layers: Sequence[str]) -> None:
-        """Have a row for each noise layer of a model from now on."""
+        """Set the noise layers of a model, one row each."""
         if tuple(layers) == self._layers:
             return
         self.hide()
@@ -85,20 +85,20 @@ class NoiseLayers(Popup):
         self.area.setFixedHeight(theme.px(theme.ROW) * min(len(layers), _ROWS_IN_SIGHT))
 
     def show_gains(self, gains: Sequence[float]) -> None:
-        """Show the gains without emitting; a layer without one has 1."""
+        """Show the gains without emitting; missing gains are 1."""
         self._gains = gains
         for index, row in enumerate(self._rows or ()):
             row.show_amount(gains[index] if index < len(gains) else 1.0)
         self.reset.setEnabled(any(gain != 1.0 for gain in gains))
 
     def open_at(self, point: QPoint) -> None:
-        """Open with all rows."""
+        """Create the rows if needed, and open."""
         self._rows = self.rows
         super().open_at(point)
 
     @property
     def rows(self) -> list[SliderRow]:
-        """The rows, one for each layer."""
+        """The rows, one per layer."""
         if self._rows is None:
             self._rows = [self._row(index, name) for index, name in enumerate(self._layers)]
             for row in self._rows:

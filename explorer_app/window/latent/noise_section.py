@@ -1,4 +1,4 @@
-"""Noise: mode, gain, seed, and a popup with the strength of each layer."""
+"""Noise settings: mode, gain, seed, and a popup with the gain of each layer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NoiseSection(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetParameter`; True once a gesture.
+        `SetParameter`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -71,7 +71,7 @@ class NoiseSection(QWidget):
 
     def _build(self) -> None:
         name, gain, seed = RowLabel("Noise"), QLabel("gain"), QLabel("seed")
-        # Cut before the dock grows: some systems' only font is a wide one.
+        # Elided rather than widening the dock: some systems have only a wide font.
         name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         for label in (name, gain, seed):
             theme.set_role(label, "dim")
@@ -97,13 +97,13 @@ class NoiseSection(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
-        """Show the noise layers; a network without noise has nothing to set, and one line to say so."""
+        """Set up the noise layers; for a network without noise, show one line that says so."""
         layers = facts.noise_layers if facts is not None else ()
         self.setEnabled(bool(layers))
         is_without = facts is not None and not layers
         self.setToolTip(f"A {facts.family} network has no noise layers." if facts is not None and is_without else "")
         for control in (self.mode, self.gain):
-            # What cannot be used leaves the tooltip to the section, which says why.
+            # Disabled controls have no tooltip, so that the section's tooltip gives the reason.
             control.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, is_without)
         for part in (self.layers_button, self._seed_label, self.seed):
             part.setVisible(not is_without)

@@ -1,4 +1,4 @@
-"""Where the seed plane looks: which cells are on the screen and how places become pixels. Pure geometry, no Qt."""
+"""View of the seed plane: visible cells, and the mapping from positions to pixels. Pure geometry, no Qt."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from explorer_app.session.session import Position
 
 MIN_ROWS, MAX_ROWS = 1.5, 9.0
 _ASPECT = 1.5
-"""Cells are about this much wider than high, as pictures in a contact sheet."""
+"""Approximate aspect ratio (width / height) of a cell."""
 
 _INSET = 0.3
-"""Cells between the ring and the edge at which the view starts to follow."""
+"""Distance between the ring and the edge at which the view starts to scroll, in cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneView:
-    """A window onto the plane of seeds.
+    """A view of the seed plane.
 
-    A seed's cell reaches half a unit to each side of its whole-numbered place.
+    A seed's cell extends half a unit to each side of its integer position.
 
     Attributes
     ----------
     width, height
         Size in px.
     left, top
-        Place, in units of the plane, of the upper left corner.
+        Position of the upper left corner, in units of the plane.
     rows
-        How many rows of cells fit.
+        Number of rows of cells that fit.
     """
 
     width: float
@@ -45,26 +45,26 @@ class PlaneView:
 
     @property
     def cell_width(self) -> float:
-        """Width of a cell in px; a whole number of columns fits at the width that the view has."""
+        """Width of a cell in px, chosen so that a whole number of columns fits."""
         return self.width / self.columns
 
     @property
     def columns(self) -> int:
-        """How many columns of cells fit."""
+        """Number of columns of cells that fit."""
         return max(1, round(self.width / (_ASPECT * self.cell_height)))
 
     def to_px(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a place is, in px."""
+        """Return the pixel coordinates of a position."""
         return (x - self.left) * self.cell_width, (y - self.top) * self.cell_height
 
     def to_place(self, px_x: float, px_y: float) -> Position:
-        """Return the place under a pixel."""
+        """Return the position under a pixel."""
         return Position(self.left + px_x / self.cell_width, self.top + px_y / self.cell_height)
 
     def cells(self, part: tuple[float, float, float, float] | None = None) -> Iterator[tuple[int, int]]:
-        """Yield the whole-numbered places whose cells are on the screen, row by row.
+        """Yield the integer positions of the visible cells, row by row.
 
-        `part` (left, top, width, height in px) leaves out cells that do not reach into that part of the view.
+        `part` (left, top, width, height in px) restricts them to cells that intersect that part of the view.
         """
         x, y, width, height = part or (0.0, 0.0, self.width, self.height)
         first, last = self.to_place(x, y), self.to_place(x + width, y + height)
@@ -74,11 +74,11 @@ class PlaneView:
                 yield column, row
 
     def resized(self, width: float, height: float) -> PlaneView:
-        """Return the view at another size, its upper left corner kept."""
+        """Return the view at another size in px, with the same upper left corner."""
         return replace(self, width=max(width, 1.0), height=max(height, 1.0))
 
     def panned(self, px_x: float, px_y: float) -> PlaneView:
-        """Return the view after its content was pulled by so many px."""
+        """Return the view with its content moved by a distance in px."""
         return replace(self, left=self.left - px_x / self.cell_width, top=self.top - px_y / self.cell_height)
 
     def zoomed(self, factor: float, px_x: float, px_y: float) -> PlaneView:
@@ -88,7 +88,7 @@ class PlaneView:
         return replace(result, left=anchor.x - px_x / result.cell_width, top=anchor.y - px_y / result.cell_height)
 
     def following(self, position: Position) -> PlaneView:
-        """Return the view moved as little as keeps a place in sight; a far jump puts its seed near the middle."""
+        """Return the view moved as little as needed to show a position; a far jump centres its seed."""
         far_x = not -1.0 <= position.x - self.left <= self.columns + 1.0
         far_y = not -1.0 <= position.y - self.top <= self.rows + 1.0
         if far_x or far_y:
@@ -98,7 +98,7 @@ class PlaneView:
         return self if (left, top) == (self.left, self.top) else replace(self, left=left, top=top)
 
     def around(self, position: Position) -> PlaneView:
-        """Return the view with whole cells at its corner and a place's seed near the middle."""
+        """Return the view aligned to whole cells, with a position's seed near the centre."""
         return replace(
             self,
             left=math.floor(position.x + 0.5) - (self.columns - 1) // 2 - 0.5,

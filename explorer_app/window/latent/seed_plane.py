@@ -1,4 +1,4 @@
-"""The seed plane: tiny pictures of the seeds around, and a ring where one is."""
+"""The seed plane: thumbnails of the surrounding seeds, and a ring at the current position."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ _ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
 
 
 class SeedPlane(QWidget):
-    """Seeds as a plane of pictures; dragging walks.
+    """Seeds as a plane of thumbnails; dragging changes the position.
 
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for the place; True once a gesture.
+        `SetParameter` for the position; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     thumbnail_wanted(object, object)
-        ``("plane", seed, look)`` and the `Session` whose picture is wanted, for cells on the screen that have none,
-        the one nearest to the ring last; answered at any time by `show_thumbnail`. The sessions have no mix and no
-        sliders, so that sliding does not make them stale.
+        ``("plane", seed, look)`` and the `Session` to render, for visible cells without a thumbnail, nearest to the
+        ring last; the results arrive in `show_thumbnail`. The sessions have no mix and no sliders, so that moving a
+        slider does not invalidate them.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("model", "position", "truncation", "classes", "noise")
@@ -90,7 +90,7 @@ class SeedPlane(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all that is below it is painted for the ring
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or each move of the ring repaints the widgets below
         self.setAccessibleName("Seed plane")
         self.setEnabled(False)
         self.setToolTip(
@@ -100,24 +100,24 @@ class SeedPlane(QWidget):
 
     @property
     def position(self) -> Position:
-        """Where the ring is."""
+        """Position of the ring."""
         return self._position
 
     @property
     def view(self) -> PlaneView:
-        """Which cells are on the screen."""
+        """The current view."""
         return self._view
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Four columns of three."""
+        """Return the size of four columns and three rows."""
         return QSize(theme.px(320), theme.px(_HIGH))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Two columns at least; a little lower than it would like."""
+        """Return the size of two columns, slightly lower than the size hint."""
         return QSize(120, theme.px(_LOW))
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
-        """Start with empty cells for a model, or say that there is none."""
+        """Clear the cells for a new model; without a model, show a text."""
         self._has_model = facts is not None
         self.setEnabled(self._has_model)
         self._pictures.clear()
@@ -125,7 +125,7 @@ class SeedPlane(QWidget):
         self.update()
 
     def show_session(self, session: Session) -> None:
-        """Show where a session is; the ring stays in the hand while it is dragged."""
+        """Show a session's position; ignored while the ring is dragged."""
         first = self._session.model != session.model
         self._session = session
         look = (session.model.model_id, session.truncation, session.classes, session.noise)
@@ -138,7 +138,7 @@ class SeedPlane(QWidget):
             self._place_ring(session.position, recentre=first)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was wanted; keys of others are left alone."""
+        """Show a requested picture; ignore other widgets' keys."""
         if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "plane"):
             return
         _, seed, look = key
@@ -155,7 +155,7 @@ class SeedPlane(QWidget):
             return
         here = self._position
         cells = sorted(self._view.cells(), key=lambda cell: (cell[0] - here.x) ** 2 + (cell[1] - here.y) ** 2)
-        for x, y in reversed(cells):  # what is asked for last is made first
+        for x, y in reversed(cells):  # the last request is rendered first
             seed = plane_seed(float(x), float(y))
             known = self._pictures.get(seed)
             if known is None or known[0] != self._look:
@@ -200,7 +200,7 @@ class SeedPlane(QWidget):
             self.edited.emit(SetParameter(PLACE, target), False)
 
     def finish(self) -> None:
-        """End a gesture as the pointer's release does."""
+        """End the active gesture as a mouse release does."""
         before, self._before = self._before, None
         self._pressed_at = None
         self._panning = False
@@ -209,7 +209,7 @@ class SeedPlane(QWidget):
         self._set_cursor()
 
     def cancel(self) -> bool:
-        """Bring the ring back to where the gesture began; False if there is none."""
+        """Return the ring to the start of the active gesture; return False if no gesture is active."""
         if self._before is None:
             return False
         before, self._before = self._before, None
@@ -220,7 +220,7 @@ class SeedPlane(QWidget):
         return True
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Left takes the ring, the middle button the plane."""
+        """Begin a drag: the left button moves the ring, the middle button pans."""
         if event.button() == Qt.MouseButton.LeftButton:
             self.finish()
             self._begin()
@@ -231,7 +231,7 @@ class SeedPlane(QWidget):
         self._set_cursor()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Walk, pan, or light the cell under the pointer."""
+        """Move the ring, pan, or highlight the cell under the pointer."""
         if self._pressed_at is not None or self._panning:
             self._way.move(event)
             return
@@ -242,7 +242,7 @@ class SeedPlane(QWidget):
             self.update()
 
     def _follow(self, dx: float, dy: float, keys: int) -> None:
-        """Walk or pan a way of the pointer, in px."""
+        """Move the ring or pan by a pointer movement in px."""
         if self._pressed_at is not None:
             slow = FINE if keys & SHIFT else 1.0
             self._move(dx * slow / self._view.cell_width, dy * slow / self._view.cell_height, whole=bool(keys & CTRL))
@@ -276,7 +276,7 @@ class SeedPlane(QWidget):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Walk with the arrows, zoom with plus and minus, Home brings the ring into sight, Escape goes back."""
+        """Arrow keys move the ring, plus and minus zoom, Home scrolls to the ring, Escape reverts the gesture."""
         key = Qt.Key(event.key())
         if key == Qt.Key.Key_Escape:
             if not self.cancel():
@@ -297,37 +297,37 @@ class SeedPlane(QWidget):
             event.ignore()
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """One hold of a key is one gesture."""
+        """End the gesture of a held key."""
         if event.key() in ARROWS and not event.isAutoRepeat() and self._pressed_at is None:
             self.finish()
         else:
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
-        """A held key is let go."""
+        """End the gesture of a held key when focus is lost."""
         if self._pressed_at is None:
             self.finish()
         self.update()
         super().focusOutEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
-        """No cell is lit."""
+        """Clear the highlighted cell."""
         self._hover = None
         self.update()
         super().leaveEvent(event)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        """A hidden plane has no gesture."""
+        """End the active gesture when the plane is hidden."""
         self.finish()
         super().hideEvent(event)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Fill the cells."""
+        """Request the thumbnails of the visible cells."""
         self._ask.start()
         super().showEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Keep whole cells and the ring in sight."""
+        """Keep whole cells and the ring visible."""
         view = self._view.resized(self.width(), self.height())
         aligned = (self._view.left + 0.5) % 1.0 == 0.0 and (self._view.top + 0.5) % 1.0 == 0.0
         self._set_view(view.around(self._position) if aligned else view.following(self._position))
@@ -340,14 +340,14 @@ class SeedPlane(QWidget):
     # --- painting ---------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        """Plus and minus zoom here, whatever they do elsewhere in the window."""
+        """Claim plus and minus for zooming before the window's shortcuts."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _ZOOM:
             event.accept()
             return True
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Cells, the lit cell, the ring."""
+        """Paint the cells, the highlighted cell and the ring."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -376,7 +376,7 @@ class SeedPlane(QWidget):
         painter.end()
 
     def _ring_area(self, position: Position) -> QRect:
-        """Return the pixels that the ring covers at a place."""
+        """Return the rectangle that the ring covers at a position."""
         x, y = self._view.to_px(position.x, position.y)
         reach = _RING_PX + 4.0
         return QRectF(x - reach, y - reach, 2.0 * reach, 2.0 * reach).toAlignedRect()

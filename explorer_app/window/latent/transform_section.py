@@ -1,4 +1,4 @@
-"""Transform: x, y, angle and scale of the whole picture, for networks that have such an input."""
+"""Transform settings: x, y, angle and scale, for networks with an input transform (StyleGAN3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TransformSection(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetParameter` or `set_transform`; True once a gesture.
+        `SetParameter` or `set_transform`; True for the last one of a gesture.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("transform",)
@@ -99,7 +99,7 @@ class TransformSection(QWidget):
             QWidget.setTabOrder(before, after)
 
     def show_model(self, facts: ModelFacts | None) -> None:
-        """Be there for a network that can be transformed."""
+        """Show the section if the network has an input transform."""
         self.setVisible(facts is not None and facts.has_transform)
 
     def show_session(self, session: Session) -> None:

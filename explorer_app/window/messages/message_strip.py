@@ -20,7 +20,7 @@ class MessageStrip(QWidget):
     """Shows the messages of a log; hidden while there are none.
 
     Messages may be posted on any thread; the strip handles them on the GUI thread. When three lines are shown, a new
-    message replaces the oldest one that is not an error; an error waits for a free line.
+    message replaces the oldest one that is not an error; if all three are errors, it waits for a free line.
 
     Signals
     -------

@@ -1,1 +1,1 @@
-"""The mix panel: sources by rows, painted."""
+"""The mix panel: sources and their strengths in each row of w."""

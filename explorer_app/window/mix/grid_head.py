@@ -1,4 +1,4 @@
-"""The head of the mix grid: groups and resolutions of the rows, and the base latent that sources lie over."""
+"""The head of the mix grid: groups and resolutions of the rows, and the base latent below the sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LABEL = 14
 
 
 class GridHead(QWidget):
-    """Labels over the columns, and a line of cells that say how much of the base is left in each row."""
+    """Labels over the columns, and a line of cells for the base's remaining share in each row."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,20 +27,20 @@ class GridHead(QWidget):
         self.setAccessibleName("Base of the mix")
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Two lines of labels and one of cells."""
+        """Return the size of two lines of labels and one of cells."""
         return QSize(theme.px(280), theme.px(_LABEL) * 2 + 2 + GridShape(1, 1).pitch_y)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """The cells may become narrow."""
+        """Return a small width: the cells may become narrow."""
         return QSize(theme.px(200), self.sizeHint().height())
 
     def show_rows(self, resolutions: Sequence[int]) -> None:
-        """Take on the rows of a model; none without one."""
+        """Set the resolution of each row of w; empty without a model."""
         self._resolutions = tuple(resolutions)
         self.update()
 
     def show_base(self, shares: Sequence[float]) -> None:
-        """Show how much of the base is left in each row, 0..1."""
+        """Show the base's remaining share in each row, in 0..1."""
         if tuple(shares) == self._shares:
             return
         self._shares = tuple(shares)
@@ -55,7 +55,7 @@ class GridHead(QWidget):
             self.update()
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips of cells and labels."""
+        """Show the tooltips of cells and labels."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self._resolutions:
             shape = GridShape(self.width(), len(self._resolutions))
             group = self._group_at(event.pos().x())
@@ -72,7 +72,7 @@ class GridHead(QWidget):
         return super().event(event)
 
     def group_text(self, group: RowGroup) -> str:
-        """Return a group's label: with its range where there is room, else what of it fits."""
+        """Return a group's label, with its range if it fits, otherwise shortened."""
         groups = row_groups(self._resolutions)
         shape = GridShape(self.width(), max(len(self._resolutions), 1))
         is_last = group.last == groups[-1].last
@@ -89,7 +89,7 @@ class GridHead(QWidget):
         return next((group for group in row_groups(self._resolutions) if row in group), None)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Groups, resolutions, base."""
+        """Paint groups, resolutions and the base."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

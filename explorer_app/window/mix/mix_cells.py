@@ -1,4 +1,4 @@
-"""How the mix grid is laid out and coloured: shared by its head and its body."""
+"""Geometry and colours of the mix grid, shared by its head and its body."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _CELL_HEIGHT = 28
 _LEFT = 8
 _GAP = 3.0
 _RING = 2.0
-"""Px right of the last cell that its focus ring needs."""
+"""Space right of the last cell for its focus ring, in px."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridShape:
-    """Where the cells of a grid of `columns` are, in a widget of `width` px with a picture at the left of each line."""
+    """Geometry of a grid with `columns` columns in a widget of `width` px, with a picture at the left of each line."""
 
     width: float
     columns: int
 
     @property
     def pitch_y(self) -> int:
-        """From one line to the next, in px."""
+        """Distance between lines, in px."""
         return theme.px(_PITCH)
 
     @property
@@ -37,12 +37,12 @@ class GridShape:
 
     @property
     def left(self) -> float:
-        """Where the first cell begins."""
+        """Left edge of the first cell, in px."""
         return self.thumb + _LEFT
 
     @property
     def pitch_x(self) -> float:
-        """From one cell to the next, in px."""
+        """Distance between cells, in px."""
         return (self.width - _RING - self.left + _GAP) / max(self.columns, 1)
 
     def cell(self, line: int, column: int, top: float = 0.0) -> QRectF:
@@ -62,23 +62,23 @@ class GridShape:
 
 
 def source_colour(index: int) -> str:
-    """Return the colour of a source; the base has the first one to itself."""
+    """Return the colour of a source; the first colour is reserved for the base."""
     return theme.source_colour(1 + index % (len(theme.current().sources) - 1))
 
 
 def off_colour(colour: str) -> QColor:
-    """Return the colour of a cell at 0."""
+    """Return the colour of a cell with strength 0."""
     return theme.mixed(theme.current().panel, colour, 0.14)
 
 
 def cell_colour(colour: str, strength: float) -> QColor:
-    """Return the colour of a cell; it grows with the strength."""
+    """Return the colour of a cell; it intensifies with the strength."""
     share = 0.14 if strength <= 0 else 0.24 + 0.76 * min(strength, 1.0)
     return theme.mixed(theme.current().panel, colour, share)
 
 
 def paint_picture(painter: QPainter, rect: QRectF, picture: QPixmap | None, mark: str = "") -> None:
-    """Paint a line's picture, or an empty place for it, with a small ordinal in its corner."""
+    """Paint a line's picture or its placeholder, with a small ordinal in the corner."""
     painter.save()
     path = QPainterPath()
     path.addRoundedRect(rect, 4, 4)

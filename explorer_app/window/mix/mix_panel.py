@@ -1,4 +1,4 @@
-"""Mix: sources laid over the current latent, row by row."""
+"""The mix panel: blends sources into the current latent, row by row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ASK_MS = 250
 _KEPT_PICTURES = 128
 _PEEK = 12
 _RANDOM_SEEDS = 100_000
-"""Offered seeds stay short enough to be said aloud."""
+"""Upper bound of suggested seeds, so that they stay short."""
 
 _ONLY = (("coarse", "Only coarse"), ("middle", "Only middle"), ("fine", "Only fine"), ("all", "All"), ("none", "None"))
 
@@ -62,9 +62,9 @@ class MixPanel(QWidget):
     gesture_cancelled()
         Escape ended a drag.
     mix_in_requested()
-        The person wants the current latent as a source.
+        The button that adds the current latent as a source was pressed.
     thumbnail_wanted(object, object)
-        A key and the `Session` whose picture is wanted, for the base and each source; answered by `show_thumbnail`.
+        A key and the `Session` to render, for the base and each source; the result arrives in `show_thumbnail`.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = (
@@ -88,7 +88,7 @@ class MixPanel(QWidget):
         self.setAccessibleName("Mix")
         self._session = Session()
         self._is_shown = False
-        """Whether the sources of the session are shown, in the rows of this model."""
+        """Whether the grid shows the session's sources with this model's rows."""
         self._resolutions: tuple[int, ...] = ()
         self._pictures: OrderedDict[object, QPixmap] = OrderedDict()
         self.head = GridHead()
@@ -162,33 +162,33 @@ class MixPanel(QWidget):
         self.presets.clicked.connect(self._open_presets)
 
     def header_widgets(self) -> Sequence[QWidget]:
-        """Return what the dock's header shows beside the title."""
+        """Return the widgets for the dock's header."""
         return (self.presets,)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """One source in sight; the others scroll."""
+        """Return the size with one visible source; the others scroll."""
         return QSize(theme.px(250), self._height(1))
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Two sources in sight, and so much of a third that one sees that there are more."""
+        """Return the size with two visible sources and part of a third, which shows that the list scrolls."""
         return QSize(theme.px(320), self._height(2) + theme.px(_PEEK))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Over labels and the base the wheel scrolls the sources, as it does over their pictures."""
+        """Scroll the sources when the wheel turns over the labels or the base."""
         bar = self.area.verticalScrollBar()
         if bar.maximum() > 0:
             bar.setValue(bar.value() - round(event.angleDelta().y() / 120 * GridShape(1, 1).pitch_y))
         event.setAccepted(bar.maximum() > 0)
 
     def _reveal(self, source: int) -> None:
-        """Bring a source into sight."""
+        """Scroll to a source."""
         pitch = GridShape(1, 1).pitch_y
         bar = self.area.verticalScrollBar()
         top = source * pitch
         bar.setValue(min(max(bar.value(), top + pitch - self.area.viewport().height()), top))
 
     def _keep_width(self, _low: int, high: int) -> None:
-        """Let the scroll bar stand in the margin, so that the cells stay under their labels."""
+        """Place the scroll bar in the margin, so that the cells stay aligned with their labels."""
         bar = self.area.verticalScrollBar().sizeHint().width() if high > 0 else 0
         self._content.setContentsMargins(theme.MARGIN, 0, max(theme.MARGIN - bar, 0), 0)
         self._above.setContentsMargins(theme.MARGIN, 6, max(theme.MARGIN, bar), 0)
@@ -197,10 +197,10 @@ class MixPanel(QWidget):
         pitch = GridShape(1, 1).pitch_y
         return 6 + self.head.sizeHint().height() + lines * pitch + 6 + theme.px(theme.ROW) + theme.MARGIN
 
-    # --- showing ----------------------------------------------------------------------------------------------------
+    # --- content ----------------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Take on a model's rows, or stand disabled without one."""
+        """Set up the rows of a model; disable the panel without one."""
         self._resolutions = facts.row_resolutions if facts is not None else ()
         self.head.show_rows(self._resolutions)
         self.grid.show_rows(self._resolutions)
@@ -214,11 +214,11 @@ class MixPanel(QWidget):
         self.show_session(self._session)
 
     def show_session(self, session: Session) -> None:
-        """Show a session without emitting; a source that is new in it is brought into sight."""
+        """Show a session without emitting; scroll to a new source."""
         old, self._session = self._session.mix, session
         self._ask_later.start()
         if session.mix is old and self._is_shown:
-            return  # a walk: what the base looks like is shown when it rests
+            return  # during a drag: the base's picture updates when it ends
         self._is_shown = True
         sources = session.mix if self._resolutions else ()
         new = -1
@@ -232,11 +232,11 @@ class MixPanel(QWidget):
         self._show_pictures()
         if new >= 0:
             self._content.activate()
-            QApplication.sendEvent(self.area, QEvent(QEvent.Type.LayoutRequest))  # the area knows its range
+            QApplication.sendEvent(self.area, QEvent(QEvent.Type.LayoutRequest))  # updates the scroll range now
             self._reveal(new)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was wanted; keys of others are left alone."""
+        """Show a requested picture; ignore other widgets' keys."""
         if not (isinstance(key, tuple) and len(key) == 2 and key[0] == "mix"):
             return
         self._pictures[key] = QPixmap.fromImage(image)
@@ -248,7 +248,7 @@ class MixPanel(QWidget):
         return "mix", replace(self._session, mix=(), sliders=())
 
     def _source_key(self, source: Source) -> tuple[str, Session]:
-        """Return what a source looks like by itself: its latent, with the truncation that it gets in the mix."""
+        """Return the key and session of a source alone: its latent with the truncation it gets in the mix."""
         blend = ((Recipe(source.latent, self._session.truncation), 1.0),)
         return "mix", Session(model=self._session.model, pinned_blend=blend, noise=self._session.noise)
 
@@ -266,12 +266,12 @@ class MixPanel(QWidget):
             return
         self._show_pictures()
         keys = [self._base_key(), *(self._source_key(source) for source in self._session.mix)]
-        for key in reversed(keys):  # what is asked for last is made first
+        for key in reversed(keys):  # the last request is rendered first
             if key not in self._pictures:
                 self.thumbnail_wanted.emit(key, key[1])
 
     def _tell(self, source: int, row: int) -> None:
-        """Say in the corner what is pointed at; it has its own place, so nothing moves."""
+        """Describe the cell under the pointer in the corner label, whose place is reserved, so nothing moves."""
         if source < 0 or source >= len(self._session.mix):
             self.hint.show_words("drag to paint")
         elif row < 0:
@@ -280,7 +280,7 @@ class MixPanel(QWidget):
             strength = f"{self.grid.strengths[source][row]:.2f}"
             self.hint.show_words(f"row {row} · {strength}", strength)
 
-    # --- asking -----------------------------------------------------------------------------------------------------
+    # --- edits ------------------------------------------------------------------------------------------------------
 
     def _painted(self, strengths: Strengths, final: bool) -> None:
         self._show_base()

@@ -1,4 +1,4 @@
-"""The strength grid: a line of cells for each mix source, painted by dragging."""
+"""The strength grid: one line of cells per mix source, painted by dragging."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ COARSE_STEP, FINE_STEP = 0.1, 0.01
 
 _LESS = (Qt.Key.Key_Minus, Qt.Key.Key_Underscore)
 _AMOUNT = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Asterisk, *_LESS)
-"""With Shift, plus and minus are other keys on many keyboards."""
+"""Keys that raise or lower a strength; with Shift many keyboards send other key codes."""
 
 
 class StrengthGrid(QWidget):
-    """Sources by rows, a strength in each cell.
+    """A grid of sources by rows of w, with a strength in each cell.
 
-    A press takes the opposite of the cell (at least half becomes nothing, less becomes everything) and a drag carries
-    that value over cells; the wheel on a cell changes its amount. Arrow keys move the cell that has the focus, Space
-    takes its opposite, plus and minus change it, with Shift finely; Escape brings back what was before a drag.
+    A press toggles a cell (a strength of 0.5 and more becomes 0, less becomes 1), and a drag paints that value over
+    cells; the wheel changes the cell under the pointer. Arrow keys move the focused cell, Space toggles it, plus and
+    minus change it, finely with Shift; Escape reverts a drag.
 
     Signals
     -------
     painted(object, bool)
-        Strengths of all sources, a tuple of tuples; True once a gesture.
+        Strengths of all sources, a tuple of tuples; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     menu_requested(int, object)
-        A right click or the menu key on a source, and where on the screen.
+        Source and screen position of a right click or the menu key.
     pointed_at(int, int)
-        Source and row under the pointer or with the focus; -1, -1 for none.
+        Source and row under the pointer or with the focus; (-1, -1) for none.
     current_moved(int)
-        Keys went to a cell of this source.
+        The focused cell moved by key to this source.
     """
 
     painted = Signal(object, bool)
@@ -83,30 +83,30 @@ class StrengthGrid(QWidget):
 
     @property
     def strengths(self) -> Strengths:
-        """What is shown."""
+        """The shown strengths."""
         return self._strengths
 
     @property
     def current(self) -> tuple[int, int]:
-        """Source and row of the cell that the keyboard is at."""
+        """Source and row of the focused cell."""
         return self._current
 
     def cell_rect(self, source: int, row: int) -> QRectF:
-        """Return where a cell is in the widget."""
+        """Return a cell's rectangle in widget coordinates."""
         return self._shape().cell(source, row)
 
     def picture_rect(self, source: int) -> QRectF:
-        """Return where a source's picture is in the widget."""
+        """Return the rectangle of a source's picture in widget coordinates."""
         return self._shape().picture(source)
 
     def show_rows(self, resolutions: Sequence[int]) -> None:
-        """Take on the rows of a model."""
+        """Set the resolution of each row of w."""
         self._resolutions = tuple(resolutions)
         self._columns = max(len(self._resolutions), 1)
         self.update()
 
     def show_sources(self, names: Sequence[str], strengths: Strengths) -> None:
-        """Show sources without emitting; the hand wins while it paints."""
+        """Show sources without emitting; strengths are ignored during a drag."""
         if self._before is not None and len(names) == len(self._names) and self._carried is not None:
             return
         if self._before is not None and strengths != self._strengths:
@@ -131,19 +131,19 @@ class StrengthGrid(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """A line for each source."""
+        """Return the size with one line per source."""
         shape = self._shape()
         return QSize(theme.px(280), shape.pitch_y * len(self._names))
 
     def finish(self) -> None:
-        """End a gesture as the pointer's release does."""
+        """End the active gesture as a mouse release does."""
         before = self._before
         self._drop_gesture()
         if before is not None and before != self._strengths:
             self.painted.emit(self._strengths, True)
 
     def cancel(self) -> bool:
-        """Bring back what was before the gesture; False if there is none."""
+        """Restore the strengths before the active gesture; return False if no gesture is active."""
         if self._before is None:
             return False
         self._strengths = self._before
@@ -194,7 +194,7 @@ class StrengthGrid(QWidget):
         return 0.0 if self._strengths[cell[0]][cell[1]] >= 0.5 else 1.0
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Take the opposite of the cell."""
+        """Toggle the cell and begin a drag."""
         cell = self._cell_at(event.position())
         source = self._source_at(event.position().y())
         if source >= 0 and event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton):
@@ -209,7 +209,7 @@ class StrengthGrid(QWidget):
         self._set([cell], self._carried)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Carry the value over the cells on the way, however fast the hand is."""
+        """Paint all cells between the last and the current position, so that fast drags leave no gaps."""
         if self._carried is None or self._last_cell is None:
             self._point(self._cell_at(event.position()), self._source_at(event.position().y()))
             return
@@ -236,11 +236,11 @@ class StrengthGrid(QWidget):
             self.finish()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """A second quick press paints as the first did."""
+        """Handle a double-click as a second press."""
         self.mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Ask for the source's menu."""
+        """Request the source's menu."""
         if event.reason() == QContextMenuEvent.Reason.Mouse:
             source, where = self._source_at(event.pos().y()), event.globalPos()
         else:
@@ -251,7 +251,7 @@ class StrengthGrid(QWidget):
             self.menu_requested.emit(source, QPoint(where))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Change the amount of the cell under the pointer; beside the cells the list scrolls."""
+        """Change the strength of the cell under the pointer; elsewhere let the list scroll."""
         cell = self._cell_at(event.position())
         if cell[0] < 0 or self._carried is not None:
             event.ignore()
@@ -304,26 +304,26 @@ class StrengthGrid(QWidget):
             event.ignore()
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """One hold of a key is one gesture."""
+        """End the gesture of a held key."""
         if self._key_held and not event.isAutoRepeat():
             self.finish()
         else:
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
-        """Nothing stays half done."""
+        """End the active gesture when focus is lost."""
         if self._carried is None:
             self.finish()
         self.update()
         super().focusOutEvent(event)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        """A hidden grid has no gesture."""
+        """End the active gesture when the grid is hidden."""
         self.finish()
         super().hideEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Nothing is pointed at."""
+        """Report that no cell is under the pointer."""
         self._point((-1, -1), -1)
         super().leaveEvent(event)
 
@@ -348,7 +348,7 @@ class StrengthGrid(QWidget):
     # --- painting ---------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips of sources and cells; plus and minus are about a cell here, whatever they do elsewhere."""
+        """Show tooltips; claim plus and minus for the focused cell before the window's shortcuts."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _AMOUNT:
             event.accept()
             return True
@@ -370,7 +370,7 @@ class StrengthGrid(QWidget):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Pictures, cells, the cell with the focus."""
+        """Paint the pictures, the cells and the focus ring."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
