@@ -1,1 +1,1 @@
-"""The export dialog and its list of keys."""
+"""The export dialog and its list of keyframes."""

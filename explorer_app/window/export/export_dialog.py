@@ -1,4 +1,4 @@
-"""Export a picture, a sequence or a video: what it becomes, the path and how it is gone, and where the files go."""
+"""Exports a picture, a sequence or a video: preset, path and interpolation, file format and folder."""
 
 from __future__ import annotations
 
@@ -52,38 +52,38 @@ from explorer_app.window.look import fonts, theme
 from gpu_backend import ModelFacts, PathKind
 
 RECENT_STEPS = 8
-"""How many steps of the history "Recent" adds."""
+"""Number of history steps that "Recent" adds."""
 
 _PREVIEW_FPS = 24
-"""Of sequences, which have no rate of their own."""
+"""Frames per second of sequences, whose files store no rate."""
 
 _ENDS_PX = 72
 
 _MAX_OFFERED = 64
-"""Kept latents that are put on the path without being asked for; more than this are meant for something else."""
+"""Largest number of kept latents that the initial path includes; a larger collection is not a path."""
 
 
 class ExportDialog(QDialog):
-    """Asks what to export; the window goes on meanwhile.
+    """A non-modal dialog for export settings.
 
     Parameters
     ----------
     session, history
-        As they are now: the state that the path starts from, and latents to choose from. Those that another model was
-        open for are fitted to this one, as their small pictures are.
+        The current session, where the path starts, and the history of latents to choose from. Latents of another model
+        are fitted to this one, as their thumbnails are.
     facts
-        The model that is open.
+        The open model.
     settings
-        Remembers folder and choices.
+        Stores the folder and the choices.
     frame_ms
-        What a full picture took to render, for the estimate; None if that is not known.
+        Render time of a full picture in ms, for the estimate; None if unknown.
 
     Signals
     -------
     export_requested(SequenceSettings)
-        The person wants it.
+        A sequence or video export was confirmed.
     picture_requested(Path, PictureFormat, Size or None)
-        The person wants a still picture of what the canvas shows.
+        A still picture of the canvas was confirmed.
     """
 
     export_requested = Signal(object)
@@ -275,7 +275,7 @@ class ExportDialog(QDialog):
         right.addWidget(self.picture_hint)
         right.addWidget(self.hint)
         right.addStretch(1)
-        scrolled = QScrollArea(self)  # on a low screen; the buttons below stay in sight
+        scrolled = QScrollArea(self)  # on a low screen the form scrolls and the buttons stay visible
         scrolled.setWidgetResizable(True)
         scrolled.setFrameShape(QFrame.Shape.NoFrame)
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -305,11 +305,11 @@ class ExportDialog(QDialog):
         button.clicked.connect(ask)
         return button
 
-    # -- what it does -----------------------------------------------------------------------------------------------
+    # -- behaviour -------------------------------------------------------------------------------------------------
 
     @property
     def wanted(self) -> SequenceSettings:
-        """What the dialog says now."""
+        """The settings as entered in the dialog."""
         return export_settings(
             self.keys.keys,
             self._session,
@@ -327,12 +327,12 @@ class ExportDialog(QDialog):
 
     @property
     def picture_path(self) -> Path:
-        """Where a still picture goes."""
+        """Path of a still picture."""
         folder = Path(self.folder.text().strip()).expanduser()
         return folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Enter in the field of seeds adds them, and does not export as it does elsewhere."""
+        """Add the seeds on Enter in their field, instead of starting the export."""
         is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if watched is self.seeds and is_enter and event.type() == QEvent.Type.KeyPress:
             self._add_seeds()
@@ -379,7 +379,7 @@ class ExportDialog(QDialog):
         return ""
 
     def _files_text(self, wanted: SequenceSettings) -> str:
-        """Return which files there will be."""
+        """Return a description of the files to write."""
         if self._is_still:
             return f"{self.picture_path.name}, with its recipe inside."
         if wanted.video_path is not None:
@@ -387,7 +387,7 @@ class ExportDialog(QDialog):
         return f"{wanted.name}_00000{wanted.form.ending} and on, beside {wanted.name}.manifest.json."
 
     def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
-        """Return about how much disk and time it takes: "about 1.2 MB · about 35 s"."""
+        """Return the estimated size and time: "about 1.2 MB · about 35 s"."""
         size = self.files.shown_size
         if wanted.video is not None:
             nbytes = video_nbytes(wanted.video, size, frames)
@@ -409,7 +409,7 @@ class ExportDialog(QDialog):
         self._changed()
 
     def _show_ends(self) -> None:
-        """Show the first and the last frame as small pictures; a still has one."""
+        """Show thumbnails of the first and the last frame; a still has one."""
         for end, row in ((self.first, 0), (self.last, self.keys.count() - 1)):
             item = self.keys.item(row)
             end.setPixmap(QPixmap() if item is None else item.icon().pixmap(end.size()))
@@ -420,7 +420,7 @@ class ExportDialog(QDialog):
         self.last.setToolTip("Last keyframe; the loop goes on to the first." if is_loop else "Last frame.")
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
-        """Only whole seeds have a z: the ways through z say so where they are not possible."""
+        """Enable the kinds of path that fit the keyframes: only integer seeds have a z, which the z paths need."""
         reason = kind_objection(keys, "z-linear", self._facts.z_dim)
         items = cast("QStandardItemModel", self.kind.model())
         for row, (kind, _, tip) in enumerate(KINDS):
@@ -479,7 +479,7 @@ class ExportDialog(QDialog):
         self.presets.segments[self._preset].setFocus()
 
     def _offer_path(self) -> None:
-        """Begin with the picture as it is now, then what was kept; a way that cannot go there gives way to another."""
+        """Fill the initial path with the current and the kept latents; select a kind of path that supports them."""
         self._add_current()
         if len(self._history.kept) <= _MAX_OFFERED:
             self.keys.add([key for key in self._kept_keys() if key.session != self._session])

@@ -1,4 +1,4 @@
-"""The path of an export: keyframes in the order in which they are passed, as a list that is sorted by dragging."""
+"""The path of an export: keyframes in order, as a list that is reordered by dragging."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SIDE_PX = 40
 
 
 class ExportKeyList(QListWidget):
-    """Keyframes with small pictures. Delete takes the selected ones away, dragging changes the order.
+    """Keyframes with thumbnails. Delete removes the selected ones, dragging changes the order.
 
     Signals
     -------
     keys_changed()
-        Others, fewer, or in another order.
+        The keyframes or their order changed.
     icons_changed()
-        A small picture came.
+        A thumbnail arrived.
     thumbnail_wanted(key, session)
-        A small picture is missing; `show_thumbnail` takes it.
+        A thumbnail is missing; the result arrives in `show_thumbnail`.
     """
 
     keys_changed = Signal()
@@ -65,12 +65,12 @@ class ExportKeyList(QListWidget):
             self.keys_changed.emit()
 
     def ask_for_thumbnails(self) -> None:
-        """Request the small picture of every keyframe, also of those added before the signal was connected."""
+        """Request the thumbnail of every keyframe, including those added before the signal was connected."""
         for key in self.keys:
             self.thumbnail_wanted.emit(key.session, key.session)
 
     def remove_selected(self) -> None:
-        """Take the selected keyframes away, and tell it once however many they are."""
+        """Remove the selected keyframes with a single `keys_changed`."""
         selected = self.selectedItems()
         with QSignalBlocker(self):
             for item in selected:
@@ -79,7 +79,7 @@ class ExportKeyList(QListWidget):
             self.keys_changed.emit()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show the small picture of every keyframe with this session."""
+        """Show the thumbnail of every keyframe with this session."""
         icon = QIcon(QPixmap.fromImage(image))
         for row in range(self.count()):
             if self.item(row).data(_KEY_ROLE).session == key:
@@ -87,7 +87,7 @@ class ExportKeyList(QListWidget):
         self.icons_changed.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Delete takes away."""
+        """Delete removes the selected keyframes."""
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self.remove_selected()
         else:

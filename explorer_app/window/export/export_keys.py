@@ -1,4 +1,4 @@
-"""Keyframes for an export, as the dialog lists them: pure."""
+"""Keyframes of an export as listed in the dialog: pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from explorer_app.session.session import ModelReference, Session
 from gpu_backend import SEED_COUNT, LoomError, PathKind
 
 MAX_SEEDS = 1000
-"""Seeds that one line of text may stand for."""
+"""Maximum number of seeds in one line of text."""
 
 KINDS: tuple[tuple[PathKind, str, str], ...] = (
     ("w-cubic", "Smooth in w", "A cubic curve through the rows of w: no corner at a keyframe."),
@@ -27,24 +27,24 @@ KINDS: tuple[tuple[PathKind, str, str], ...] = (
     ("z-slerp", "On the sphere in z", "Along the great circle between the seeds' z, mapped frame by frame."),
     ("z-linear", "Straight in z", "In a straight line between the seeds' z, mapped frame by frame."),
 )
-"""Kind of path, what the dialog calls it, what it does."""
+"""Kind of path, its label in the dialog, its description."""
 
 
 @dataclass(frozen=True)
 class ExportKey:
-    """One keyframe: what the list says, and the session it is the picture of."""
+    """One keyframe: its label in the list and its session."""
 
     label: str
     session: Session
 
     @cached_property
     def keyframe(self) -> Keyframe:
-        """All that makes its picture; asked for at every change of a path that may have thousands of keyframes."""
+        """The keyframe for the exporter; cached, since each change of a path with thousands of keyframes reads it."""
         return Keyframe.of(resolve(self.session))
 
 
 def seed_key(session: Session, seed: int) -> ExportKey:
-    """Return the keyframe of a seed with everything else as it is set now."""
+    """Return the keyframe of a seed with all other settings of the session."""
     return ExportKey(f"seed {seed}", GoToSeed(seed).apply(session))
 
 
@@ -54,7 +54,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     Raises
     ------
     ValueError
-        With a sentence, if it is no such line.
+        With a sentence for the user, if the text is invalid.
     """
     seeds: list[int] = []
     for part in re.split(r"[,;\s]+", text.strip()):
@@ -87,7 +87,7 @@ def export_settings(
     size: Size | None = None,
     video: VideoFormat | None = None,
 ) -> SequenceSettings:
-    """Return what the exporter takes, with the model of the session."""
+    """Return the exporter's settings, with the model of the session."""
     return SequenceSettings(
         keys=tuple(key.keyframe for key in keys),
         folder=folder,
@@ -105,9 +105,9 @@ def export_settings(
 
 
 def objection(settings: SequenceSettings) -> str:
-    """Return the sentence that says why these settings make no sequence; empty if they make one.
+    """Return a sentence that explains why the settings are invalid; empty if they are valid.
 
-    Only the keyframes themselves are looked at, and no curve is laid through them, so that a long path costs no time.
+    Checks only the keyframes and computes no curve, so that long paths stay fast.
     """
     if not settings.keys:
         return "Add at least two latents to the path."
@@ -131,7 +131,7 @@ def objection(settings: SequenceSettings) -> str:
 
 
 def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str:
-    """Return why a kind of path cannot go through these keyframes; empty if it can."""
+    """Return a sentence that explains why a kind of path does not support the keyframes; empty if it does."""
     if len(keys) == 1:
         keys = (keys[0], keys[0])
     if not keys:
@@ -151,6 +151,6 @@ def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str
 
 
 def length_text(frames: int, frames_per_second: float | Fraction) -> str:
-    """Return how much it will be: "96 frames · 4.0 s at 24 a second"."""
+    """Return the length of the export: "96 frames · 4.0 s at 24 a second"."""
     noun = "frame" if frames == 1 else "frames"
     return f"{frames:,} {noun} · {frames / float(frames_per_second):.1f} s at {float(frames_per_second):g} a second"

@@ -1,4 +1,4 @@
-"""Format, quality, size and frames a second of an export, as rows of the dialog's form."""
+"""Format, quality, size and frames per second of an export, as rows of the dialog's form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LICENCE = "PyAV, which encodes it, brings x264 and x265 under the GPL."
 
 
 class FileChoices(QObject):
-    """The rows, which change with the preset.
+    """The file rows of the form, which depend on the preset.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class FileChoices(QObject):
     Signals
     -------
     changed()
-        Any choice is another.
+        A choice changed.
     """
 
     changed = Signal()
@@ -75,12 +75,12 @@ class FileChoices(QObject):
 
     @property
     def is_video(self) -> bool:
-        """Whether all frames go to one file."""
+        """Whether the export writes a video."""
         return PRESETS[self._preset].is_video
 
     @property
     def picture_format(self) -> PictureFormat:
-        """How pictures are written; of a video, the usual one."""
+        """Format of the pictures; the default format for a video."""
         if self.is_video:
             return PictureFormat()
         name = cast("FormatName", self.format.currentData())
@@ -91,7 +91,7 @@ class FileChoices(QObject):
 
     @property
     def video_format(self) -> VideoFormat | None:
-        """How a video is written; None for pictures."""
+        """Format of the video; None for pictures."""
         if not self.is_video:
             return None
         name = cast("CodecName", self.format.currentData())
@@ -101,7 +101,7 @@ class FileChoices(QObject):
 
     @property
     def shown_size(self) -> Size:
-        """Width and height of the files; of a text that is no size, those of the network's pictures."""
+        """Width and height of the files in px; the network's resolution if the text is not a valid size."""
         try:
             return self.wanted_size or self._rendered
         except ValueError:
@@ -109,12 +109,12 @@ class FileChoices(QObject):
 
     @property
     def wanted_size(self) -> Size | None:
-        """Width and height to scale to; None for the network's own. Raises ValueError with a sentence."""
+        """Width and height in px to scale to; None for the network's resolution. Raises ValueError with a sentence."""
         return parse_size(self.size.currentText())
 
     @property
     def objection(self) -> str:
-        """Why this cannot be written; empty if it can."""
+        """A sentence that explains why the choices are invalid; empty if they are valid."""
         try:
             size = self.wanted_size
             if self.video_format is not None:
@@ -127,7 +127,7 @@ class FileChoices(QObject):
         return "A video is at least 2 pixels wide and high." if is_too_small else ""
 
     def add_rows(self, form: QFormLayout) -> None:
-        """Put the rows into the dialog's form."""
+        """Add the rows to the dialog's form."""
         self._rows = form
         form.addRow("Format", self.format)
         form.addRow("Quality", self.quality)
@@ -136,7 +136,7 @@ class FileChoices(QObject):
         form.addRow("Frames a second", self.fps)
 
     def show_preset(self, preset: PresetName) -> None:
-        """Offer the formats of a preset, with the one that was chosen for it last."""
+        """Show the formats of a preset, and select the one that was last used with it."""
         self._preset = preset
         wanted = PRESETS[preset]
         with QSignalBlocker(self.format):
@@ -151,7 +151,7 @@ class FileChoices(QObject):
         self._format_changed()
 
     def remember(self) -> None:
-        """Keep the choices for the next time."""
+        """Store the choices in the settings."""
         name = str(self.format.currentData())
         self._settings.choose(f"export.format.{self._preset}", name)
         self._settings.choose(f"export.quality.{self._key(name)}", str(self.quality.value()))
@@ -159,7 +159,7 @@ class FileChoices(QObject):
         self._settings.choose("export.size", "" if self.wanted_size is None else self.size.currentText())
 
     def _format_changed(self) -> None:
-        """Show the rows that the format has."""
+        """Show the rows that apply to the format."""
         name = str(self.format.currentData())
         self.format.setToolTip(str(self.format.currentData(Qt.ItemDataRole.ToolTipRole)))
         video = VideoFormat(cast("CodecName", name)) if self.is_video else None

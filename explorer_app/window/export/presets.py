@@ -1,4 +1,4 @@
-"""What an export can become: presets, the formats of each, and sizes. Pure."""
+"""Export presets, their formats and sizes: pure functions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PresetName = Literal["still", "sequence", "web", "editing", "gif"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a person wants to make.
+    """A purpose of an export.
 
     Attributes
     ----------
     label, tip
-        On the button, and what it says beside the mouse.
+        Text and tooltip of its button.
     formats
-        Names in `FORMATS`, or in `CODECS` if it `is_video`; the first is the usual one.
+        Names in `FORMATS`, or in `CODECS` if `is_video`; the first is the default.
     size
-        The usual size as text; empty for the network's own.
+        The default size as text; empty for the network's resolution.
     """
 
     label: str
@@ -45,23 +45,23 @@ SIZES = ("512 × 512", "1080 × 1080", "1920 × 1080", "1080 × 1920", "2048 × 
 
 
 def format_label(name: str, *, is_video: bool) -> str:
-    """Return what a list calls a format: "AV1 (.webm)"."""
+    """Return the label of a format: "AV1 (.webm)"."""
     facts = CODECS[name] if is_video else FORMATS[name]  # type: ignore[index]
     return f"{facts.label} ({facts.endings[0]})"
 
 
 def format_about(name: str, *, is_video: bool) -> str:
-    """Return when to choose a format."""
+    """Return a description of a format's use."""
     return (CODECS[name] if is_video else FORMATS[name]).about  # type: ignore[index]
 
 
 def parse_size(text: str) -> Size | None:
-    """Return the size of a text such as ``1920 × 1080`` or ``512``; None for a text that begins with a letter.
+    """Parse a size such as ``1920 × 1080`` or ``512``; None for a text that begins with a letter.
 
     Raises
     ------
     ValueError
-        With a sentence, if it is no size.
+        With a sentence for the user, if the text is not a valid size.
     """
     text = text.strip()
     if not text or text[0].isalpha():

@@ -1,1 +1,1 @@
-"""The layers panel: which layer is shown instead of the picture, how, and what is in it."""
+"""The layers panel: selects a layer for the canvas, and shows its statistics and spectrum."""

@@ -1,4 +1,4 @@
-"""Mean, standard deviation and maximum: of the whole layer, and of what is shown of it."""
+"""Mean, standard deviation and maximum of the whole layer and of its shown channels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WIDEST = "−00.000"
 
 
 class LayerFigures(QWidget):
-    """Two columns of three figures; they keep their width."""
+    """Two columns of three figures with constant width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,14 +56,14 @@ class LayerFigures(QWidget):
                 figure.setFont(fonts.table())
                 theme.set_role(figure, "strong")
                 figure.setAlignment(right)
-                metrics = figure.fontMetrics()  # of a fixed size, so that a new text lays nothing out
+                metrics = figure.fontMetrics()  # fixed size, so that a new text triggers no layout
                 figure.setFixedSize(metrics.horizontalAdvance(_WIDEST), metrics.height())
                 figure.setToolTip(tip)
                 grid.addWidget(figure, row, column)
         self.show_frame(None)
 
     def show_frame(self, frame: Frame | None) -> None:
-        """Show the figures of the layer of a frame, or of its picture; dashes for no frame."""
+        """Show the statistics of a frame's layer or picture; dashes without a frame."""
         whole: ValueStatistics | None = None
         shown: ValueStatistics | None = None
         if frame is not None and frame.tap is not None and frame.request.tap is not None:
@@ -87,7 +87,7 @@ class LayerFigures(QWidget):
 
 
 def together(parts: Sequence[ValueStatistics]) -> ValueStatistics:
-    """Return the statistics of equally large parts as one."""
+    """Return the combined statistics of parts of equal size."""
     mean = float(np.mean([part.mean for part in parts]))
     square = float(np.mean([part.std**2 + part.mean**2 for part in parts]))
     return ValueStatistics(

@@ -1,4 +1,4 @@
-"""The picture and the layers behind it as rows: name, resolution, channels."""
+"""Table model of the picture and the network's layers: name, resolution, channels."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ COLUMNS = (
 
 
 class LayerModel(QAbstractTableModel):
-    """Row 0 is the picture, then come the layers in execution order; nothing without a model."""
+    """Row 0 is the picture; the layers follow in execution order. Empty without a model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[LayerFacts, ...] = ()
 
     def show_model(self, facts: ModelFacts | None) -> None:
-        """Take on a model's layers."""
+        """Set the layers of a model."""
         self.beginResetModel()
         self._rows = ()
         if facts is not None:
@@ -42,15 +42,15 @@ class LayerModel(QAbstractTableModel):
         return self._rows[row] if 0 < row < len(self._rows) else None
 
     def row_of(self, layer: str | None) -> int:
-        """Return the row of a layer, None standing for the picture; -1 for none."""
+        """Return the row of a layer (None for the picture); -1 if it has no row."""
         if layer is None:
             return 0 if self._rows else -1
         return next((row for row, known in enumerate(self._rows) if row and known.name == layer), -1)
 
-    # -- what Qt asks for -------------------------------------------------------------------------------------------
+    # -- Qt's model interface ---------------------------------------------------------------------------------------
 
     def rowCount(self, parent: _Index | None = None) -> int:  # noqa: N802 - Qt's name
-        """Return the number of layers, and one for the picture."""
+        """Return the number of layers plus one for the picture; 0 without a model."""
         return 0 if parent is not None and parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: _Index | None = None) -> int:  # noqa: N802 - Qt's name

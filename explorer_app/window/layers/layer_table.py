@@ -1,4 +1,4 @@
-"""The table of layers: the row that is chosen is what the canvas shows."""
+"""The table of layers: the canvas shows the selected row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LEAST_ROWS = 3
 
 
 class LayerTable(QTableView):
-    """Layers; a click or the arrow keys choose one, Escape the picture.
+    """The layers; a click or the arrow keys select one, Escape selects the picture.
 
     Signals
     -------
     layer_chosen(object)
-        Name of the layer that the person chose; None for the picture.
+        Name of the selected layer; None for the picture.
     """
 
     layer_chosen = Signal(object)
@@ -31,7 +31,7 @@ class LayerTable(QTableView):
         self.setAccessibleName("Layers")
         self.layers = LayerModel(self)
         self._is_told = False
-        """The row changes because of the session, not of a hand."""
+        """Whether the selection is being set from a session, which must not emit."""
         self.setModel(self.layers)
         self._look()
         self.selectionModel().currentRowChanged.connect(self._moved)
@@ -64,14 +64,14 @@ class LayerTable(QTableView):
         self.setMinimumHeight(theme.px(_ROW) * (_LEAST_ROWS + 1))
 
     def show_model(self, facts: ModelFacts | None) -> None:
-        """Take on a model's layers."""
+        """Set the layers of a model."""
         self._is_told = True
         self.layers.show_model(facts)
         self._is_told = False
         self.setEnabled(facts is not None)
 
     def show_layer(self, layer: str | None) -> None:
-        """Show which layer is on the canvas, None for the picture, without emitting."""
+        """Select the layer on the canvas (None for the picture) without emitting."""
         row = self.layers.row_of(layer)
         if row == self.currentIndex().row():
             return
@@ -84,12 +84,12 @@ class LayerTable(QTableView):
             index = self.layers.index(row, 0)
             is_seen = self.viewport().rect().contains(self.visualRect(index))
             self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
-            if not is_seen:  # its neighbours are what one looks at next
+            if not is_seen:  # centred, so that its neighbours are visible
                 self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._is_told = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape chooses the picture."""
+        """Escape selects the picture."""
         if event.key() == Qt.Key.Key_Escape and self.currentIndex().row() > 0:
             self.selectRow(0)
         else:

@@ -1,4 +1,4 @@
-"""What is said of layers, their channels and numbers: pure."""
+"""Texts about layers, channels and statistics: pure functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MINUS = "−"
 
 
 def channels_text(tap: Tap) -> str:
-    """Return which channels a tap shows: "channel 12", "channels 0, 1, 2"."""
+    """Return the channels of a tap: "channel 12", "channels 0, 1, 2"."""
     numbers = ", ".join(str(channel) for channel in tap.channels)
     return f"channel{'s' if len(tap.channels) > 1 else ''} {numbers}"
 
@@ -22,7 +22,7 @@ def layer_tip(layer: LayerFacts) -> str:
 
 
 def figure_text(value: float) -> str:
-    """Return a number with about four figures, so that it keeps its width: −0.031, 12.34, 1,204."""
+    """Return a number with about four digits, for constant width: −0.031, 12.34, 1,204."""
     if not math.isfinite(value):
         return "–"
     size = abs(value)
@@ -41,5 +41,5 @@ def decibels_text(value: float) -> str:
 
 
 def frequency_text(across: float, down: float) -> str:
-    """Return a wave in cycles a pixel: "+0.125, −0.250 cycles/px"."""
+    """Return a spatial frequency in cycles per pixel: "+0.125, −0.250 cycles/px"."""
     return f"{across:+.3f}, {down:+.3f} cycles/px".replace("-", _MINUS)

@@ -1,4 +1,4 @@
-"""The layers panel: the layers of the model, how one is shown, its figures and its spectrum."""
+"""The layers panel: the model's layers, display settings, statistics and spectrum."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
 _INTERVAL_MS = 250
-"""Figures that change more often cannot be read."""
+"""Shortest update interval of the statistics, so that they stay readable."""
 
 _QUICK_PX = 256
-"""The spectrum of a larger layer takes a while, and waits until the picture rests."""
+"""Layers above this size get a spectrum only when the picture rests, because its FFT takes long."""
 
 
 _PARTS = ("table", "empty", "controls", "spectrum", "figures", "legend", "about")
-"""The widgets inside."""
+"""Names of the widgets that are created on first access."""
 
 
 class LayersPanel(QWidget):
-    """The layers panel; nothing inside is made before it is shown first, and nothing is computed while it is hidden.
+    """The layers panel. Its widgets are created when it is first shown, and a hidden panel computes nothing.
 
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for the layer; True once a gesture.
+        `SetParameter` for the layer; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -68,7 +68,7 @@ class LayersPanel(QWidget):
         self._facts: ModelFacts | None = None
         self._session = Session()
         self._last: Tap | None = None
-        """The tap that was set last: what a layer is shown with, and what comes back after the picture."""
+        """The last tap: display settings for the next layer, and the layer that `toggle` returns to."""
         self._is_on_show = True
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
@@ -78,7 +78,7 @@ class LayersPanel(QWidget):
         self._spectrum_timer.timeout.connect(self._draw_spectrum)
 
     def __getattr__(self, name: str) -> Any:
-        """Make the widgets when one of them is first asked for: before the panel is shown, none is needed."""
+        """Create the widgets on first access to one of them."""
         if name not in _PARTS:
             raise AttributeError(name)
         self._make()
@@ -136,10 +136,10 @@ class LayersPanel(QWidget):
         layout.addWidget(self.controls)
         layout.addLayout(below)
 
-    # -- showing ----------------------------------------------------------------------------------------------------
+    # -- content ----------------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Take on a model's layers, or stand grey without one."""
+        """Set the layers of a model; disable the panel without one."""
         self._facts = facts
         self._last = fit_tap(self._last, facts) if facts is not None and self._last is not None else None
         if not self.is_made:
@@ -149,7 +149,7 @@ class LayersPanel(QWidget):
         self.show_session(self._session)
 
     def show_session(self, session: Session) -> None:
-        """Show which layer a session shows, and how, without emitting."""
+        """Show a session's layer and its display settings without emitting."""
         self._session = session
         tap, facts = session.tap, self._facts
         if tap is not None:
@@ -162,7 +162,7 @@ class LayersPanel(QWidget):
         self.controls.show_tap(tap, layer, reason)
 
     def show_frame(self, frame: Frame | None) -> None:
-        """Show a frame's figures and spectrum soon; however often this is called, they change at their own rate."""
+        """Schedule an update of the statistics and the spectrum; their rate is independent of the calls."""
         self._frame = frame
         if not (self._is_on_show and self.isVisible()):
             return
@@ -173,16 +173,16 @@ class LayersPanel(QWidget):
             self._spectrum_timer.start()
 
     def set_on_show(self, on: bool) -> None:
-        """Record whether the panel can be seen: Qt calls a panel behind another one's tab visible."""
+        """Record whether the panel is visible; `isVisible` is also True for a panel behind another tab."""
         self._is_on_show = on
         self._draw()
 
     def toggle(self, on: bool) -> None:
-        """Ask for the layer that was shown last, or for the picture."""
+        """Request the layer that was shown last (True) or the picture (False)."""
         if self._facts is not None:
             self.edited.emit(SetParameter("layer", (self._last or first_tap(self._facts)) if on else None), True)
 
-    # -- inside -----------------------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------------------
 
     def _choose(self, layer: str | None) -> None:
         tap = None
@@ -192,7 +192,7 @@ class LayersPanel(QWidget):
 
     @Slot()
     def _draw(self) -> None:
-        """Show what happened while hidden."""
+        """Apply the updates that arrived while hidden."""
         if self._is_on_show and self.isVisible():
             self._draw_figures()
             self._draw_spectrum()
@@ -210,7 +210,7 @@ class LayersPanel(QWidget):
         self._tell("")
 
     def _tell(self, words: str) -> None:
-        """Say which wave is pointed at; otherwise whose spectrum it is."""
+        """Describe the frequency under the pointer; otherwise name the spectrum's channel."""
         tap = self._drawn.request.tap if self._drawn is not None else None
         whose = "the picture" if tap is None else channels_text(replace(tap, channels=tap.channels[:1]))
         self.about.setText(words or (f"Spectrum of\n{whose}" if self._drawn is not None else ""))
@@ -218,21 +218,21 @@ class LayersPanel(QWidget):
     # -- events -----------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Catch up with what happened while hidden."""
+        """Apply the updates that arrived while hidden."""
         super().showEvent(event)
         if self.is_made:
             self._draw()
         else:
-            QTimer.singleShot(0, self, self._draw)  # by then it is known whether it is behind another one's tab
+            QTimer.singleShot(0, self, self._draw)  # by then `set_on_show` has been called
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
-        """Compute nothing while the panel is hidden."""
+        """Stop the updates."""
         self._figures_timer.stop()
         self._spectrum_timer.stop()
         super().hideEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Give the spectrum its share."""
+        """Resize the spectrum with the panel."""
         super().resizeEvent(event)
         if self.is_made:
             self._fit()

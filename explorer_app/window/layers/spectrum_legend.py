@@ -1,4 +1,4 @@
-"""Which shade of the spectrum is how many decibels."""
+"""Legend of the spectrum: shades and their levels in decibels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BAR_PX = 8
 
 
 class SpectrumLegend(QWidget):
-    """A bar of the spectrum's colours, with the levels of its ends below."""
+    """A colour bar with the levels of its ends below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,17 +30,17 @@ class SpectrumLegend(QWidget):
         self.update()
 
     def words(self) -> tuple[str, str]:
-        """Return what stands at both ends."""
+        """Return the labels of both ends."""
         if self._ends_db is None:
             return "", ""
         return decibels_text(self._ends_db[0]), decibels_text(self._ends_db[1])
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return room for the bar and a line."""
+        """Return the size of the bar and one line of text."""
         return QSize(theme.px(120), theme.px(_BAR_PX + 16))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return room for both levels."""
+        """Return the size of both labels."""
         return QSize(theme.px(90), theme.px(_BAR_PX + 16))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

@@ -1,4 +1,4 @@
-"""The spectrum: how strong a channel's waves are, the slow ones in the middle."""
+"""The spectrum of a channel in dB, with the lowest frequencies in the centre."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _TIP = (
 )
 
 _LEAST_PX, _MOST_PX = 112, 260
-"""Side of the square."""
+"""Side of the square, in px."""
 
 
 class SpectrumView(QWidget):
-    """A square; an image in the colours of the theme.
+    """A square image in the colours of the theme.
 
     Signals
     -------
     pointed(str)
-        What wave the pointer is on, and how strong it is; empty when it leaves.
+        Frequency and level under the pointer; empty when the pointer leaves.
     """
 
     pointed = Signal(str)
@@ -48,11 +48,11 @@ class SpectrumView(QWidget):
 
     @property
     def spectrum(self) -> NDArray[np.float32] | None:
-        """What it shows, (height, width) float32 in dB."""
+        """The shown spectrum, (height, width) float32 in dB; None for none."""
         return self._spectrum
 
     def show_spectrum(self, spectrum: NDArray[np.float32] | None) -> None:
-        """Show a spectrum (height, width) in dB, the slowest wave in the middle; None for nothing."""
+        """Show a spectrum (height, width) in dB with the lowest frequency in the centre; None clears it."""
         self._spectrum = spectrum
         self._image = self.ends_db = None
         if spectrum is not None:
@@ -61,40 +61,40 @@ class SpectrumView(QWidget):
             height, width = shades.shape
             image = QImage(shades.data, width, height, width, QImage.Format.Format_Indexed8)
             image.setColorTable(colours())
-            self._image = image.copy()  # over memory of its own
+            self._image = image.copy()  # owns its memory
         self.update()
 
     def set_side(self, side: float) -> None:
-        """Ask for a square of another side, within what is useful."""
+        """Set the side of the square in px, clamped to a useful range."""
         side = round(max(theme.px(_LEAST_PX), min(theme.px(_MOST_PX), side)))
         if side != self._side:
             self._side = side
             self.updateGeometry()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the square that was asked for."""
+        """Return the size of the square."""
         return QSize(self._side, self._side)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the smallest square in which something is to be seen."""
+        """Return the smallest usable square."""
         return QSize(theme.px(_LEAST_PX), theme.px(_LEAST_PX))
 
     def square(self) -> QRectF:
-        """Return where the image lies."""
+        """Return the rectangle of the image."""
         side = min(self.width(), self.height())
         return QRectF(0, self.height() - side, side, side)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Name the wave under the pointer."""
+        """Report the frequency under the pointer."""
         self.pointed.emit(self.words_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """The pointer is elsewhere."""
+        """Report that the pointer left."""
         super().leaveEvent(event)
         self.pointed.emit("")
 
     def words_at(self, place: QPointF) -> str:
-        """Return which wave lies at a place, and how strong it is; empty for none."""
+        """Return a text with the frequency and level at a point; empty outside the image."""
         square = self.square()
         if self._spectrum is None or not square.contains(place):
             return ""
@@ -105,7 +105,7 @@ class SpectrumView(QWidget):
         return f"{frequency_text(across, down)}\n{decibels_text(float(self._spectrum[row, column]))}"
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Take over the colours of the new theme."""
+        """Recolour the image after a theme change."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and getattr(self, "_image", None) is not None:
             self.show_spectrum(self._spectrum)
@@ -130,7 +130,7 @@ class SpectrumView(QWidget):
 
 
 def colours() -> list[int]:
-    """Return 256 colours of the theme from the weakest wave to the strongest: well, accent, strong."""
+    """Return 256 theme colours from the lowest level to the highest: well, accent, strong."""
     tokens = theme.current()
     half = [theme.mixed(tokens.well, tokens.accent, step / 127) for step in range(128)]
     rest = [theme.mixed(tokens.accent, tokens.strong, step / 127) for step in range(128)]

@@ -1,4 +1,4 @@
-"""The sign below the picture that a layer is shown instead of it, and the way back."""
+"""The badge below the picture while a layer is shown, which returns to the picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_backend import Tap
 
 
 class TapBadge(QToolButton):
-    """Names the layer that is shown; a click asks for the picture. Hidden while it is the picture."""
+    """Names the shown layer; a click requests the picture. Hidden while the picture is shown."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -27,7 +27,7 @@ class TapBadge(QToolButton):
         self.show_tap(None)
 
     def show_tap(self, tap: Tap | None) -> None:
-        """Name a layer, or get out of the way."""
+        """Name a layer; None hides the badge."""
         self.setVisible(tap is not None)
         if tap is None:
             return

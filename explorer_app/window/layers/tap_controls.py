@@ -1,4 +1,4 @@
-"""How a layer is shown: one channel or three, its gain, normalised or not."""
+"""Display settings of a layer: one channel or three, gain, normalisation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from explorer_app.window.look import theme
 from gpu_backend import LayerFacts, Tap
 
 _REACH_DB = 40.0
-"""Ends of the gain's slider; more can be typed."""
+"""Ends of the gain slider; the number field accepts larger values."""
 
 _LABEL_PX = 62
 
@@ -31,12 +31,12 @@ _NORMALISED = (
 
 
 class TapControls(QWidget):
-    """Channels, gain and normalisation of the layer on show; grey, and saying why, while it is the picture.
+    """Channels, gain and normalisation of the shown layer; disabled, with the reason, while the picture is shown.
 
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for the layer; True once a gesture.
+        `SetParameter` for the layer; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -133,12 +133,12 @@ class TapControls(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_tap(self, tap: Tap | None, layer: LayerFacts | None, reason: str) -> None:
-        """Show how a layer is shown; without one nothing can be set, for a reason that the tooltip gives."""
+        """Show a layer's display settings; without a layer, disable them and show `reason` in the tooltip."""
         is_there = tap is not None and layer is not None
         self.setEnabled(is_there)
         self.setToolTip("" if is_there else reason)
         for control in (self.mode, self.normalised, self.channels, self.gain):
-            # What cannot be used leaves the tooltip to the section, which says why.
+            # Disabled controls have no tooltip, so that the section's tooltip gives the reason.
             control.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, not is_there)
         if tap is None or layer is None:
             return

@@ -1,1 +1,1 @@
-"""The model panel, its words and the menu of recent models."""
+"""The model panel, its texts, and the menus of devices and recent models."""

@@ -1,4 +1,4 @@
-"""The menu that chooses on which device pictures are rendered, and how exactly."""
+"""The menu of rendering devices and precisions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _SENTENCE_WIDTH = 300
 
 
 class DeviceMenu(QMenu):
-    """Filled when it is about to be shown, so that it is never out of date.
+    """A menu that is rebuilt before each opening, so that it is always current.
 
     Signals
     -------
     device_chosen(str), precision_chosen(str)
         "auto", "cpu" or a GPU's id; "fp16" or "fp32".
     again_requested()
-        The person wants the GPU that failed to be tried again.
+        The entry that retries a failed GPU was chosen.
 
     Parameters
     ----------
     state
-        Gives what there is to choose from, and what is chosen.
+        Returns the available devices and the current choice.
     """
 
     device_chosen = Signal(str)
@@ -46,7 +46,7 @@ class DeviceMenu(QMenu):
 
     @Slot()
     def fill(self) -> None:
-        """Make the list anew."""
+        """Rebuild the entries."""
         self.clear()
         state = self._state()
         self._add_devices(state)
@@ -91,7 +91,7 @@ class DeviceMenu(QMenu):
         return action
 
     def _add_sentence(self, text: str) -> None:
-        """Put a sentence below an entry, in as many lines as it takes."""
+        """Add a wrapped sentence below an entry."""
         holder = QWidget(self)
         label = WrappedLabel(text, holder)
         theme.set_role(label, "sentence")

@@ -1,4 +1,4 @@
-"""What is said about devices, as words: pure, for the menu, the panel, the chip and the status bar."""
+"""Texts about devices for the menu, the panel, the top bar and the status bar: pure functions."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ PRECISIONS = (
     ("fp16", "fp16 – fast", "Activations in half precision on the GPU: the fast way."),
     ("fp32", "fp32 – to check against", "Activations in single precision on the GPU: slower, and exact to a pixel."),
 )
-"""Key, words and tooltip of each precision that a person can choose."""
+"""Key, label and tooltip of each selectable precision."""
 
 
 def chosen_key(state: DeviceState) -> str:
-    """Return the key of the choice in the menu: "auto", "cpu" or a GPU's id."""
+    """Return the key of the checked menu entry: "auto", "cpu" or a GPU's id."""
     if state.choice.device == "cuda":
         return state.gpus[0].id if state.gpus else "cuda"
     return state.choice.device
 
 
 def gpu_text(device: DeviceLike, state: DeviceState) -> str:
-    """Return a GPU's line in the menu: its name and memory, and its number if another has the same name."""
+    """Return a GPU's menu text: its name and memory, and its index if another GPU has the same name."""
     is_alone = [gpu.name for gpu in state.gpus].count(device.name) == 1
     name = device.name if is_alone else f"{device.name} ({device.id.removeprefix('cuda:')})"
     return f"{name} · {device.memory_nbytes / 2**30:.0f} GB" if device.memory_nbytes else name
 
 
 def device_text(state: DeviceState) -> str:
-    """Return what renders: "NVIDIA H200 · fp16"; empty before a model is open."""
+    """Return the rendering device and precision: "NVIDIA H200 · fp16"; empty without a model."""
     return f"{state.device.name} · {state.device.precision}" if state.device is not None else ""
 
 
 def memory_text(memory: MemoryLike) -> str:
-    """Return what a renderer holds, in one line."""
+    """Return a renderer's memory use in one line."""
     parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
     shown = [f"{name} {round(nbytes / 1e6):,}" for name, nbytes in parts if nbytes >= 500_000]
     return " · ".join([f"Holds {round(memory.total / 1e6):,} MB", *shown])
 
 
 def engine_text(state: DeviceState) -> str:
-    """Return the quiet line of the status bar: "CPU ready", "compiling 14 kernels, 5 done"."""
+    """Return the engine's state for the status bar: "CPU ready", "compiling 14 kernels, 5 done"."""
     if state.device is None:
         return ""
     if state.compiling is not None:

@@ -1,4 +1,4 @@
-"""Everything that is known of a model file, to read and to copy."""
+"""A dialog with all facts of a model file, and a copy button."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu_backend import ModelFacts, printable
 
 
 class ModelDetails(QDialog):
-    """The same that ``latentloom inspect`` prints."""
+    """Shows the same facts as ``latentloom inspect``."""
 
     def __init__(self, facts: ModelFacts, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class ModelDetails(QDialog):
 
 
 def breakable(text: str) -> str:
-    """Return the text with invisible places at which a long path or hash may be broken into lines."""
+    """Return the text with zero-width break opportunities, so that long paths and hashes wrap."""
     words = []
     for word in text.split(" "):
         if len(word) > 40:

@@ -1,4 +1,4 @@
-"""The model panel: what is open, on which device and why, and that opening it was safe."""
+"""The model panel: the open model, its device with the reason, and the safety of the file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gpu_backend import ModelFacts, printable
 
 
 class ModelPanel(QWidget):
-    """What is loaded.
+    """Shows the open model and its device.
 
     Signals
     -------
     open_requested(), inspect_requested()
-        The person wants to choose a file, or to see everything that is known of this one.
+        The buttons that open a model or show all details were pressed.
     """
 
     open_requested = Signal()
@@ -109,15 +109,15 @@ class ModelPanel(QWidget):
         self.show_devices(DeviceState())
 
     def set_recent_menu(self, menu: QMenu) -> None:
-        """Give "Recent" its menu."""
+        """Set the menu of the "Recent" button."""
         self.recent_button.setMenu(menu)
 
     def set_device_menu(self, menu: QMenu) -> None:
-        """Give "Change" its menu."""
+        """Set the menu of the "Change" button."""
         self.device_button.setMenu(menu)
 
     def show_model(self, facts: ModelFacts | None, *, is_bundled: bool = False) -> None:
-        """Show what is open."""
+        """Show the open model; None shows that no model is open."""
         self._model_id = facts.model_id if facts is not None else ""
         shown = facts is not None
         for widget in (self.safe, self.safe_mark, self.safety, self.asked, self.hash, self.copy_button):
@@ -141,7 +141,7 @@ class ModelPanel(QWidget):
         self._paint_marks()
 
     def show_devices(self, state: DeviceState) -> None:
-        """Show on which device it runs and why, and what it holds there."""
+        """Show the device with the reason for its choice, and the memory in use."""
         for widget in (self.device, self.device_button, self.reason):
             widget.setVisible(state.device is not None)
         self.memory.setVisible(state.memory is not None)
@@ -152,7 +152,7 @@ class ModelPanel(QWidget):
             self.memory.setText(device_text.memory_text(state.memory))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the mark in the new theme."""
+        """Redraw the marks after a theme change."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "safe_mark"):
             self._paint_marks()

@@ -1,4 +1,4 @@
-"""What is said about a model, as words: pure, for the panel and for the details."""
+"""Texts about a model for the panel and the details dialog: pure functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gpu_backend import ModelFacts, printable
 
 
 def size_text(nbytes: int) -> str:
-    """Return a file size as people say it: "346 KB", "118.4 MB", "1.02 GB"."""
+    """Return a readable file size: "346 KB", "118.4 MB", "1.02 GB"."""
     if nbytes < 1_000_000:
         return f"{max(1, round(nbytes / 1000))} KB"
     if nbytes < 1_000_000_000:
@@ -15,7 +15,7 @@ def size_text(nbytes: int) -> str:
 
 
 def count_text(count: int) -> str:
-    """Return a large count as people say it: "8.7 M", "512 k", "940"."""
+    """Return a readable count: "8.7 M", "512 k", "940"."""
     if count >= 1_000_000:
         return f"{count / 1e6:.1f} M"
     return f"{count / 1000:.0f} k" if count >= 1000 else str(count)
@@ -43,7 +43,7 @@ def summary(facts: ModelFacts, is_bundled: bool) -> str:
 
 
 def safety_summary(facts: ModelFacts) -> str:
-    """Return what the file asked for and what was left alone, in one line."""
+    """Return one line about the file's pickle imports and the parts that were ignored."""
     asked = plural(len(facts.names_requested), "name")
     if not facts.names_requested and not facts.ignored:
         return "it asked to import nothing"
@@ -51,7 +51,7 @@ def safety_summary(facts: ModelFacts) -> str:
 
 
 def safety_details(facts: ModelFacts) -> str:
-    """Return the names that the file asked to import and the parts that were ignored, one a line."""
+    """Return the names in the file's pickle imports and the ignored parts, one per line."""
     lines = []
     if facts.names_requested:
         lines += ["Names asked for, none imported:", *(f"  {printable(name)}" for name in facts.names_requested)]
@@ -61,7 +61,7 @@ def safety_details(facts: ModelFacts) -> str:
 
 
 def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
-    """Return everything that is known, as (name, text) in the order of reading."""
+    """Return all facts as (name, text), in display order."""
     clamp = "none" if facts.conv_clamp is None else f"{facts.conv_clamp:g}"
     return [
         ("Name", printable(facts.name)),
@@ -95,5 +95,5 @@ def _classes(facts: ModelFacts) -> str:
 
 
 def loading_text(stage: str, share: float) -> str:
-    """Return how far a loading is: "Reading 42 %"."""
+    """Return the loading progress: "Reading 42 %"."""
     return f"{stage} {100 * share:.0f} %" if 0 < share < 1 else f"{stage}…"

@@ -1,4 +1,4 @@
-"""The menu of models that were opened lately."""
+"""The menu of recently opened models."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WIDEST = 320
 
 
 class RecentMenu(QMenu):
-    """Filled when it is about to be shown, so that it is never out of date.
+    """A menu that is rebuilt before each opening, so that it is always current.
 
     Parameters
     ----------
     recent
-        Gives the models, newest first.
+        Returns the models, newest first.
     below
-        Actions under the list.
+        Actions below the list.
     """
 
     path_chosen = Signal(str)
@@ -44,7 +44,7 @@ class RecentMenu(QMenu):
 
     @Slot()
     def fill(self) -> None:
-        """Make the list anew."""
+        """Rebuild the entries."""
         self.clear()
         models = self._recent()
         for model in models:

@@ -30,7 +30,7 @@ from gpu_backend import RowRange
 _Index = QModelIndex | QPersistentModelIndex
 
 REACH = 6.0
-"""Ends of a dimension's slider; more can be typed."""
+"""Ends of a dimension's slider; larger values can be typed."""
 
 STEP, SNAP = 0.01, 0.5
 _TYPED_UP_TO = 999.0
@@ -38,18 +38,18 @@ _HANDLE = 8.0
 
 
 def axis_name(axis: int) -> str:
-    """Return a dimension's name as a direction."""
+    """Return the direction name of a dimension of w."""
     return f"axis/{axis}"
 
 
 def axis_rows(session: Session, chosen: RowRange, axis: int) -> Slider:
-    """Return a dimension's slider; one that was never touched gets the rows that the panel shows."""
+    """Return a dimension's slider; an untouched one gets the rows selected in the panel."""
     slider = session.slider(axis_name(axis))
     return replace(slider, rows=chosen) if slider == Slider(slider.direction) else slider
 
 
 def axis_parts(row: QRect) -> tuple[QRect, QRect, QRect]:
-    """Return where label, slider and number of a row lie."""
+    """Return the rectangles of a row's label, slider and number."""
     label, number = theme.px(64), theme.px(60)
     inner = row.adjusted(theme.MARGIN, 0, -theme.MARGIN, 0)
     return (
@@ -60,7 +60,7 @@ def axis_parts(row: QRect) -> tuple[QRect, QRect, QRect]:
 
 
 class AxisModel(QAbstractListModel):
-    """Dimensions of w and their amounts; `only_moved` leaves out those at zero."""
+    """List model of the dimensions of w and their amounts; `only_moved` filters out those at zero."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -70,11 +70,11 @@ class AxisModel(QAbstractListModel):
         self._shown: list[int] = []
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's signature
-        """Return how many dimensions are shown."""
+        """Return the number of shown dimensions."""
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return a dimension's words, number or amount."""
+        """Return a dimension's label, index or amount."""
         axis = self._shown[index.row()]
         amount = self.amounts.get(axis, 0.0)
         if role == Qt.ItemDataRole.UserRole:
@@ -93,7 +93,7 @@ class AxisModel(QAbstractListModel):
         return None
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
-        """Say that amounts can be typed."""
+        """Return the flags with `ItemIsEditable`, because amounts can be typed."""
         return super().flags(index) | Qt.ItemFlag.ItemIsEditable
 
     def axis_at(self, row: int) -> int:
@@ -101,17 +101,17 @@ class AxisModel(QAbstractListModel):
         return self._shown[row]
 
     def show_dimensions(self, count: int) -> None:
-        """Take on a model's w."""
+        """Set the number of dimensions of w."""
         self._count = count
         self._rebuild()
 
     def show_only_moved(self, only_moved: bool) -> None:
-        """Leave out the dimensions at zero, or show all."""
+        """Filter out the dimensions at zero, or show all."""
         self._only_moved = only_moved
         self._rebuild()
 
     def show_amounts(self, amounts: dict[int, float]) -> None:
-        """Show amounts. While only moved ones are shown, one that comes back to zero stays in its place."""
+        """Show amounts. With `only_moved`, a shown dimension that returns to zero stays in the list."""
         if amounts == self.amounts:
             return
         self.amounts = amounts
@@ -184,7 +184,7 @@ class _AxisDelegate(QStyledItemDelegate):
 
 
 def x_of(slider: QRect, amount: float) -> float:
-    """Return where an amount is on a row's track."""
+    """Return the x coordinate of an amount on a row's track."""
     share = (min(max(amount, -REACH), REACH) + REACH) / (2 * REACH)
     return slider.left() + _HANDLE + share * (slider.width() - 2 * _HANDLE)
 
@@ -195,7 +195,7 @@ class AxisList(QListView):
     Signals
     -------
     edited(object, bool)
-        `SetSlider`; True once a gesture.
+        `SetSlider`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -226,7 +226,7 @@ class AxisList(QListView):
         self.setAccessibleName("Dimensions of w")
 
     def show_session(self, session: Session) -> None:
-        """Show the session's amounts; the row under the hand keeps the hand's."""
+        """Show the session's amounts; a dragged row keeps its own."""
         self._session = session
         amounts = {
             int(item.direction.removeprefix("axis/")): item.amount
@@ -238,20 +238,20 @@ class AxisList(QListView):
         self.axes.show_amounts(amounts)
 
     def set_amount(self, axis: int, amount: float) -> None:
-        """Ask for an amount as one whole gesture."""
+        """Set an amount as one complete gesture."""
         self._begin(axis)
         self._go(amount)
         self.finish()
 
     def finish(self) -> None:
-        """End a gesture as the pointer's release does."""
+        """End the active gesture as a mouse release does."""
         before, self._before = self._before, None
         self._dragging = False
         if before is not None and before != self._amount:
             self._emit(True)
 
     def cancel(self) -> bool:
-        """Bring back what was before the gesture; False if there is none."""
+        """Restore the amount before the active gesture; return False if no gesture is active."""
         if self._before is None:
             return False
         self._show(self._before)
@@ -261,7 +261,7 @@ class AxisList(QListView):
         return True
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Take the slider of a row."""
+        """Begin dragging the slider of a row."""
         super().mousePressEvent(event)
         index = self.indexAt(event.position().toPoint())
         if event.button() != Qt.MouseButton.LeftButton or not index.isValid():
@@ -297,7 +297,7 @@ class AxisList(QListView):
             self.finish()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """Reset on the slider, type on the number."""
+        """Reset the amount on the slider; edit it on the number."""
         index = self.indexAt(event.position().toPoint())
         if event.button() != Qt.MouseButton.LeftButton or not index.isValid():
             return
@@ -307,7 +307,7 @@ class AxisList(QListView):
             self.set_amount(self.axes.axis_at(index.row()), 0.0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Step, reset, type or cancel; Up and Down go through the rows."""
+        """Step, reset, edit or cancel; Up and Down change the row."""
         key, index = event.key(), self.currentIndex()
         fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if key == Qt.Key.Key_Escape:
@@ -327,14 +327,14 @@ class AxisList(QListView):
             super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """One hold of a key is one gesture."""
+        """End the gesture of a held key."""
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and not event.isAutoRepeat() and not self._dragging:
             self.finish()
         else:
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
-        """A held key is let go."""
+        """End the gesture of a held key when focus is lost."""
         if not self._dragging:
             self.finish()
         super().focusOutEvent(event)

@@ -1,4 +1,4 @@
-"""Named directions and the first of SeFa's, a row each: star, name, slider, number, rows."""
+"""Named directions and the first SeFa directions, one row each: star, name, slider, number, rows of w."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 _TYPED_UP_TO = 999.0
 _LABEL_PX, _NAMED_PX = 86, 108
-"""Room for names: "Direction 24", and "Mountain height" where there are named ones."""
+"""Width of names in px: fits "Direction 24", or "Mountain height" if there are named directions."""
 
 _FIRST_ROWS, _MORE_ROWS = 10, 4
-"""Rows that are made at once, and each time afterwards."""
+"""Number of rows created immediately, and per later batch."""
 
 _START_MS = 2500
-"""The other rows wait this long, since they would hold up the first live picture of a start."""
+"""Delay of the other rows in ms, so that they do not delay the first live picture."""
 
 _MORE_MS = 15
-"""Between those times the window is painted."""
+"""Pause between batches in ms, in which the window is painted."""
 
 
 _LEAST_SIDE = 0.05
-"""Share of the reach that a side of 0 must have; less is no side."""
+"""Smallest share of the reach that makes a side of 0 usable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectionRange:
-    """What a row is made for: a direction, the ends of its slider and the rows of w that it is for."""
+    """A direction, the ends of its slider and the rows of w it acts on by default."""
 
     direction: str
     low: float
@@ -49,7 +49,7 @@ class DirectionRange:
     rows: RowRange
 
     def own(self, slider: Slider) -> Slider:
-        """Return the slider as it is shown: one that was never touched acts on the direction's own rows."""
+        """Return the slider as shown: an untouched one acts on the direction's default rows."""
         return replace(slider, rows=self.rows) if slider == Slider(slider.direction) else slider
 
 
@@ -59,7 +59,7 @@ class DirectionRow(SliderRow):
     Signals
     -------
     slider_set(object, bool, str)
-        The `Slider` as the person wants it, whether the gesture is over, and the words for undo.
+        The new `Slider`, whether the gesture ended, and the label of the undo step.
     rows_requested()
         The button of the rows was pressed.
     """
@@ -102,21 +102,21 @@ class DirectionRow(SliderRow):
 
     @property
     def shown(self) -> Slider:
-        """The slider as it is shown."""
+        """The shown slider."""
         return self._slider
 
     @property
     def name(self) -> str:
-        """What the person calls it."""
+        """The name given by the user, or the default name."""
         return self._slider.label or default_name(self._slider.direction)
 
     @property
     def own_rows(self) -> RowRange:
-        """The rows that the direction is for until the person chooses others."""
+        """The direction's default rows of w."""
         return self._made_for.rows
 
     def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
-        """Show a slider without emitting; one that was never touched acts on the direction's own rows."""
+        """Show a slider without emitting; an untouched one acts on the direction's default rows."""
         slider = self._made_for.own(slider)
         if slider == self._slider and resolutions == self._resolutions:
             self.show_amount(slider.amount)
@@ -142,12 +142,12 @@ class DirectionRow(SliderRow):
     def _set(self, slider: Slider, final: bool, label: str) -> None:
         untouched = Slider(slider.direction)
         if replace(slider, rows=untouched.rows) == untouched and slider.rows == self._made_for.rows:
-            slider = untouched  # back where it began, so that the session need not keep it
+            slider = untouched  # back at its default, so that the session drops it
         self.slider_set.emit(slider, final, label)
 
 
 class DirectionList(QScrollArea):
-    """All directions that are shown, starred first.
+    """The rows of all shown directions, starred ones first.
 
     Signals
     -------
@@ -156,7 +156,7 @@ class DirectionList(QScrollArea):
     gesture_cancelled()
         Escape ended a drag.
     rows_requested(object)
-        The `DirectionRow` whose rows the person wants to choose.
+        The `DirectionRow` whose button for the rows of w was pressed.
     """
 
     edited = Signal(object, bool)
@@ -187,7 +187,7 @@ class DirectionList(QScrollArea):
         theme.set_role(self.more, "flat")
         self.more.setText("Find more directions…")
         self.more.setToolTip("Find directions: PCA, SeFa, or from kept pictures (Ctrl+D).")
-        self.more.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the shortcut is nearer than the end of the list
+        self.more.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its action has a shortcut
         self.more.hide()
         self._layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
         self._layout.addStretch(1)
@@ -200,7 +200,7 @@ class DirectionList(QScrollArea):
 
     @property
     def has_own_rows(self) -> bool:
-        """Whether a direction is for some rows of w only."""
+        """Whether any direction acts by default on only some rows of w."""
         return any(made_for.rows != RowRange() for made_for in self._made_for)
 
     def row_ranges(self, session: Session) -> list[RowRange]:
@@ -209,22 +209,22 @@ class DirectionList(QScrollArea):
 
     @property
     def rows(self) -> list[DirectionRow]:
-        """All rows, in the directions' own order."""
+        """All rows, in the order of the directions."""
         self._make_rows(len(self._made_for))
         return self._rows
 
     def show_directions(self, directions: Directions | None) -> None:
-        """Make a row for each of a model's named and first directions.
+        """Create a row for each of a model's named and first directions.
 
-        The first ones are made at once. The others lie below the edge, and a row costs milliseconds: they are made a
-        few at a time once the start is over, or as soon as the pointer is on the list or it is scrolled.
+        The first rows are created immediately. The others are below the visible part and take milliseconds each: they
+        are created in small batches after a delay, or as soon as the pointer enters the list or it is scrolled.
         """
         ranges = () if directions is None else _ranges(directions)
         if ranges == self._made_for:
             return
         self._made_for = ranges
         self.more.setVisible(bool(ranges))
-        self._pointed_at = False  # the new rows are not laid out yet
+        self._pointed_at = False  # the new rows have no geometry yet
         for row in self._rows:
             row.hide()
             row.deleteLater()
@@ -241,12 +241,12 @@ class DirectionList(QScrollArea):
 
     @Slot()
     def _hurry(self) -> None:
-        """Make the other rows now: somebody is about to see them."""
+        """Create the remaining rows now, because they are about to be visible."""
         if self._row_timer.isActive() and self._row_timer.interval() != _MORE_MS:
             self._row_timer.start(_MORE_MS)
 
     def _make_rows(self, count: int) -> None:
-        """Have at least so many rows, or all."""
+        """Create rows up to `count`, or all if there are fewer."""
         ranges = self._made_for
         first, count = len(self._rows), min(count, len(ranges))
         label_px = _NAMED_PX if any(is_named(item.direction) for item in ranges) else _LABEL_PX
@@ -264,16 +264,16 @@ class DirectionList(QScrollArea):
             self._order.append(index)
         if count > first:
             self._chain()
-            # Now: the scroll area would do so a turn later, and squeeze all rows until then.
+            # Lay out now: the scroll area would do so one event loop iteration later and squeeze all rows until then.
             least = self._content.minimumSizeHint().height()
             self._content.resize(self._content.width(), max(self._content.height(), least))
         if count == len(ranges):
             self._row_timer.stop()
 
     def show_session(self, session: Session, resolutions: Sequence[int]) -> None:
-        """Show the session's sliders; starred ones go first as soon as no pointer is on the rows."""
+        """Show the session's sliders; starred rows move to the front when the pointer is not on the list."""
         if any(slider.starred for slider in session.sliders):
-            self._make_rows(len(self._made_for))  # one of the last may go first
+            self._make_rows(len(self._made_for))  # a starred row may be among the last
         self._shown = session, resolutions
         for row in self._rows:
             row.show_slider(session.slider(row.shown.direction), resolutions)
@@ -281,23 +281,23 @@ class DirectionList(QScrollArea):
             self._sort()
 
     def chain_after(self, widget: QWidget) -> None:
-        """Let Tab go from a widget to the first row."""
+        """Set the tab order from a widget to the first row."""
         self._after = widget
         self._chain()
 
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
-        """Rows stay where they are while one is about to press something in them."""
+        """Create the remaining rows, and keep the order while the pointer is on the list."""
         self._pointed_at = True
         self._hurry()
         super().enterEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Starred rows go to the front now."""
+        """Sort starred rows to the front."""
         self._left()
         super().leaveEvent(event)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        """No pointer is on what is hidden."""
+        """Treat hiding as the pointer leaving."""
         self._left()
         super().hideEvent(event)
 
@@ -316,10 +316,10 @@ class DirectionList(QScrollArea):
         self._chain()
 
     def _chain(self) -> None:
-        """Let Tab go through the rows as they stand, after what is before them."""
+        """Set the tab order to the visual order of the rows."""
         last = self._after
         if last is not None and last.window() is not self.window():
-            last = None  # a header that is not built in yet
+            last = None  # the header is not in the window yet
         for index in self._order:
             row = self._rows[index]
             for widget in (row.star, row.slider, row.field, row.rows):
@@ -337,9 +337,9 @@ def _ranges(directions: Directions) -> tuple[DirectionRange, ...]:
 
 
 def slider_ends(centre: float, reach: float) -> tuple[float, float]:
-    """Return the ends of a direction's slider, with 0 between them.
+    """Return (low, high) of a direction's slider, with 0 between them.
 
-    A direction that is suggested for one side only gets as much room on the other, so that its 0 is in the middle too.
+    A one-sided direction gets the same range on the other side, so that its 0 is in the middle too.
     """
     low, high = centre - reach, centre + reach
     if low > -_LEAST_SIDE * reach:

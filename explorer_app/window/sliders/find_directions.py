@@ -1,4 +1,4 @@
-"""The dialog that finds directions: principal components, SeFa, or what tells two groups of kept pictures apart."""
+"""The dialog that finds directions: principal components, SeFa, or the difference of two groups of kept pictures."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ _ENTRY = Qt.ItemDataRole.UserRole + 1
 
 
 class FindDirections(QDialog):
-    """Asks what to look for, and shows how far it is. It stays open: what was found can be taken back here.
+    """Sets up a search and shows its progress. It stays open, so that the result can be removed again.
 
     Signals
     -------
     find_requested(object, object, object)
         The `DirectionSearch`, and the sessions of groups A and B.
     cancel_requested(), take_back_requested()
-        End the search; take away what was found last.
+        Cancel the search; remove the directions found last.
     thumbnail_wanted(object, object)
-        ``("history", number)`` and the `Session` of a kept picture; answered by `show_thumbnail`.
+        ``("history", number)`` and the `Session` of a kept picture; the result arrives in `show_thumbnail`.
     """
 
     find_requested = Signal(object, object, object)
@@ -197,20 +197,20 @@ class FindDirections(QDialog):
         layout.addLayout(line)
 
     def ask_for_thumbnails(self) -> None:
-        """Want the pictures of the first kept ones."""
+        """Request the thumbnails of the first kept pictures."""
         for row in reversed(range(min(self.list.count(), _MOST_PICTURES))):
             entry: HistoryEntry = self.list.item(row).data(_ENTRY)
             self.thumbnail_wanted.emit(("history", entry.number), entry.session)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was wanted."""
+        """Show a requested picture."""
         for row in range(min(self.list.count(), _MOST_PICTURES)):
             item = self.list.item(row)
             if key == ("history", item.data(_ENTRY).number):
                 item.setIcon(QIcon(QPixmap.fromImage(image)))
 
     def show_state(self, state: DirectionsState) -> None:
-        """Show how far the search is, and whether there is something to take back."""
+        """Show the progress of the search, and whether its result can be removed."""
         self._show(state.share, state.added is not None)
         if state.added is not None:
             count = len(state.added.names)

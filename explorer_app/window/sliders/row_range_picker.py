@@ -1,4 +1,4 @@
-"""Choosing the rows that a direction acts on: a tiny bar of them as a button, and the popup behind it."""
+"""Selects the rows of w that a direction acts on: a button with a small bar, and its popup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHOICES = (
 
 
 class RowRangeButton(QAbstractButton):
-    """A bar that stands for all rows of w, filled where the direction acts. Pressed, it asks for another range."""
+    """A bar over all rows of w, filled where the direction acts. A press requests another range."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,11 +37,11 @@ class RowRangeButton(QAbstractButton):
 
     @property
     def rows(self) -> RowRange:
-        """The range that is shown."""
+        """The shown range."""
         return self._rows
 
     def show_rows(self, rows: RowRange, resolutions: Sequence[int], name: str) -> None:
-        """Show a range; `name` is the direction's, for tooltip and screen reader."""
+        """Show a range; `name` is the direction's, for the tooltip and the accessible name."""
         self._rows, self._resolutions = rows, tuple(resolutions)
         if self._resolutions:
             known = range_name(rows, resolutions)
@@ -52,11 +52,11 @@ class RowRangeButton(QAbstractButton):
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Small."""
+        """Return the size of the bar."""
         return QSize(theme.px(26), theme.px(19))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """The bar; the whole range stays quiet, a narrower one shows."""
+        """Paint the bar: dim for the whole range, accented for a narrower one."""
         tokens = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -83,12 +83,12 @@ class RowRangeButton(QAbstractButton):
 
 
 class RowRangePicker(Popup):
-    """All, coarse, middle, fine, or from one row to another.
+    """A popup that selects all, coarse, middle or fine rows, or any range.
 
     Signals
     -------
     rows_chosen(object)
-        The person's `RowRange`; one that reaches the last row has `last` None.
+        The selected `RowRange`; a range up to the last row has `last` None.
     """
 
     rows_chosen = Signal(object)
@@ -122,7 +122,7 @@ class RowRangePicker(Popup):
         self.last.entered.connect(lambda last, final: self._choose(min(int(last), self._first()), int(last), final))
 
     def open_for(self, name: str, rows: RowRange, resolutions: Sequence[int], point: QPoint) -> None:
-        """Open for a direction."""
+        """Open at a screen position for a direction."""
         self._resolutions = tuple(resolutions) or (4,)
         self.title.setText(self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, theme.px(220)))
         for field in (self.first, self.last):

@@ -1,4 +1,4 @@
-"""Sliders: the model's directions, and every dimension of w."""
+"""The sliders panel: the model's directions, and every dimension of w."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 class SlidersPanel(QWidget):
     """The sliders panel. It has two pages and scrolls by itself.
 
-    The rows chosen in the header apply to all directions at once; on page "w" they apply to the dimensions that were
-    moved and to those that are moved next.
+    The rows of w selected in the header apply to all directions; on page "w" they apply to the moved dimensions and to
+    those that are moved next.
 
     Signals
     -------
     edited(object, bool)
-        `SetSlider`, `SetParameter`, `Together` or `ZeroSliders`; True once a gesture.
+        `SetSlider`, `SetParameter`, `Together` or `ZeroSliders`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     find_requested()
-        The person wants more directions.
+        The button that finds more directions was pressed.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("sliders",)
@@ -117,25 +117,25 @@ class SlidersPanel(QWidget):
         whole.addWidget(self._pages)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Four rows at least; the rest scrolls."""
+        """Return the size of four rows; the rest scrolls."""
         return QSize(theme.px(250), theme.px(theme.ROW) * 4)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Eight rows, as many as are looked at at once."""
+        """Return the size of eight rows."""
         return QSize(theme.px(320), theme.px(theme.ROW) * 8 + 16)
 
     def header_widgets(self) -> Sequence[QWidget]:
-        """Return what the dock's header shows beside the tabs."""
+        """Return the widgets for the dock's header."""
         return (self.zero, self.rows)
 
     def show_page(self, index: int) -> None:
-        """Turn to the directions (0) or the dimensions of w (1)."""
+        """Show the directions (0) or the dimensions of w (1)."""
         self._page = index
         self._pages.setCurrentIndex(index if self._resolutions else 2)
         self._show_rows()
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Take on a model's directions and dimensions, or say that there is none."""
+        """Set a model's directions and dimensions; without a model, show a text."""
         self._resolutions = facts.row_resolutions if facts is not None else ()
         self.directions.show_directions(directions if facts is not None else None)
         self.axes.axes.show_dimensions(facts.w_dim if facts is not None else 0)
@@ -156,13 +156,13 @@ class SlidersPanel(QWidget):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _names(self) -> tuple[str, ...]:
-        """Return the directions that the header's rows are about."""
+        """Return the directions to which the header's rows apply."""
         if self._page == 0:
             return self.directions.names
         return tuple(axis_name(axis) for axis in sorted(self.axes.axes.amounts))
 
     def _common_rows(self) -> RowRange | None:
-        """Return the rows that all of the page's directions act on; None if they differ."""
+        """Return the common rows of the page's directions; None if they differ."""
         if self._page == 0:
             ranges = self.directions.row_ranges(self._session)
         else:
@@ -206,9 +206,9 @@ class SlidersPanel(QWidget):
         self._show_rows()
 
     def _written(self, rows: RowRange) -> RowRange:
-        """Return all rows with their last one named, for directions that are for some rows only.
+        """Return an explicit range instead of "all rows", for directions with default rows.
 
-        Without it they would be the default, which a session does not keep, and the direction's own would return.
+        A session does not store "all rows", because it is the default; the direction's own rows would apply again.
         """
         return RowRange(0, len(self._resolutions) - 1) if rows == RowRange() else rows
 
