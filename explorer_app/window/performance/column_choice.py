@@ -1,4 +1,4 @@
-"""Which columns the table shows, and how wide: those that were chosen, else those that matter most and fit."""
+"""Selects the table's columns and their widths: the chosen ones, otherwise the most important that fit."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from explorer_app.window.performance.step_columns import COLUMNS, KEYS
 
 _SHRINK = {"kernel": 0.9}
-"""Words may be cut to this part of their width before a column has to go."""
+"""Text columns may shrink to this share of their width before a column is dropped."""
 
 _GROWTH = {"layer": 1.3, "kernel": 1.7}
-"""Room that is left goes to words first, up to so many times their width."""
+"""Spare width goes to text columns first, up to this multiple of their natural width."""
 
 _NARROWEST_PX = 24
 
 _STAY = frozenset({"layer", "time", "share", "occupancy", "roofline"})
-"""Columns that stay however narrow it gets; any other one is shown where it fits."""
+"""Columns that are always shown; others are shown if they fit."""
 
 
 class ColumnChoice:
-    """Decides about columns; knows nothing of the table.
+    """Computes visible columns and widths, independent of the table widget.
 
     Parameters
     ----------
     natural
-        Width in px that each column's widest text needs, by key.
+        Column key -> width in px of its widest text.
     """
 
     def __init__(self, natural: Mapping[str, int]) -> None:
@@ -33,20 +33,20 @@ class ColumnChoice:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether there are as many as fit."""
+        """Whether the columns are selected automatically."""
         return not self._chosen
 
     def take(self, keys: str) -> None:
-        """Take over a choice: keys with commas between, none for as many as fit; what is not known is left out."""
+        """Set the columns from comma-separated keys; empty for as many as fit. Unknown keys are ignored."""
         chosen = frozenset(keys.split(",")) & frozenset(KEYS)
         self._chosen = chosen | {KEYS[0]} if chosen else chosen
 
     def widths(self, known: frozenset[str], room: int) -> dict[str, int]:
-        """Return the columns to show, of those that have something to tell, and their widths in px."""
+        """Return column key -> width in px for a table of `room` px; only columns in `known` are shown."""
         shown = self._fitting(known, room) if self.is_automatic else self._chosen & known
         least = {key: self._least(key) for key in KEYS if key in shown}
         spare = room - sum(least.values())
-        if spare < 0 and self.is_automatic:  # a column that is cut says more than one that is out of sight
+        if spare < 0 and self.is_automatic:  # an elided column is better than a hidden one
             for key in ("kernel", "layer"):
                 less = min(-spare, max(0, least.get(key, 0) - _NARROWEST_PX))
                 if less:

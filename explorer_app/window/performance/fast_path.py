@@ -1,4 +1,4 @@
-"""The two switches of the fast path, what each costs both ways, and by how much the pictures differ."""
+"""The switches of the fast path, the time with and without each, and the difference of the pictures."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FastPath(QWidget):
     Signals
     -------
     options_changed(object)
-        The person wants other `RenderOptions`.
+        New `RenderOptions` were selected.
     compare_requested()
-        The person wants both ways measured, and the pictures compared.
+        The button that measures all options and compares the pictures was pressed.
     """
 
     options_changed = Signal(object)
@@ -75,7 +75,7 @@ class FastPath(QWidget):
         self.show_comparison(None)
 
     def show_graph(self, exists: bool) -> None:
-        """Let the graph be switched, or say why it cannot be."""
+        """Enable the graph's switch, or show why it is unavailable."""
         self._has_graph = exists
         self.graph.setEnabled(exists)
         self.graph.setToolTip(_GRAPH if exists else _NO_GRAPH)
@@ -84,19 +84,19 @@ class FastPath(QWidget):
         self._tell()
 
     def show_options(self, options: RenderOptions) -> None:
-        """Show how frames are rendered, without emitting."""
+        """Show the render options without emitting."""
         self._options = options
         self.graph.setChecked(self._has_graph and options.use_graph)
         self.fused.setChecked(options.use_fused)
 
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
-        """Show times and difference; None where nothing was compared yet."""
+        """Show times and differences; None if nothing was compared yet."""
         self._comparison, self._is_running = comparison, is_running
         self._enable()
         self._tell()
 
     def set_has_model(self, has_model: bool) -> None:
-        """Offer the comparison where a model is open."""
+        """Enable the comparison if a model is open."""
         self._has_model = has_model
         self._enable()
 
@@ -145,7 +145,7 @@ def _note(parent: QWidget) -> HintLabel:
 
 
 def _both(on: float | None, off: float | None) -> tuple[str, ...]:
-    """Return how long it takes with and without, the fullest wording first."""
+    """Return wordings of the times with and without an option, the longest first."""
     (full_on, full_off), (short_on, short_off) = (
         ["–" if value is None else write(value) for value in (on, off)] for write in (milliseconds, short_milliseconds)
     )

@@ -1,4 +1,4 @@
-"""A figure that matters: a large number, its unit, and below it what it is."""
+"""A headline figure: a large number with its unit, and a caption below."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer_app.window.look import fonts, theme
 
 _SPACE = 3
-"""Between number and unit."""
+"""Gap between number and unit, in px."""
 
 _APART = 6
-"""At least so far from the next figure."""
+"""Smallest gap to the next figure, in px."""
 
 
 class Figure(QWidget):
-    """Painted, so that a new number costs no layout and nothing beside it moves."""
+    """A painted figure: a new number triggers no layout and moves no neighbour."""
 
     def __init__(self, caption: str, unit: str, tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,23 +30,23 @@ class Figure(QWidget):
 
     @property
     def value(self) -> str:
-        """What it shows."""
+        """The number as text."""
         return self._value
 
     @property
     def caption(self) -> str:
-        """What it says below the number."""
+        """The caption below the number."""
         return self._caption
 
     def set_meaning(self, caption: str, unit: str, tip: str) -> None:
-        """Let it stand for something else, with no number yet."""
+        """Set another caption, unit and tooltip, and clear the number."""
         if tip != self.toolTip():
             self._unit = unit
             self.setToolTip(tip)
             self.show_value("–", caption)
 
     def show_value(self, value: str, caption: str = "", *, short: tuple[str, str] = ("", "")) -> None:
-        """Show a number, and another caption if there is one; `short` has both for where these have no room."""
+        """Show a number, and a new caption if given; `short` has shorter forms of both for narrow figures."""
         if (value, caption or self._caption, short) == (self._value, self._caption, self._short):
             return
         self._value = value
@@ -56,15 +56,15 @@ class Figure(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return room for four digits and a unit."""
+        """Return the size of four digits and a unit."""
         return QSize(theme.px(84), theme.px(46))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return room for three digits."""
+        """Return the size of three digits."""
         return QSize(theme.px(56), theme.px(46))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint number, unit and caption on two base lines."""
+        """Paint number, unit and caption on two baselines."""
         tokens = theme.current()
         painter = QPainter(self)
         figure, caption = fonts.figure(), fonts.caption()
@@ -82,9 +82,9 @@ class Figure(QWidget):
         painter.drawText(QPointF(0, self.height() - metrics.descent() - 2), words)
 
     def fitting(self) -> tuple[str, str, str]:
-        """Return number, unit and caption as they are painted: shorter where the full ones would touch a neighbour.
+        """Return number, unit and caption as painted, shortened if the full ones would touch a neighbour.
 
-        Where not even the number has room for its unit, the unit stands in the caption.
+        If the unit does not fit beside the number, the caption contains it.
         """
         small, large = QFontMetricsF(fonts.caption()), QFontMetricsF(fonts.figure())
         room = self.width() - theme.px(_APART)
@@ -106,19 +106,19 @@ class Figure(QWidget):
 
 
 def milliseconds(value: float) -> str:
-    """Return a time in ms with three decimals at most, so that it keeps its width: 0.421, 4.21, 42.1, 421."""
+    """Format a time in ms with at most three decimals, for constant width: 0.421, 4.21, 42.1, 421."""
     return f"{value:.3f}" if value < 0.9995 else short_milliseconds(value)
 
 
 def short_milliseconds(value: float) -> str:
-    """Return it with two decimals at most: 0.42, 4.21, 42.1, 421."""
+    """Format a time in ms with at most two decimals: 0.42, 4.21, 42.1, 421."""
     if value < 9.995:
         return f"{value:.2f}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
 def short_count(value: int) -> str:
-    """Return it with three figures at most: 999, 7.8k, 78k, 1.2M."""
+    """Format a count with at most three digits: 999, 7.8k, 78k, 1.2M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         share = value / size
         if share >= 0.9995:

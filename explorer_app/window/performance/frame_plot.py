@@ -1,4 +1,4 @@
-"""The frame-time plot: the newest frames as a line, the budget as a dashed one."""
+"""The frame-time plot: recent frames as a line, the budget as a dashed line."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS, RING_SIZE
 from explorer_app.window.look import fonts, theme
 
 _MARKS_MS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, FRAME_BUDGET_MS)
-"""Where the dashed line may be: at the budget, or lower where frames take a small part of it."""
+"""Possible values of the dashed line in ms: the budget, or lower for frames far below it."""
 
 _HEADROOM = 1.4
-"""The scale leaves room for the words above the dashed line."""
+"""Factor on the scale that leaves room for the label above the dashed line."""
 
 _PAD_PX = 3
-"""Beside the words."""
+"""Padding beside the label, in px."""
 
 
 def mark_for(median_ms: float) -> float:
-    """Return where the dashed line is, in ms: a little above what frames take, and never above the budget."""
+    """Return the value of the dashed line in ms: slightly above the median, and never above the budget."""
     return next((mark for mark in _MARKS_MS if mark >= 1.3 * median_ms), FRAME_BUDGET_MS)
 
 
 class FramePlot(QWidget):
-    """A quiet plot without axes; its scale grows at once and shrinks slowly, so that the line does not dance."""
+    """A plot without axes. Its scale grows immediately and shrinks slowly, which keeps the line steady."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,16 +38,16 @@ class FramePlot(QWidget):
         self._times_ms: Sequence[float] = ()
         self._mark_ms = FRAME_BUDGET_MS
         self._top_ms = 0.0
-        """At the upper edge."""
+        """Frame time at the upper edge, in ms."""
         self._scale_to(0.0)
 
     @property
     def shown_ms(self) -> Sequence[float]:
-        """The times that the line shows."""
+        """The shown frame times in ms."""
         return self._times_ms
 
     def show_times(self, times_ms: Sequence[float]) -> None:
-        """Show frame times, newest last and at the right end."""
+        """Show frame times in ms; the newest is last, at the right end."""
         self._times_ms = times_ms
         mark_ms = mark_for(sorted(times_ms)[len(times_ms) // 2]) if times_ms else FRAME_BUDGET_MS
         if mark_ms != self._mark_ms:
@@ -81,14 +81,14 @@ class FramePlot(QWidget):
         label = f"{self._mark_ms:g} ms"
         metrics = painter.fontMetrics()
         area = QRectF(0, at - metrics.height() - 2, metrics.horizontalAdvance(label) + 2 * _PAD_PX, metrics.height())
-        painter.fillRect(area, theme.alpha(ground.name(), 0.7))  # times go behind the words, not through them
+        painter.fillRect(area, theme.alpha(ground.name(), 0.7))  # keeps the label readable over the line
         painter.setPen(QColor(tokens.dim))
         painter.drawText(area, Qt.AlignmentFlag.AlignCenter, label)
 
     def _height_of(self, time_ms: float) -> float:
-        """Return where a time is, in px from the upper edge."""
+        """Return the y coordinate in px of a frame time."""
         return self.height() * (1.0 - time_ms / self._top_ms)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return a low, wide strip."""
+        """Return the size of a low, wide strip."""
         return QSize(theme.px(320), theme.px(72))

@@ -1,4 +1,4 @@
-"""How long ago the hand moved: from an input event's own time stamp to now."""
+"""Age of input events: the time from an event's timestamp to its handling."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QInputEvent
 
 _LEAST_DRIFT = 1e-4
-"""The system's clock of events may run so much slower than ours, in seconds a second."""
+"""Largest assumed drift of the event clock against `time.monotonic`, in seconds per second."""
 
 _PAUSE_S = 0.004
-"""Ages are told no more often: a mouse may send a thousand events a second."""
+"""Shortest interval between reports: a mouse may send a thousand events per second."""
 
 _RESET_S = 10.0
-"""Nothing waits this long: the clock of events began anew."""
+"""No event is older than this, in seconds: a larger age means that the event clock restarted."""
 
 
 class InputAge(QObject):
-    """Watches the events of native windows, which are few, and tells how long each input event had waited.
+    """Reports how long input events waited, from an event filter on the native windows.
 
-    The system stamps events with a clock of its own, whose origin is unknown. The event that came through fastest is
-    taken to have come at once; how much longer others take is what they waited, in the system's queue or in ours.
+    Event timestamps come from a system clock with an unknown origin. The event with the smallest difference to our
+    clock is assumed to have had no delay; the excess of other events is their time in the system's queue or in Qt's.
 
     Signals
     -------
     input_came(float)
-        An input event is about to be handled that is so many seconds old.
+        Age in seconds of an input event that is about to be handled.
     """
 
     input_came = Signal(float)
@@ -39,18 +39,18 @@ class InputAge(QObject):
         self._last_s = float("-inf")
 
     def watch(self, window: QObject | None) -> None:
-        """Watch a native window; it may be called again for the same one."""
+        """Watch a native window. Idempotent."""
         if window is not None:
             window.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Tell the age of input events; nothing is held back."""
+        """Report the age of input events, and pass every event on."""
         if self._clock() - self._last_s >= _PAUSE_S and isinstance(event, QInputEvent) and event.timestamp() > 0:
             self.input_came.emit(self.age_s(event.timestamp() / 1000.0))
         return False
 
     def age_s(self, stamp_s: float) -> float:
-        """Return how old an event with a time stamp is, in seconds."""
+        """Return the age in seconds of an event with a timestamp in seconds."""
         now_s = self._clock()
         behind_s = now_s - stamp_s
         if self._quickest_s is None or behind_s - self._quickest_s > _RESET_S:

@@ -1,4 +1,4 @@
-"""One line about the kernels: how far compiling is, else in what state they are; at its right what memory they take."""
+"""One line about the kernels: compile progress or state at the left, memory use at the right."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _SOURCES = {
 
 
 class _DeviceMemory:
-    """What this process holds on a GPU, as the driver counts it. Asked on a thread: starting NVML takes up to 0.1 s."""
+    """GPU memory of this process as reported by the driver. Queried on a thread: starting NVML takes up to 0.1 s."""
 
     def __init__(self) -> None:
         self._nbytes: dict[str, int] = {}
         self._thread: threading.Thread | None = None
 
     def nbytes(self, device: str) -> int:
-        """Return the last answer in bytes, 0 before there is one and for the processor; ask again."""
+        """Return the last result in bytes (0 before the first one, and for the CPU), and start a new query."""
         if device != PROCESSOR_ID and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._ask, args=(device,), name="device memory", daemon=True)
             self._thread.start()
         return self._nbytes.get(device, 0)
 
     def _ask(self, device: str) -> None:
-        self._nbytes[device] = gpu_backend.device_process_nbytes(device)  # by name: its import brings NumPy
+        self._nbytes[device] = gpu_backend.device_process_nbytes(device)  # imported late: it imports NumPy
 
 
 class KernelLine(QWidget):
-    """Keeps its height whatever it says, so that nothing below it moves."""
+    """A line of constant height, so that nothing below it moves."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -89,36 +89,36 @@ class KernelLine(QWidget):
         self._tell()
 
     def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
-        """Say that kernels are being compiled, how many are done and what renders; nothing of it if `total` is 0."""
+        """Show the compile progress and the device that renders meanwhile; a `total` of 0 hides it."""
         self._compiling = (done, total)
         self._meanwhile = meanwhile
         self._tell()
 
     def show_steps(self, steps: Sequence[StepCost], source: str) -> None:
-        """Say in what state the kernels are, and in a tooltip why and how they were timed."""
+        """Show the state of the kernels; the tooltip has the reasons and the source of the timings."""
         self._steps, self._source = steps, source
         self._tell()
 
     def show_memory(self, memory: MemoryLike | None, device: str = PROCESSOR_ID) -> None:
-        """Say what memory the renderer takes on the device of that id, and what the whole process holds."""
+        """Show the renderer's memory on a device, and the whole process's memory there."""
         self._memory, self._device = memory, device
         self._tell_memory()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Keep the process's memory up to date while it is seen."""
+        """Poll the process's memory while the line is visible."""
         super().showEvent(event)
         self._tell_memory()
         self._clock.start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
-        """Stop looking."""
+        """Stop polling."""
         self._clock.stop()
         super().hideEvent(event)
 
     def _tell_memory(self) -> None:
         memory = self._memory
         is_known = memory is not None and memory.total > 0
-        self.memory.setVisible(is_known)  # else its room goes to the kernels
+        self.memory.setVisible(is_known)  # otherwise the kernels get its width
         if memory is None or not is_known:
             self.memory.show_words("")
             self.memory.setToolTip("")

@@ -1,4 +1,4 @@
-"""In what state kernels are: fused, plain or fallback, told in words and in shapes."""
+"""Kernel states (fused, plain, fallback) as text, icons and plot symbols."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from gpu_backend import KernelFacts
 
 STATES = ("fused", "plain", "fallback")
 ICONS = {"plain": "plain-kernel", "fallback": "warning"}
-"""State -> icon before the kernel's name; what is fused needs none."""
+"""State -> icon before the kernel's name; fused kernels have none."""
 
 SYMBOLS = {"fused": "o", "plain": "s", "fallback": "t1"}
-"""State -> shape in the scatter, as pyqtgraph names it."""
+"""State -> pyqtgraph symbol in the scatter plot."""
 
 
 def state_of(step: StepCost) -> str:
-    """Return the state of a step's kernel, empty on the processor."""
+    """Return the state of a step's kernel; empty on the CPU."""
     return "" if step.facts is None else step.facts.state
 
 
 def state_text(facts: KernelFacts) -> str:
-    """Return the state and why it is so: "fallback: its self-check failed"."""
+    """Return the state with its reason: "fallback: its self-check failed"."""
     return f"{facts.state}: {facts.reason}" if facts.reason else facts.state
 
 
 def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
-    """Return what to say of all kernels, the fullest wording first."""
+    """Return wordings of a summary of all kernels, the longest first."""
     if not steps:
         return ("",)
     counts = Counter(state_of(step) for step in steps)
@@ -47,7 +47,7 @@ def summaries(steps: Sequence[StepCost]) -> tuple[str, ...]:
 
 
 def reasons(steps: Sequence[StepCost]) -> str:
-    """Return why kernels fell back, a line each, each kernel once."""
+    """Return the reasons of fallback kernels, one line per kernel."""
     lines = [
         f"{step.kernel}: {state_text(step.facts)}"
         for step in steps

@@ -1,4 +1,4 @@
-"""What frames cost: the figures that matter, frame times as a line, and how promptly they follow the hand."""
+"""Overview of performance: headline figures, a plot of frame times, and the input latency."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from explorer_app.window.performance.frame_plot import FramePlot
 
 _FPS = ("frames / s", "", "Frames a second while the picture last moved.")
 _GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (16, 17, 11, 10)
-"""How the figures share the width: the graph's time has the longest caption; on a CPU times have four digits."""
+"""Stretch factors of the figures: the graph's time has the longest caption; times on a CPU have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (
     "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
@@ -21,7 +21,7 @@ _GRAPH_TIP = (
 
 
 class Overview(QWidget):
-    """Figures of constant width over a plot; on a GPU the third figure is the graph's time."""
+    """Figures of constant width above a plot; on a GPU the third figure is the graph's time."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class Overview(QWidget):
         self.host = HintLabel("", self)
         for label in (self.latency, self.host):
             theme.set_role(label, "dim")
-        metrics = self.latency.fontMetrics()  # of a fixed size, so that a new text lays nothing out
+        metrics = self.latency.fontMetrics()  # fixed size, so that a new text triggers no layout
         self.latency.setFixedSize(metrics.horizontalAdvance(_WIDEST) + 2, metrics.height())
         figures = QHBoxLayout()
         figures.setSpacing(theme.px(4))
@@ -58,7 +58,7 @@ class Overview(QWidget):
         self.show_figures(None)
 
     def show_graph(self, exists: bool) -> None:
-        """Show the graph's time where there is a graph, else frames a second."""
+        """Show the graph's time if there is a CUDA graph, otherwise frames per second."""
         self._has_graph = exists
         self.third.set_meaning(*(("graph", "ms", _GRAPH_TIP) if exists else _FPS))
         for place, stretch in enumerate(_GRAPH_SHARES if exists else _FPS_SHARES):
@@ -102,7 +102,7 @@ class Overview(QWidget):
 
     def _show_line(self, latency_ms: float, host_ms: float | None) -> None:
         figure = "–"
-        if latency_ms > 0:  # in seconds where milliseconds would be too long for the label
+        if latency_ms > 0:  # in seconds if milliseconds are too long for the label
             figure = f"{milliseconds(latency_ms)} ms" if latency_ms < 9999.5 else f"{latency_ms / 1000:.1f} s"
         self.latency.setText(f"gesture to screen {figure}")
         if self._has_graph:

@@ -10,7 +10,7 @@ from explorer_app.settings import Settings
 from explorer_app.window.performance.performance_panel import PerformancePanel
 
 COLUMNS_CHOICE = "performance_columns"
-"""Under which name the chosen columns are kept."""
+"""Settings key of the chosen columns."""
 
 
 class PerformanceLink(QObject):
@@ -35,7 +35,7 @@ class PerformanceLink(QObject):
 
     @Slot(bool)
     def set_on_show(self, on: bool) -> None:
-        """Measure steps and show them while the panel can be seen."""
+        """Measure and show steps while the panel is visible."""
         self._panel.set_on_show(on)
         self._engine.set_measuring(on)
 

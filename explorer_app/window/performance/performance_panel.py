@@ -1,4 +1,4 @@
-"""The performance panel: what frames cost, how promptly they follow the hand, and where the time goes."""
+"""The performance panel: frame times, input latency, and the time of each step."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from gpu_backend import Comparison, Roofline
 
 _BEAT_MS = 500
-"""Figures that change more often are hard to read, and each time the window is painted anew."""
+"""Shortest update interval in ms: faster figures are hard to read, and each update repaints the window."""
 
 _LOW_PX = 380
-"""Below this height the plot of frame times and the way to Measure give way to the table."""
+"""Below this height in px the plot of frame times and the button to Measure are hidden in favour of the table."""
 
 _ROOFLINE_PX = 520
-"""From this height on there is room for the roofline."""
+"""Smallest height with the roofline, in px."""
 
 _FULL_PLOT_PX = 600
-"""Below this height the plot of frame times gives way to the roofline."""
+"""Below this height in px the plot of frame times is hidden in favour of the roofline."""
 
 
 class PerformancePanel(QWidget):
-    """Shows statistics, each part at a rate that eyes can follow; nothing is drawn while it is hidden.
+    """Shows statistics at a readable rate; a hidden panel draws nothing.
 
-    Compact, as in Explore, it has no roofline and leads to Measure.
+    The compact form in Explore has no roofline and a button to Measure.
 
     Signals
     -------
     options_changed(object)
-        The person wants frames rendered with other `RenderOptions`.
+        New `RenderOptions` were selected.
     compare_requested()
-        The person wants all ways of rendering measured and compared.
+        The button that measures and compares all options was pressed.
     measure_requested()
-        The person wants all figures of the kernels.
+        The button to the Measure workspace was pressed.
     columns_chosen(str)
-        The person chose columns of the table; `show_columns` brings them back.
+        The table's columns were changed; `show_columns` restores them.
     """
 
     options_changed = Signal(object)
@@ -67,7 +67,7 @@ class PerformancePanel(QWidget):
         self._has_graph = False
         self._options = RenderOptions()
         self._keeps_steps = False
-        """The same device renders in another way: its steps stay until the new ones are there."""
+        """Whether only the options changed: the old steps stay until the new ones arrive."""
         self.overview = Overview(self)
         self.fast_path = FastPath(self)
         self.kernels = KernelLine(self)
@@ -103,7 +103,7 @@ class PerformancePanel(QWidget):
 
     @cached_property
     def roofline(self) -> RooflinePlot:
-        """The roofline, made when it is shown first: importing pyqtgraph takes a third of a second."""
+        """The roofline, created when it is first shown: importing pyqtgraph takes 0.3 s."""
         from explorer_app.window.performance.roofline_plot import RooflinePlot
 
         roofline = RooflinePlot(self)
@@ -115,28 +115,28 @@ class PerformancePanel(QWidget):
         roofline.step_chosen.connect(self.table.choose)
         return roofline
 
-    # -- what is shown ----------------------------------------------------------------------------------------------
+    # -- content ----------------------------------------------------------------------------------------------------
 
     def set_compact(self, compact: bool) -> None:
-        """Show the costliest kernels alone, or the roofline too."""
+        """Switch between the compact form and the form with the roofline."""
         self._is_compact = compact
         self._make_room()
         self._show_steps()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
-        """Show statistics soon; however often this is called, at most twice a second."""
+        """Schedule an update of the statistics, at most twice per second."""
         self._statistics = statistics
         if self._is_on_show and self.isVisible() and not self._beat.isActive():
             self._beat.start()
 
     def set_on_show(self, on: bool) -> None:
-        """Record whether the panel can be seen: Qt calls a panel behind another one's tab visible."""
+        """Record whether the panel is visible; `isVisible` is also True for a panel behind another tab."""
         self._is_on_show = on
         if on:
             self._beat.start()
 
     def show_device(self, *, has_graph: bool, roofline: Roofline | None) -> None:
-        """Show what there is on a device: a graph or none, and what it can do at best, if that is known."""
+        """Set whether the device uses a CUDA graph, and its roofline, if known."""
         if (has_graph, roofline) == (self._has_graph, self._roofline):
             return
         self._has_graph, self._roofline = has_graph, roofline
@@ -147,45 +147,45 @@ class PerformancePanel(QWidget):
         self._show_steps()
 
     def set_has_model(self, has_model: bool) -> None:
-        """Say whether there is a model whose ways of rendering can be compared."""
+        """Set whether a model is open, which enables the comparison."""
         self.fast_path.set_has_model(has_model)
 
     def show_options(self, options: RenderOptions) -> None:
-        """Show how frames are rendered."""
+        """Show the render options."""
         self._keeps_steps = options != self._options
         self._options = options
         self.fast_path.show_options(options)
 
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
-        """Show the ways of rendering beside each other; None for not compared."""
+        """Show the comparison of the render options; None if nothing was compared."""
         self.fast_path.show_comparison(comparison, is_running=is_running)
 
     def show_memory(self, memory: MemoryLike | None, device: str) -> None:
-        """Show what memory the renderer takes on the device of that id, and what the process holds."""
+        """Show the renderer's memory on a device, and the process's memory there."""
         self.kernels.show_memory(memory, device)
 
     def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
-        """Say how many of how many kernels are compiled, and what renders meanwhile; `total` 0 for none."""
+        """Show the compile progress and the device that renders meanwhile; a `total` of 0 hides it."""
         self.kernels.show_compiling(done, total, meanwhile)
 
     def show_columns(self, keys: str) -> None:
-        """Show columns that were chosen once."""
+        """Restore chosen columns."""
         self.table.show_columns(keys)
 
     def csv(self) -> str:
-        """Return the table with all its columns as comma-separated values, empty if no steps are known."""
+        """Return the table with all columns as CSV; empty if no steps are known."""
         steps = self.table.steps.steps
         return step_csv(steps, self._roofline) if steps else ""
 
     # -- events -----------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Catch up with what happened while hidden."""
+        """Apply the updates that arrived while hidden."""
         super().showEvent(event)
         self._beat.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where it is low, table and roofline matter more than the plot."""
+        """Hide the plot in a low panel in favour of the table and the roofline."""
         super().resizeEvent(event)
         self._make_room()
 

@@ -1,7 +1,6 @@
-"""pyqtgraph, without the CUDA bindings that it imports for a widget that is not used here.
+"""Imports pyqtgraph without the CUDA bindings that it loads for an unused widget.
 
-They would take a tenth of a second before the window is on the screen. Imported with the window, that is before any
-thread begins that wants the real ones.
+Importing them takes 0.1 s. Import this module before any thread starts that needs the real bindings.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ def _import_pyqtgraph() -> Any:
     modules: dict[str, Any] = sys.modules
     is_there = _KEPT_OUT in modules
     if not is_there:
-        modules[_KEPT_OUT] = None  # an import of it fails now, as where it is not installed
+        modules[_KEPT_OUT] = None  # makes its import fail as if it were not installed
     try:
         import pyqtgraph
     finally:

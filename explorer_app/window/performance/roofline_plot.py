@@ -1,4 +1,4 @@
-"""The roofline: what operations each kernel does for a byte and in a second, under what the device can do."""
+"""The roofline plot: each kernel's operations per byte and per second, below the device's limits."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _TIP = (
 )
 _EMPTY = "Point at a kernel: its name and figures are told here."
 _LEAST_DECADES = 2
-"""The view is at least so many powers of ten high, so that more than one is named."""
+"""Smallest height of the view in decades, so that it has more than one labelled tick."""
 
 _HEADROOM = 0.1
-"""Above the roof this part of the view's height is left for its name."""
+"""Share of the view's height above the roof, for its label."""
 
 _TREMBLING = 0.015
-"""Points that move by less of a decade, about a pixel, are left where they are."""
+"""Points that move by less than this share of a decade (about one pixel) are not redrawn."""
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 _ROUNDING = 1e-9
-"""By so much a power of ten may lie beside the end of the view and still be in it."""
+"""Tolerance in decades within which a power of ten at the end of the view counts as inside."""
 
 _TICK_PX = {"bottom": 30, "left": 17}
-"""A tick's text takes at most this much of its axis, in px."""
+"""Largest extent of a tick label along its axis, in px."""
 
 _REACH_PX = 12
-"""A point this near to the pointer is meant."""
+"""Distance in px within which the pointer hits a point."""
 
 
 class _LogAxis(_pg.AxisItem):  # type: ignore[misc]
@@ -54,7 +54,7 @@ class _LogAxis(_pg.AxisItem):  # type: ignore[misc]
     def logTickValues(  # noqa: N802 - pyqtgraph's name
         self, low: float, high: float, size: float, linear: object
     ) -> list[tuple[float, list[float]]]:
-        """Return one level of ticks, as decimal logarithms; so many that their texts have room in `size` px."""
+        """Return one level of ticks as decimal logarithms, with labels that fit into `size` px."""
         first, last = math.ceil(low - _ROUNDING), math.floor(high + _ROUNDING)
         powers = [float(power) for power in range(first, last + 1)]
         if len(powers) > 2:
@@ -65,7 +65,7 @@ class _LogAxis(_pg.AxisItem):  # type: ignore[misc]
 
 
 class _Ratios(_LogAxis):
-    """Ticks are written out: 0.01, 1, 100."""
+    """An axis with plain numbers: 0.01, 1, 100."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Return what stands at each tick."""
@@ -73,7 +73,7 @@ class _Ratios(_LogAxis):
 
 
 class _Rates(_LogAxis):
-    """Ticks have prefixes: 100 M, 10 G, 1 T."""
+    """An axis with SI prefixes: 100 M, 10 G, 1 T."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Return what stands at each tick."""
@@ -81,12 +81,12 @@ class _Rates(_LogAxis):
 
 
 class RooflinePlot(QWidget):
-    """A scatter, both axes logarithmic. Hovering names a kernel, a click chooses it.
+    """A scatter plot with logarithmic axes. Hovering names a kernel, a click selects it.
 
     Signals
     -------
     step_chosen(int)
-        A step was clicked, by its place in execution order.
+        Index in execution order of a clicked step.
     """
 
     step_chosen = Signal(int)
@@ -99,7 +99,7 @@ class RooflinePlot(QWidget):
         self._steps: tuple[StepCost, ...] = ()
         self._roofline: Roofline | None = None
         self._places: list[int] = []
-        """Which step each point is."""
+        """Point -> index of its step."""
         self._x = self._y = np.zeros(0)
         self._chosen = self._hovered = -1
         self._view: tuple[object, ...] = ()
@@ -131,7 +131,7 @@ class RooflinePlot(QWidget):
         self._plot.addItem(self._points)
         self._plot.addItem(self._ring)
         self._bounds: tuple[Any, Any] = (_pg.TextItem("", anchor=(1, 1)), _pg.TextItem("", anchor=(1, 1)))
-        """What the device can do, over the line: bytes a second where it rises, operations where it is flat."""
+        """Labels of the roof: bytes per second on the slope, operations per second on the flat part."""
         for label in self._bounds:
             label.setZValue(-1)
             self._plot.addItem(label, ignoreBounds=True)
@@ -142,23 +142,23 @@ class RooflinePlot(QWidget):
 
     @property
     def roof(self) -> tuple[list[float], list[float]]:
-        """Operations a byte and operations a second along the line of what the device can do."""
+        """Operations per byte and operations per second along the roof."""
         x, y = self._roof.getOriginalDataset()
         return ([], []) if x is None else (list(x), list(y))
 
     @property
     def points(self) -> list[int]:
-        """Steps that have a point, by their places in execution order."""
+        """Indices in execution order of the steps that have a point."""
         return list(self._places)
 
     def place_of(self, step: int) -> tuple[float, float]:
-        """Return where a step's point is, in px of this widget."""
+        """Return the widget coordinates in px of a step's point."""
         number = self._places.index(step)
         at = self._plot.getViewBox().mapViewToDevice(_pg.Point(self._x[number], self._y[number]))
         return at.x() + self._plot.x(), at.y() + self._plot.y()
 
     def show_steps(self, steps: Sequence[StepCost], roofline: Roofline | None) -> None:
-        """Show where steps are under the roof; without a roofline the roof is left out."""
+        """Show steps below the roof; without a roofline the roof is omitted."""
         self._steps, self._roofline = tuple(steps), roofline
         counted = [number for number, step in enumerate(steps) if step.flops and step.nbytes and step.time_us > 0]
         self._places = counted
@@ -175,7 +175,7 @@ class RooflinePlot(QWidget):
         self._tell()
 
     def show_chosen(self, step: int) -> None:
-        """Mark a step, by its place in execution order; -1 marks none."""
+        """Mark a step by its index in execution order; -1 marks none."""
         if step != self._chosen:
             self._chosen = step
             self._draw_ring()
@@ -184,7 +184,7 @@ class RooflinePlot(QWidget):
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def _frame_view(self, ceiling: float) -> None:
-        """Show all points and the roof, in whole decades, so that the view seldom moves."""
+        """Fit the view to all points and the roof, in whole decades so that it rarely changes."""
         xs, ys = self._x.tolist(), self._y.tolist()
         if self._roofline is not None:
             xs.append(math.log10(self._roofline.matrix_flop_per_s / self._roofline.copy_bytes_per_s))
@@ -205,7 +205,7 @@ class RooflinePlot(QWidget):
         self._draw_roof(left, right, low)
 
     def _draw_roof(self, left: float, right: float, low: float) -> None:
-        """Draw the line over a view that begins and ends at these powers of ten, and name its two parts."""
+        """Draw and label the roof over a view between these powers of ten."""
         if self._roofline is None:
             self._roof.setData([], [])
             for label in self._bounds:
@@ -260,14 +260,14 @@ class RooflinePlot(QWidget):
             axis.setGrid(28)
             axis.label.setFont(fonts.caption())
             axis.enableAutoSIPrefix(False)
-            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # or its texts are laid out at every paint
+            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # caches label layouts
             axis.setLabel(axis.labelText, color=tokens.dim)
         for label in self._bounds:
             label.setFont(fonts.caption())
             label.setColor(QColor(tokens.dim))
         self._draw_points()
 
-    # -- words and hand ---------------------------------------------------------------------------------------------
+    # -- text and mouse ---------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
         number = self._hovered if self._hovered in self._places else self._chosen
@@ -293,7 +293,7 @@ class RooflinePlot(QWidget):
         self.words.show_words(" · ".join([name, *figures]), f"{name} · {first} · {last}", brief, name)
 
     def _step_at(self, x: float, y: float) -> int:
-        """Return the step whose point is nearest to a place in px, -1 if none is near."""
+        """Return the step with the point nearest to a position in px; -1 if none is near."""
         near, found = float(theme.px(_REACH_PX)), -1
         for step in self._places:
             at_x, at_y = self.place_of(step)
@@ -309,30 +309,30 @@ class RooflinePlot(QWidget):
             self._tell()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Name what is under the pointer."""
+        """Name the kernel under the pointer."""
         self._hover(self._step_at(event.position().x(), event.position().y()))
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Nothing is under the pointer."""
+        """Clear the name of the kernel under the pointer."""
         self._hover(-1)
         super().leaveEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Choose what is under the pointer."""
+        """Select the kernel under the pointer."""
         step = self._step_at(event.position().x(), event.position().y())
         if event.button() == Qt.MouseButton.LeftButton and step >= 0:
             self.step_chosen.emit(step)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return a size at which points can be told apart."""
+        """Return a size at which points are distinguishable."""
         return QSize(theme.px(320), theme.px(240))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the smallest size that shows anything."""
+        """Return the smallest usable size."""
         return QSize(theme.px(200), theme.px(130))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Take over the colours of the new theme."""
+        """Apply the colours of the new theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_ring"):
             self._colour()
@@ -343,6 +343,6 @@ def _ratio(value: float) -> str:
 
 
 def _rate(value: float) -> str:
-    """Return a decimal logarithm of operations a second, written with a prefix: 8.3 as "200 M"."""
+    """Format a decimal logarithm of operations per second with an SI prefix: 8.3 as "200 M"."""
     power = max(0, min(17, math.floor(value + _ROUNDING)))
     return f"{10 ** (value - power) * 10 ** (power % 3):.3g} {_PREFIXES[power // 3]}"

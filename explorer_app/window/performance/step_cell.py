@@ -1,7 +1,7 @@
-"""A cell of the table of steps: its text, and for some a bar behind it that shows how much of the whole it is.
+"""Cells of the step table: text, with a bar behind it in some columns.
 
-The table is drawn anew while the hand drags a picture, so a cell is painted without the style's detours: text and bar
-are taken from the model as they are, and nothing is asked role by role.
+The table is repainted during drags, so cells bypass QStyle: text and bar come directly from the model instead of one
+`data` call per role.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from explorer_app.window.performance.step_model import StepModel
 _DIM = frozenset(KEYS.index(key) for key in ("kernel", "state"))
 _KERNEL, _STATE = KEYS.index("kernel"), KEYS.index("state")
 _SERIES = {KEYS.index("share"): 0, KEYS.index("roofline"): 1}
-"""Column -> index of its bar's colour among those of plot series."""
+"""Column -> index of its bar's colour in the plot series colours."""
 
 _BAR_OPACITY = 0.38
 _MOST_CUT = 1000
@@ -32,7 +32,7 @@ class StepCell(QStyledItemDelegate):
     Parameters
     ----------
     steps
-        What the rows show.
+        The model of the table.
     """
 
     def __init__(self, steps: StepModel, parent: QWidget) -> None:
@@ -46,7 +46,7 @@ class StepCell(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Paint bar, sign and text."""
+        """Paint bar, icon and text."""
         self._take_colours()
         row, column = index.row(), index.column()
         rect: QRect = option.rect.adjusted(self._inset, 0, -self._inset, 0)
@@ -60,7 +60,7 @@ class StepCell(QStyledItemDelegate):
         if column == _KERNEL and (sign := self._steps.sign(row)) is not None:
             self._paint_sign(painter, rect, sign)
             rect.setLeft(rect.left() + self._icon + self._inset)
-            text = text.removeprefix("plain_")  # the sign says so
+            text = text.removeprefix("plain_")  # the icon shows it
         if about.is_left:
             text = self._elided(option, text, rect.width())
         is_quiet = column in _DIM and not option.state & QStyle.StateFlag.State_Selected
@@ -71,7 +71,7 @@ class StepCell(QStyledItemDelegate):
         painter.drawText(rect, _LEFT if about.is_left else _RIGHT, text)
 
     def _elided(self, option: QStyleOptionViewItem, text: str, width: int) -> str:
-        """Return a name cut to a width; there are few, and they come again and again."""
+        """Return a name elided to a width in px; cached, because the same few names recur."""
         if (text, width) not in self._cut:
             if len(self._cut) > _MOST_CUT:
                 self._cut.clear()

@@ -1,4 +1,4 @@
-"""The columns of a step's figures: the table, its tooltips and the copied CSV are made from them."""
+"""The columns of the step table, from which the table, its tooltips and the CSV are built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = float | str | tuple[int, ...] | None
 """Value of a cell; None if it is empty."""
 
 SLOW_FLOP_PER_S = 1e12
-"""A device whose best step is slower than this is shown in GF/s."""
+"""Rates are shown in GF/s if the device's fastest step is below this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Column:
     key
         Name in the settings.
     title, name
-        What the header says, and what the column picker and a tooltip call it.
+        Header text, and the longer name in the column picker and tooltips.
     heading
-        What a CSV calls it, with its unit.
+        CSV heading with unit.
     tip
         One sentence.
     sample
-        The widest text that it has to hold.
+        The widest expected text.
     rank
         In a narrow table, columns of a low rank are shown first.
     value
-        The figure, as a number where possible.
+        Returns the value, as a number if possible.
     text
-        That as the cell shows it.
+        Formats the value for a cell.
     has_bar
-        The cell shows the value, a part in 0..1, as a bar too.
+        Whether the cell also shows the value, a share in 0..1, as a bar.
     is_left
-        It is words, and begins at the left; numbers end at the right, so that their digits stand below each other.
+        Whether the column is left-aligned text; numbers are right-aligned, so that their digits align.
     """
 
     key: str
@@ -65,19 +65,19 @@ def _fact(read: Callable[[KernelFacts], Value]) -> Callable[[StepCost, Roofline 
 
 
 def roofline_us(step: StepCost, roofline: Roofline) -> float:
-    """Return how long a step would take if the device did nothing but multiply, or nothing but copy."""
+    """Return the lower bound of a step's time in µs: the larger of its compute and its memory bound."""
     return 1e6 * max(step.flops / roofline.matrix_flop_per_s, step.nbytes / roofline.copy_bytes_per_s)
 
 
 def roofline_share(step: StepCost, roofline: Roofline | None) -> float | None:
-    """Return how near a step is to what the device can do, 0..1; None where it is unknown."""
+    """Return a step's share of the roofline in 0..1; None if unknown."""
     if roofline is None or step.time_us <= 0:
         return None
     return roofline_us(step, roofline) / step.time_us
 
 
 def microseconds(value: float) -> str:
-    """Return a time with three figures or four: 4.21, 34.1, 312, 4,120, 12.4k, 312k, 2.35M."""
+    """Format a time in µs with three or four digits: 4.21, 34.1, 312, 4,120, 12.4k, 312k, 2.35M."""
     if value >= 999_500:
         return f"{value / 1e6:.3g}M"
     if value >= 9_999.5:
@@ -92,7 +92,7 @@ def _number(digits: int, scale: float = 1.0) -> Callable[[Value], str]:
 
 
 def _rate(scale: float) -> Callable[[Value], str]:
-    """Return a formatter of rates with three figures, and a dash where nothing was counted."""
+    """Return a formatter of rates with three digits, and a dash for missing counts."""
 
     def text(value: Value) -> str:
         if not isinstance(value, int | float) or value <= 0:
@@ -106,14 +106,14 @@ def _rate(scale: float) -> Callable[[Value], str]:
 
 
 def percent(value: Value) -> str:
-    """Return a part in 0..1 in percent; a part that rounds to zero is shown as less than one."""
+    """Format a share in 0..1 in percent; a positive share that rounds to zero is shown as less than one."""
     if not isinstance(value, int | float):
         return "–"
     return "<1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
 def amount(value: float) -> str:
-    """Return a number with three figures and a prefix: 768, 2.18 M, 760 T; a unit can follow."""
+    """Format a number with three digits and an SI prefix, ready for a unit: 768, 2.18 M, 760 T."""
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= 0.9995 * size:
             scaled = value / size
@@ -130,7 +130,7 @@ def _words(value: Value) -> str:
 
 
 def _box(value: Value) -> str:
-    """Return the sides of a grid or block: 16 × 16 × 2; sides of 1 at the end are left out."""
+    """Format the dimensions of a grid or block: 16 × 16 × 2; trailing dimensions of 1 are omitted."""
     if not isinstance(value, tuple):
         return "–"
     sides = list(value)
@@ -330,21 +330,21 @@ _SLOW = Column(
 
 
 def columns_for(steps: Iterable[StepCost]) -> tuple[Column, ...]:
-    """Return the columns with units that suit these steps."""
+    """Return the columns, with units chosen for these steps."""
     fastest = max((step.flop_per_s for step in steps), default=0.0)
     is_slow = 0 < fastest < SLOW_FLOP_PER_S
     return tuple(_SLOW if is_slow and column.key == "compute" else column for column in COLUMNS)
 
 
 def known_keys(steps: Sequence[StepCost], roofline: Roofline | None) -> frozenset[str]:
-    """Return the columns that are not empty for these steps."""
+    """Return the keys of the columns that have values for these steps."""
     return frozenset(
         column.key for column in COLUMNS if any(column.value(step, roofline) is not None for step in steps)
     )
 
 
 def tooltip(step: StepCost, columns: Iterable[Column], roofline: Roofline | None) -> str:
-    """Return everything that is known of a step, a line each."""
+    """Return all known values of a step, one per line."""
     lines = []
     for column in columns:
         value = column.value(step, roofline)

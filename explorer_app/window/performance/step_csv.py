@@ -1,4 +1,4 @@
-"""The table of steps as comma-separated values, for a spreadsheet."""
+"""The step table as CSV, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MORE = ("flops", "bytes", "reason", "digest")
 
 
 def step_csv(steps: Sequence[StepCost], roofline: Roofline | None) -> str:
-    """Return all that is known of steps: a heading line, then a line each, numbers unrounded."""
+    """Return all known values of the steps as CSV: a heading line, then one line per step, unrounded."""
     known = known_keys(steps, roofline)
     columns = [column for column in COLUMNS if column.key in known]
     has_facts = any(step.facts is not None for step in steps)

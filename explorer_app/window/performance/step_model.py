@@ -1,4 +1,4 @@
-"""Steps as rows, in an order that is kept by the model itself; a cell's text is made when it is painted."""
+"""Table model of steps. It sorts its rows itself, and formats a cell's text when it is painted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALIGNMENTS = tuple(_LEFT if column.is_left else _RIGHT for column in COLUMNS)
 
 
 class StepModel(QAbstractTableModel):
-    """Steps as rows; one column each of `COLUMNS`."""
+    """Steps as rows, with the columns of `COLUMNS`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,26 +35,26 @@ class StepModel(QAbstractTableModel):
         self._steps: tuple[StepCost, ...] = ()
         self._roofline: Roofline | None = None
         self._rows: list[int] = []
-        """Row -> place in execution order."""
+        """Row -> index in execution order."""
         self._sorted_by = (KEYS.index("share"), Qt.SortOrder.DescendingOrder)
         self._icons = {state: icon(name, "warn" if state == "fallback" else "dim") for state, name in ICONS.items()}
         self._largest = 1.0
-        """Share of the step that costs most: its bar is full."""
+        """Share of the most expensive step, whose bar is full."""
 
-    # -- what the table asks for ------------------------------------------------------------------------------------
+    # -- interface of the table -------------------------------------------------------------------------------------
 
     @property
     def steps(self) -> tuple[StepCost, ...]:
-        """What the rows show, in execution order."""
+        """The shown steps, in execution order."""
         return self._steps
 
     @property
     def known(self) -> frozenset[str]:
-        """Keys of the columns that have something to tell."""
+        """Keys of the columns that have values."""
         return known_keys(self._steps, self._roofline)
 
     def show_steps(self, steps: Sequence[StepCost], roofline: Roofline | None, *, keeps_order: bool) -> None:
-        """Show other costs. The same steps with new figures keep their rows if `keeps_order`, else they are sorted."""
+        """Show new costs. With `keeps_order`, unchanged steps keep their rows; otherwise the rows are sorted."""
         steps = tuple(steps)
         if (steps, roofline) == (self._steps, self._roofline):
             return
@@ -72,24 +72,24 @@ class StepModel(QAbstractTableModel):
                 self.dataChanged.emit(self.index(0, first), self.index(len(steps) - 1, last))
 
     def step_at(self, row: int) -> int:
-        """Return which step a row shows, by its place in execution order."""
+        """Return the index in execution order of a row's step."""
         return self._rows[row]
 
     def row_of(self, step: int) -> int:
-        """Return which row shows a step."""
+        """Return the row of a step."""
         return self._rows.index(step)
 
     def text(self, row: int, column: int) -> str:
-        """Return what a cell shows."""
+        """Return a cell's text."""
         about = self.columns[column]
         return about.text(about.value(self._steps[self._rows[row]], self._roofline))
 
     def sign(self, row: int) -> QIcon | None:
-        """Return the sign before a kernel that is not fused."""
+        """Return the icon before a kernel's name; None for fused kernels."""
         return self._icons.get(state_of(self._steps[self._rows[row]]))
 
     def fraction(self, row: int, column: int) -> float | None:
-        """Return how far a cell's bar goes, in 0..1; None for no bar."""
+        """Return the length of a cell's bar in 0..1; None for no bar."""
         value = COLUMNS[column].value(self._steps[self._rows[row]], self._roofline)
         if not COLUMNS[column].has_bar or not isinstance(value, float):
             return None
@@ -98,12 +98,12 @@ class StepModel(QAbstractTableModel):
     # -- order ------------------------------------------------------------------------------------------------------
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; without one, rows are in execution order."""
+        """Sort by a column; -1 restores the execution order."""
         self._sorted_by = (column, order)
         self._take_rows(self._sorted_rows(range(len(self._steps))))
 
     def _take_rows(self, rows: list[int]) -> bool:
-        """Bring rows into another order; return whether any moved."""
+        """Apply a new order of rows; return whether any row moved."""
         if rows == self._rows:
             return False
         self.layoutAboutToBeChanged.emit()
@@ -116,7 +116,7 @@ class StepModel(QAbstractTableModel):
         return True
 
     def _sorted_rows(self, rows: Iterable[int], *, is_calm: bool = False) -> list[int]:
-        """Return rows in order; with `is_calm`, those that show the same share stay as they are and do not dance."""
+        """Return sorted rows; with `is_calm`, rows with the same displayed share keep their order and do not jitter."""
         column, order = self._sorted_by
         if not 0 <= column < len(COLUMNS):
             return sorted(rows)
@@ -124,7 +124,7 @@ class StepModel(QAbstractTableModel):
         return sorted(rows, key=lambda step: self._sort_key(step, column, is_calm), reverse=is_falling)
 
     def _sort_key(self, step: int, column: int, is_calm: bool = False) -> tuple[float, str]:
-        """Return what to sort by, as number and words; a grid counts by its blocks."""
+        """Return the sort key of a cell as (number, text); a grid counts as its number of blocks."""
         value = COLUMNS[column].value(self._steps[step], self._roofline)
         if isinstance(value, tuple):
             return math.prod(value), ""
@@ -134,7 +134,7 @@ class StepModel(QAbstractTableModel):
             return round(value, 2), ""
         return (-1.0 if value is None else value), ""
 
-    # -- what Qt asks for -------------------------------------------------------------------------------------------
+    # -- Qt's model interface ---------------------------------------------------------------------------------------
 
     def rowCount(self, parent: _Index | None = None) -> int:  # noqa: N802 - Qt's name
         """Return the number of steps."""
@@ -159,7 +159,7 @@ class StepModel(QAbstractTableModel):
         return None
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return a cell's text, alignment or tooltip; the delegate asks `text`, `sign` and `fraction` instead."""
+        """Return a cell's text, alignment or tooltip; the delegate calls `text`, `sign` and `fraction` instead."""
         row, column = index.row(), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
             return self.text(row, column)
@@ -176,4 +176,4 @@ class StepModel(QAbstractTableModel):
 _CHANGING = tuple(
     (KEYS.index(first), KEYS.index(last)) for first, last in (("time", "share"), ("bandwidth", "roofline"))
 )
-"""First and last of the columns whose figures change from frame to frame; the others belong to the kernel."""
+"""First and last of the columns that change from frame to frame; the other columns are constant per kernel."""

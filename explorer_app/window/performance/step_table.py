@@ -1,4 +1,4 @@
-"""The table of steps: what each step of the plan cost, as many columns as there is room for or as were chosen."""
+"""The table of steps: the cost of each step of the plan, in the columns that fit or were chosen."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ROW = 24
 
 
 class StepTable(QTableView):
-    """The table, costliest step first. It keeps selection and scroll position when the figures change.
+    """The table, most expensive step first. Updates keep its selection and scroll position.
 
     Signals
     -------
     step_chosen(int)
-        Another step is chosen, by its place in execution order; -1 for none.
+        Index in execution order of the newly selected step; -1 for none.
     columns_chosen(str)
-        The person chose columns: their keys with commas between, empty for as many as fit.
+        The columns were changed: comma-separated keys, empty for as many as fit.
     """
 
     step_chosen = Signal(int)
@@ -85,9 +85,9 @@ class StepTable(QTableView):
     # -- rows -------------------------------------------------------------------------------------------------------
 
     def show_steps(self, steps: Sequence[StepCost], roofline: Roofline | None = None) -> None:
-        """Show other costs; rows find their new places unless the pointer is on them.
+        """Show new costs; the rows are sorted again unless the pointer is on them.
 
-        A draft has fewer steps than the full picture: what is selected stays selected as long as it is among them.
+        A draft has fewer steps than the full picture; the selection stays as long as its step is among them.
         """
         scrolled = self.verticalScrollBar().value()
         known = self.steps.known
@@ -100,12 +100,12 @@ class StepTable(QTableView):
 
     @property
     def chosen(self) -> int:
-        """Place of the chosen step in execution order; -1 for none."""
+        """Index in execution order of the selected step; -1 for none."""
         rows = self.selectionModel().selectedRows()
         return self.steps.step_at(rows[0].row()) if rows else -1
 
     def choose(self, step: int) -> None:
-        """Choose a step by its place in execution order, and bring it into view; -1 chooses none."""
+        """Select a step by its index in execution order and scroll to it; -1 clears the selection."""
         if step == self.chosen:
             return
         if not 0 <= step < len(self.steps.steps):
@@ -133,7 +133,7 @@ class StepTable(QTableView):
         self.step_chosen.emit(chosen)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Choose a row; a press beside the rows chooses none."""
+        """Select a row; a press outside the rows clears the selection."""
         super().mousePressEvent(event)
         if not self.selectionModel().hasSelection():
             self._chosen = None
@@ -141,17 +141,17 @@ class StepTable(QTableView):
     # -- columns ----------------------------------------------------------------------------------------------------
 
     def show_columns(self, keys: str) -> None:
-        """Show the columns of these keys, with commas between; as many as there is room for if there is none."""
+        """Show the columns with these comma-separated keys; empty for as many as fit."""
         self.choice.take(keys)
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where there is little room, columns give way to those that matter more."""
+        """Fit the columns to the new width."""
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        room = self.width() - self.verticalScrollBar().sizeHint().width()  # kept free, or columns would jump with it
+        room = self.width() - self.verticalScrollBar().sizeHint().width()  # always reserved, so columns stay
         widths = self.choice.widths(self.steps.known or frozenset(KEYS), room)
         for number, key in enumerate(KEYS):
             self.setColumnHidden(number, key not in widths)
@@ -159,7 +159,7 @@ class StepTable(QTableView):
                 self.setColumnWidth(number, widths[key])
 
     def column_menu(self) -> QMenu:
-        """Return the column picker: a tick for each column that has something to tell, and one for the automatic."""
+        """Return the column picker: a checkable entry for each column with values, and one for automatic columns."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         automatic = menu.addAction("As many as fit")
